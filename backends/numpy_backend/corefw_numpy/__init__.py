@@ -1,0 +1,50 @@
+"""The NumPy backend of corefw: the readable reference for every op on `cpu`.
+
+One file per family of ops, named as in `corefw.ops`. In each, ``kernels(xp)`` gives {op: function} for the dtypes NumPy
+computes with, ``movements(xp)`` for ops that only move, create or compare elements and so take every dtype.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+
+import numpy as np
+import pluggy
+
+from corefw import __version__, dtypes
+from corefw.dispatch.registry import Backend, Kernel
+from corefw_numpy.runtime import NumpyRuntime
+
+FAMILIES = ("pointwise",)
+
+_HALF = {dtypes.float16, dtypes.bfloat16}
+_COMPUTED = frozenset(dtypes.ALL) - _HALF
+
+# A floating-point flag raised inside a kernel (overflow, division by zero) is no news to its caller: the value says it.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"corefw\.generated|corefw_numpy")
+
+
+def table(xp) -> list[Kernel]:
+    """All kernels over the array namespace `xp` (NumPy or one with its functions)."""
+    offered: list[Kernel] = []
+    for family in FAMILIES:
+        module = import_module(f"corefw_numpy.{family}")
+        for functions, taken in ((module.kernels(xp), _COMPUTED), (module.movements(xp), frozenset(dtypes.ALL))):
+            for op, function in functions.items():
+                out = isinstance(function, xp.ufunc) or getattr(function, "takes_out", False)
+                offered.append(Kernel(op, function, taken, out))
+    return offered
+
+
+@pluggy.HookimplMarker("corefw")
+def corefw_backend() -> Backend:
+    """The plugin hook."""
+    return Backend(
+        name="numpy",
+        version=__version__,
+        devices=("cpu",),
+        kernels={"cpu": table(np)},
+        runtimes={"cpu": NumpyRuntime()},
+        compute_dtype={d: dtypes.float32 for d in _HALF},
+    )

@@ -1,0 +1,115 @@
+"""Devices and places: where elements lie, and the (device, dtype) pair that every dispatch is keyed by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from corefw.dtypes import dtype
+from corefw.errors import DeviceError
+
+#: device types known without a plugin; plugins add theirs
+_types: set[str] = {"cpu", "cuda", "meta"}
+#: asked once for a device type that is not known yet (the plugin loader sets it), before it is refused
+_discover: list[Callable[[str], None]] = []
+
+
+def add_device_type(name: str) -> None:
+    """Make `device(name)` valid; called when a plugin that serves it is registered."""
+    _types.add(name)
+
+
+def on_unknown_type(discover: Callable[[str], None]) -> None:
+    """Have `discover(name)` called before an unknown device type is refused."""
+    _discover.append(discover)
+
+
+class device:
+    """A memory space: a type ("cpu", "cuda", a plugin's) and an index; interned, so that identity is equality.
+
+    Args:
+        type: a type, a type with an index ("cuda:1"), a device, or an index of the cuda device.
+        index: which one, if the type does not say; None means the current one.
+
+    Raises RuntimeError for an unknown type or a malformed text.
+
+    >>> device("cuda:1"), device("cpu").type, device("cuda", 0).index
+    (device(type='cuda', index=1), 'cpu', 0)
+    """
+
+    __slots__ = ("index", "type")
+    type: str
+    index: int | None
+    _interned: dict[tuple[str, int | None], device] = {}
+
+    def __new__(cls, type: str | device | int, index: int | None = None) -> device:
+        if type.__class__ is device:
+            return type
+        if isinstance(type, int):
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, int or device, not {type.__class__.__name__}")
+        found = cls._interned.get((type, index))
+        return found if found is not None else cls._intern(type, index)
+
+    @classmethod
+    def _intern(cls, text: str, index: int | None) -> device:
+        type, separator, number = text.partition(":")
+        if separator:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
+            if not number.isdecimal():
+                raise RuntimeError(f"Invalid device string: '{text}'")
+            index = int(number)
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative, got {index}")
+        if type not in _types:
+            for discover in _discover:
+                discover(type)
+        if type not in _types:
+            raise DeviceError(f"Expected one of {', '.join(sorted(_types))} device type at start of device string: {text}")
+        key = (type, index)
+        if key not in cls._interned:
+            self = object.__new__(cls)
+            self.type, self.index = key
+            cls._interned[key] = self
+        return cls._interned[key]
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Place:
+    """An interned (device, dtype) pair; the key of every dispatch, hashed by identity."""
+
+    __slots__ = ("device", "dtype", "runtime")
+    _interned: dict[tuple[device, dtype], Place] = {}
+
+    def __init__(self, device: device, dtype: dtype, runtime):
+        self.device = device
+        self.dtype = dtype
+        self.runtime = runtime
+
+    def __repr__(self) -> str:
+        return f"{self.device}/{self.dtype.name}"
+
+    def with_dtype(self, dtype: dtype) -> Place:
+        """The place of the same device with another dtype."""
+        found = Place._interned.get((self.device, dtype))
+        return found if found is not None else Place.intern(self.device, dtype, self.runtime)
+
+    @staticmethod
+    def intern(device: device, dtype: dtype, runtime) -> Place:
+        """The one Place of (device, dtype), made on first use."""
+        return Place._interned.setdefault((device, dtype), Place(device, dtype, runtime))

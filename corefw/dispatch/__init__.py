@@ -1,0 +1,1 @@
+"""Dispatch: the op registry, the generated hot path, runtimes, plugins and modes."""

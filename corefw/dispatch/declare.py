@@ -1,0 +1,163 @@
+"""The decorators that turn a function into an op: its signature, docs and rules are the declaration."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
+from corefw.dispatch.rules import DtypeRule
+from corefw.dispatch.template import build_functions, wrap_out
+
+# Annotations of op parameters. A parameter without one is a tensor if it has no default,
+# an optional tensor if its default is None, else a static value.
+Index = Any  # a tensor of positions or a mask: no gradient, no part in dtype promotion
+Tensors = Sequence[Any]  # several tensors
+Indices = Sequence[Any]  # index tensors, None for a dimension taken whole
+Dim = int  # one dimension; kernels get it from 0 to ndim - 1
+Dims = int | Sequence[int] | None  # dimensions; kernels get a sorted tuple, or None for all
+Sizes = int | Sequence[int]  # a shape, also given as separate arguments to a method; kernels get a tuple
+
+_KINDS = {
+    "Index": "index",
+    "Tensors": "tensors",
+    "Indices": "indices",
+    "Place": "place",
+    "Dim": "dim",
+    "Dims": "dims",
+    "Sizes": "sizes",
+}
+
+
+class Ops:
+    """All declared functions by name, for bodies and gradients that need more than Tensor's methods: ``ops.cat(...)``."""
+
+    def __getattr__(self, name: str):
+        found = registry.ops.get(name)
+        if found is None:
+            raise AttributeError(f"no op is called {name!r}")
+        self.__dict__[name] = found.function
+        return found.function
+
+
+ops = Ops()
+
+
+class Declaration:
+    """What a decorated function becomes: callable as the op, extended by ``@op.gradient``."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __call__(self, *args, **kwargs):
+        return self.op.function(*args, **kwargs)
+
+    def gradient(self, *names: str) -> Callable[[Callable], Declaration]:
+        """Declare the gradient of the inputs called `names`.
+
+        The formula's argument names say what is saved: ``grad`` (of the output; ``grad_<name>`` for one of several
+        outputs, ``grads`` for all outputs of a view op), ``out`` or an output's name, an input, ``<input>_shape``, a static,
+        ``needs`` (which of `names` are wanted). It returns one gradient, or a tuple for several names. Broadcasting is
+        undone, and the dtype restored, by the engine.
+        """
+
+        def decorate(formula: Callable) -> Declaration:
+            self.op.gradients[names] = formula
+            return self
+
+        return decorate
+
+    def no_gradient(self, *names: str) -> Declaration:
+        """Declare that no gradient flows to these inputs though the result depends on them."""
+        self.op.zero_gradients += names
+        return self
+
+
+def _parameters(function: Callable) -> tuple[Parameter, ...]:
+    code, annotations = function.__code__, function.__annotations__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = dict(zip(reversed(names[: code.co_argcount]), reversed(function.__defaults__ or ()), strict=False))
+    defaults.update(function.__kwdefaults__ or {})
+    found = []
+    for i, name in enumerate(names):
+        default = defaults.get(name, REQUIRED)
+        annotation = annotations.get(name, "")
+        kind = _KINDS.get(annotation.removesuffix(" | None"), "static")
+        if not annotation and default in (REQUIRED, None):
+            kind = "tensor" if default is REQUIRED else "optional"
+        found.append(Parameter(name, kind, default, annotation, i >= code.co_argcount))
+    return tuple(found)
+
+
+def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None, options: dict) -> Declaration:
+    name = options.pop("name", function.__name__)
+    op = Op(name, _parameters(function), function, rule, shape, **options)
+    if name in registry.ops:
+        raise ValueError(f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}")
+    if op.outputs:
+        op.result_type = tuple if op.view else namedtuple(name, op.outputs, module="corefw.return_types")  # type: ignore[misc]
+    defaults = [p.default for p in op.parameters]
+    if rule is None:
+        op.function = wrap_out(op) if op.takes_out else function
+        if op.inplace:
+            op.inplace_function = _inplace_by_copy(op)
+    else:
+        build_functions(op, defaults)
+    registry.ops[name] = op
+    for alias in op.aliases:
+        registry.ops[alias] = op
+    return Declaration(op)
+
+
+def _inplace_by_copy(op: Op):
+    def inplace(input, *arguments, **options):
+        return input.copy_(op.function(input, *arguments, **options))
+
+    inplace.__name__ = inplace.__qualname__ = op.name + "_"
+    inplace.__doc__ = f"In-place form of `{op.name}`."
+    return inplace
+
+
+def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callable[[Callable], Declaration]:
+    """Declare an op that backends compute; the function's body is empty (or says what the keyword options named in
+    `rewrites` mean).
+
+    Args:
+        dtype: the dtype rule.
+        shape: from the arguments, tensors given as their shapes, to the result's shape (a tuple of shapes for several
+            outputs); raises ShapeError. None if the shape depends on the data.
+        outputs: names of the outputs if there are several.
+        rewrites: keyword options that kernels do not take: where they differ from their default the body runs.
+        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method.
+        aliases: further names.
+        grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
+    """
+    return lambda function: _declare(function, dtype, shape, {"primitive": True, **options})
+
+
+def composite(*, dtype: DtypeRule | None = None, shape: Callable | None = None, **options) -> Callable[[Callable], Declaration]:
+    """Declare an op whose body states it in other ops; with `dtype`, backends may register kernels for it.
+
+    Options as for `primitive`.
+    """
+    return lambda function: _declare(function, dtype, shape, options)
+
+
+def view(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
+    """Declare an op whose result shares memory with its input.
+
+    The function maps the input's geometry - (shape, strides, offset) in elements - and the statics to the result's (a list
+    of geometries with ``outputs``); devices derive their kernels from it.
+    """
+    return lambda function: _declare(function, dtype, None, {"view": True, **options})
+
+
+def alias(name: str, declared: Declaration) -> None:
+    """Let the op also be called `name`."""
+    registry.ops[name] = declared.op
+
+
+__all__ = ["Declaration", "alias", "composite", "ops", "primitive", "view"]

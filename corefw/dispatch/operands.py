@@ -1,0 +1,338 @@
+"""What the hot path leaves aside: numbers as operands, mixed dtypes, ``out=``, and the explanation of failures."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+from math import copysign
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.record import mode
+from corefw.dispatch.registry import Op, Parameter, place_of, registry, shape_of
+from corefw.devices import device
+from corefw.dtypes import dtype
+from corefw.errors import CorefwError, DeviceError, DtypeError, GradientError, OutOfMemoryError, PositionError, ShapeError
+from corefw.tensor import Constant, Tensor, new, wrap
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=4096, typed=True)
+def _constant(number, place, sign) -> Constant:
+    category = dtypes.of_number(number).category
+    if category > place.dtype.category:
+        wanted = dtypes.combine(place.dtype, dtypes.of_number(number))
+        assert wanted is not None
+        place = place.with_dtype(wanted)
+    elif place.dtype.itemsize == 2 and place.dtype.category == dtypes.FLOATING:
+        place = place.with_dtype(dtypes.float32)  # a number keeps its precision beside half types
+    tensor = new(Constant)
+    tensor.array = place.runtime.constant(number, place.dtype, place.device.index)
+    tensor.place = place
+    tensor.node = tensor.view = None
+    tensor.version = [0]
+    return tensor
+
+
+def constant(number, place) -> Constant:
+    """A Python number as an operand beside a tensor of `place`: of its dtype unless the number's category is higher.
+
+    The tensor is shared between calls and never written to.
+    """
+    sign = copysign(1.0, number) if number.__class__ is float else 1.0  # 0.0 and -0.0 are equal keys
+    return _constant(number, place, sign)
+
+
+def operand(value, place):
+    """`value` as a tensor beside one of `place`, if it is a number; else itself, for the caller to refuse."""
+    kind = value.__class__
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return constant(value, place)
+    if isinstance(value, np.generic):
+        return constant(value.item(), place)
+    return value
+
+
+def result_type(*tensors) -> dtype:
+    """The dtype of an arithmetic result: tensors with dimensions decide, then 0-d tensors, then Python numbers, each only
+    by a higher category.
+
+    >>> import corefw as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    dimensioned = zero_dim = number = None
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            d = dtypes.of_number(tensor)
+            number = d if number is None else dtypes.promote_types(number, d)
+        elif tensor.array.ndim:
+            d = tensor.place.dtype
+            dimensioned = d if dimensioned is None else dtypes.promote_types(dimensioned, d)
+        elif tensor.__class__ is Constant:
+            d = tensor.place.dtype
+            number = d if number is None else dtypes.promote_types(number, d)
+        else:
+            d = tensor.place.dtype
+            zero_dim = d if zero_dim is None else dtypes.promote_types(zero_dim, d)
+    found = dtypes.combine(dimensioned, dtypes.combine(zero_dim, number))
+    assert found is not None
+    return found
+
+
+# -- operands of different places -------------------------------------------------------------------------------------
+def _common_device(op: Op, tensors: list[Tensor]):
+    """The device to compute on; a 0-d tensor of the CPU may stand beside tensors of any device."""
+    devices = {t.place.device for t in tensors}
+    if len(devices) > 1:
+        devices = {t.place.device for t in tensors if t.array.ndim or t.place.device.type != "cpu"}
+    if len(devices) > 1:
+        names = " and ".join(sorted(map(str, devices)))
+        raise DeviceError(
+            f"{op.name}: Expected all tensors to be on the same device, but found at least two devices, {names}! "
+            "Move them with .to(device)."
+        )
+    return devices.pop()
+
+
+def _bring(tensor: Tensor, place):
+    """The raw array of `tensor` at `place`."""
+    array = tensor.array
+    if tensor.place.device is not place.device:
+        array = place.runtime.upload(tensor.place.runtime.download(array), place.device.index)
+    return array if tensor.place.dtype is place.dtype else place.runtime.cast(array, place.dtype)
+
+
+def _prepare(op: Op, values):
+    """Common place and kernel arguments for operands of different places."""
+    parameters = op.kernel_parameters
+    operands: list[Tensor] = []
+    others: list[Tensor] = []
+    for p, value in zip(parameters, values, strict=False):
+        if p.kind in ("tensor", "optional") and value is not None:
+            operands.append(value)
+        elif p.kind == "tensors":
+            operands += value
+        elif p.kind == "index":
+            others.append(value)
+    common_device = _common_device(op, operands + others)
+    assert op.rule is not None
+    if op.rule.promotes:
+        common = result_type(*operands)
+    else:
+        distinct = list(dict.fromkeys(t.place.dtype for t in operands if t.__class__ is not Constant))
+        if len(distinct) > 1:
+            found = " != ".join(d.title for d in distinct)
+            raise DtypeError(f"{op.name}: expected all tensors to have the same dtype, but got: {found}. Convert them with .to(dtype).")
+        common = distinct[0]
+    place = place_of(common_device, common)
+    arguments = [
+        value
+        if value is None
+        else _bring(value, place)
+        if p.kind in ("tensor", "optional")
+        else [_bring(t, place) for t in value]
+        if p.kind == "tensors"
+        else value.array
+        if p.kind == "index"
+        else [None if t is None else t.array for t in value]
+        if p.kind == "indices"
+        else value
+        for p, value in zip(parameters, values, strict=False)
+    ]
+    return place, arguments
+
+
+def mixed(op: Op, *values):
+    """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
+    place, arguments = _prepare(op, values)
+    kernel, result, array_type, _ = op.table[place]
+    return kernel(*arguments), result, array_type
+
+
+def check_castable(result: dtype, target: dtype) -> None:
+    """Refuse to write a result into a tensor of a lower category."""
+    if not dtypes.can_cast(result, target):
+        raise DtypeError(f"result type {result.title} can't be cast to the desired output type {target.title}")
+
+
+def mixed_into(op: Op, *values) -> None:
+    """Run `op` on tensors of different dtypes and leave the result in the first one's memory."""
+    target = values[0]
+    place, arguments = _prepare(op, values)
+    kernel, result, array_type, _ = op.table[place]
+    if result.device is not target.place.device:
+        raise DeviceError(f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}")
+    check_castable(result.dtype, target.place.dtype)
+    value = kernel(*arguments)
+    if value.__class__ is not array_type:
+        value = place.runtime.wrap(value)
+    _check_same_shape(value.shape, target.array.shape)
+    place.runtime.copy(target.array, value)
+
+
+def _check_same_shape(result, target) -> None:
+    if tuple(result) != tuple(target):
+        raise ShapeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
+
+
+# -- out= -------------------------------------------------------------------------------------------------------------
+def requires_grad(values) -> bool:
+    """Whether a gradient flows into any tensor among `values` or in a list among them."""
+    return any(
+        (isinstance(v, Tensor) and v.requires_grad) or (isinstance(v, list | tuple) and requires_grad(v)) for v in values
+    )
+
+
+def write_out(op: Op, out, *values, **options):
+    """Run `op` and write its result into `out`, which is resized if its shape differs."""
+    outs = out if op.outputs else (out,)
+    for tensor in outs:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
+    if mode.recording and requires_grad((*values, *options.values(), *outs)):
+        raise GradientError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    result = op.function(*values, **options)
+    for tensor, value in zip(outs, result if op.outputs else (result,), strict=True):
+        store(op.name, tensor, value)
+    return op.result_type(*outs) if op.outputs else out
+
+
+def store(name: str, out: Tensor, value: Tensor) -> None:
+    """Copy `value` into `out`, resizing it with PyTorch's warning if it has elements and another shape."""
+    if out.place.device is not value.place.device:
+        raise DeviceError(f"{name}: Expected out tensor to have device {value.place.device}, but got {out.place.device} instead")
+    check_castable(value.place.dtype, out.place.dtype)
+    runtime = out.place.runtime
+    if out.array.shape != value.array.shape:
+        if out.array.nbytes:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does not "
+                f"match the required output shape {list(value.array.shape)}. This behavior is deprecated; resize it to zero "
+                "elements with t.resize_(0) to reuse it.",
+                UserWarning,
+                stacklevel=4,
+            )
+        out.array = runtime.empty(value.array.shape, out.place.dtype, out.place.device.index)
+    runtime.copy(out.array, value.array)
+    out.version[0] += 1
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+def _is_number(value) -> bool:
+    return isinstance(value, int | float | complex)
+
+
+def _convert(op: Op, values: tuple) -> list | None:
+    """The arguments with numbers and NumPy arrays turned into tensors, or None if there was nothing to turn."""
+    reference = next((v for v in values if isinstance(v, Tensor)), None)
+    changed = list(values)
+    found = False
+    for i, (p, value) in enumerate(zip(op.parameters, values, strict=True)):
+        if p.kind not in ("tensor", "optional", "index") or isinstance(value, Tensor) or value is None and p.kind == "optional":
+            continue
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, np.ndarray):
+            place = place_of(reference.place.device if reference is not None else device("cpu"), dtypes.of_numpy(value.dtype))
+            changed[i] = wrap(place.runtime.upload(value, place.device.index), place)
+        elif _is_number(value) and reference is not None:
+            changed[i] = constant(value, reference.place)
+        else:
+            raise TypeError(f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}")
+        found = True
+    return changed if found else None
+
+
+def _keywords(op: Op, values) -> tuple[list, dict]:
+    positional = [v for p, v in zip(op.parameters, values, strict=True) if not p.keyword_only]
+    return positional, {p.name: v for p, v in zip(op.parameters, values, strict=True) if p.keyword_only}
+
+
+def recover(op: Op, error: Exception, *values):
+    """Called when the hot path failed: turn numbers into tensors and run again, or raise an error that explains."""
+    converted = None if isinstance(error, CorefwError) else _convert(op, values)
+    if converted is not None:
+        positional, keywords = _keywords(op, converted)
+        return op.function(*positional, **keywords)
+    raise explain_failure(op, error, values, op.name) from (None if isinstance(error, CorefwError) else error)
+
+
+def recover_into(op: Op, error: Exception, *values):
+    """As `recover`, for the in-place form."""
+    converted = None if isinstance(error, CorefwError) else _convert(op, values)
+    if converted is not None:
+        positional, keywords = _keywords(op, converted)
+        assert op.inplace_function is not None
+        return op.inplace_function(*positional, **keywords)
+    if not isinstance(error, CorefwError) and op.shape is not None:
+        try:
+            result = shape_of(op, _raw(op, values))
+        except Exception:
+            pass  # explained below
+        else:
+            _check_same_shape(result, values[0].array.shape)
+    raise explain_failure(op, error, values, op.name + "_") from (None if isinstance(error, CorefwError) else error)
+
+
+def _raw(op: Op, values) -> list:
+    """Kernel arguments from the arguments of a call."""
+    by_name = {p.name: v for p, v in zip(op.parameters, values, strict=True)}
+
+    def raw(p: Parameter):
+        value = by_name[p.name]
+        if isinstance(value, Tensor):
+            return value.array
+        return [t.array for t in value] if p.kind == "tensors" else value
+
+    return [raw(p) for p in op.kernel_parameters]
+
+
+def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
+    """The error to raise for a kernel's failure: of PyTorch's type, naming the op, what came and what was wanted."""
+    if isinstance(error, CorefwError):
+        return error
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    for p, value in zip(op.parameters, values, strict=True):
+        if p.kind == "tensors":
+            if not isinstance(value, list | tuple):
+                return TypeError(f"{name}(): argument '{p.name}' must be tuple of Tensors, not {type(value).__name__}")
+            if not value:
+                return ValueError(f"{name}(): expected a non-empty list of Tensors")
+            for i, item in enumerate(value):
+                if not isinstance(item, Tensor):
+                    return TypeError(f"{name}(): expected Tensor as element {i} in argument '{p.name}', but got {type(item).__name__}")
+            tensors += value
+    if len({t.place.device for t in tensors}) > 1:
+        try:
+            _common_device(op, tensors)
+        except DeviceError as disagreement:
+            return disagreement
+    if op.shape is not None and op.rule is not None:
+        try:
+            shape_of(op, _raw(op, values))
+        except CorefwError as wrong:
+            return wrong
+        except Exception:
+            pass  # the rule itself could not digest the arguments; say what the kernel said
+    shapes_text = ", ".join(f"{t.place.dtype.name}{list(t.array.shape)}" for t in tensors)
+    text = f"{name}({shapes_text}): {error}"
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(text)
+    if isinstance(error, IndexError):
+        return PositionError(text)
+    if isinstance(error, ValueError):
+        return ShapeError(text)
+    if isinstance(error, TypeError):
+        return TypeError(text)
+    if isinstance(error, RuntimeError):
+        return error
+    return CorefwRuntimeError(f"{name}({shapes_text}): {type(error).__name__}: {error}")
+
+
+class CorefwRuntimeError(CorefwError, RuntimeError):
+    """A kernel failed for a reason that none of the more telling errors names."""

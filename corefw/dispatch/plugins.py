@@ -1,0 +1,126 @@
+"""Discovery of backends: finds them by entry point, loads them when a device first needs them, keeps failures apart."""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any
+
+from corefw.devices import on_unknown_type
+from corefw.dispatch.registry import Backend, registry
+from corefw.errors import BackendError
+
+GROUP = "corefw.backends"
+_lock = threading.RLock()
+_loaded: set[str] = set()  # names of entry points that were tried
+_manager: Any = None  # the pluggy manager, made with the first plugin
+_registered: list[str] = []  # names given by `register`
+
+
+class Specification:
+    """The hooks of a backend plugin."""
+
+    def corefw_backend(self) -> Backend:
+        """Return what the plugin offers. Must not raise where the hardware is missing: return the Backend with
+        ``unusable`` set to the reason."""
+        raise NotImplementedError
+
+
+def manager():
+    """The pluggy manager that holds the loaded plugins."""
+    global _manager
+    if _manager is None:
+        import pluggy
+
+        _manager = pluggy.PluginManager("corefw")
+        pluggy.HookspecMarker("corefw")(Specification.corefw_backend)
+        _manager.add_hookspecs(Specification)
+    return _manager
+
+
+def register(plugin: ModuleType | object, name: str) -> None:
+    """Register a plugin object (a module or an instance with the hook ``corefw_backend``) under `name`.
+
+    Raises BackendError if the hook is missing, wrong, or the backend contradicts one that is there.
+    """
+    with _lock:
+        pm = manager()
+        try:
+            pm.register(plugin, name)
+            pm.check_pending()
+            hooks = [h for h in pm.hook.corefw_backend.get_hookimpls() if h.plugin is plugin]
+            if not hooks:
+                raise BackendError(f"plugin '{name}' does not implement the hook corefw_backend")
+            backend = hooks[0].function()
+            if not isinstance(backend, Backend):
+                raise BackendError(f"plugin '{name}': corefw_backend returned {type(backend).__name__}, not a Backend")
+            unknown = sorted({k.op for ks in backend.kernels.values() for k in ks} - set(registry.ops))
+            if unknown:
+                raise BackendError(f"plugin '{name}' offers kernels for ops that do not exist: {', '.join(unknown)}")
+            registry.add_backend(backend)
+        except Exception as error:
+            if pm.get_plugin(name) is not None:
+                pm.unregister(name=name)
+            if isinstance(error, BackendError):
+                raise
+            raise BackendError(f"plugin '{name}' failed: {type(error).__name__}: {error}") from error
+
+
+def _device_and_name(entry: EntryPoint) -> tuple[str | None, str]:
+    """An entry point "<device>.<backend>" may serve that device; one without a dot may serve any."""
+    device_type, dot, name = entry.name.rpartition(".")
+    return (device_type if dot else None), name
+
+
+def _load_entry(entry: EntryPoint) -> None:
+    key = f"{entry.name}={entry.value}"
+    if key in _loaded:
+        return
+    _loaded.add(key)
+    name = _device_and_name(entry)[1]
+    if name in registry.disabled:
+        return
+    try:
+        module = entry.load()
+        if any(plugin is module for _, plugin in manager().list_name_plugin()):
+            return  # the same plugin, found under another device
+        register(module, name)
+    except Exception as error:  # whatever a plugin does wrong stays with the plugin
+        registry.failures[name] = error
+
+
+def load(device_type: str | None) -> None:
+    """Load the plugins that may serve a device type; all of them for None. A broken one is kept with its reason."""
+    with _lock:
+        for entry in entry_points(group=GROUP):
+            if device_type is None or _device_and_name(entry)[0] in (None, device_type):
+                _load_entry(entry)
+
+
+def configure(environment=os.environ) -> None:
+    """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK.
+
+    >>> configure({"COREFW_BACKENDS": "cpu=c,numpy", "COREFW_OPS": "conv2d@cpu=numpy"})
+    >>> registry.preferred[0]
+    {'cpu': ('c', 'numpy'), 'conv2d@cpu': ('numpy',)}
+    >>> configure({})
+    """
+    wanted: dict[str, tuple[str, ...]] = {}
+    for variable in ("COREFW_BACKENDS", "COREFW_OPS"):
+        for item in filter(None, environment.get(variable, "").replace(" ", "").split(";")):
+            key, equals, names = item.partition("=")
+            if not equals or not names or (variable == "COREFW_OPS") != ("@" in key):
+                form = "device=backend,backend;..." if variable == "COREFW_BACKENDS" else "op@device=backend;..."
+                raise BackendError(f"{variable}: cannot read {item!r}; the form is {form}")
+            wanted[key] = tuple(names.split(","))
+    registry.preferred[:1] = [wanted]
+    registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
+    registry.fallback = environment.get("COREFW_FALLBACK") or None
+    registry.forget()
+
+
+registry.load = load
+on_unknown_type(load)
+configure()

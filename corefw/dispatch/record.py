@@ -1,0 +1,172 @@
+"""What is recorded of computations for gradients: the grad mode, and the history of views and in-place changes."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from corefw.errors import GradientError
+from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, next_sequence
+
+
+class Mode(threading.local):
+    """The thread's grad mode: ``recording`` is False, True, or a callable that is given each new node (anomaly mode,
+    saved-tensor hooks)."""
+
+    recording = True
+    inference = False
+
+
+mode = Mode()
+
+
+class no_recording:
+    """Gradients off inside a with-block; the cheap form used by the framework itself."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before = mode.recording
+        mode.recording = False
+
+    def __exit__(self, *exception):
+        mode.recording = self.before
+
+
+def leaf_node(tensor: Tensor) -> Accumulate:
+    """The node that adds gradients to `tensor`, a leaf."""
+    node = new(Accumulate)
+    node.inputs = node.saved = ()
+    node.shape = tensor.array.shape
+    node.place = tensor.place
+    node.hooks = None
+    node.sequence = next_sequence()
+    node.leaf = weakref.ref(tensor)
+    return node
+
+
+def output_node(parent: Node, index: int, array, place) -> Output:
+    """The node of one of several outputs of `parent`."""
+    node = new(Output)
+    node.inputs = (parent,)
+    node.saved = ()
+    node.shape = array.shape
+    node.place = place
+    node.hooks = None
+    node.sequence = next_sequence()
+    node.index = index
+    return node
+
+
+def history(tensor: Tensor) -> Node | None:
+    """The node of a tensor that is a view, renewed if its base was changed in place since."""
+    view = tensor.view
+    base = view.base
+    if view.base_node is not base.node:
+        if base.node is None:
+            tensor.node = None
+        else:
+            before, mode.recording = mode.recording, True
+            try:
+                tensor.node = view.replay(base).node
+            finally:
+                mode.recording = before
+        view.base_node = base.node
+    return tensor.node
+
+
+def node_of(tensor: Tensor) -> Node | None:
+    """What computed `tensor`, or its accumulator if it is a leaf that requires a gradient."""
+    return tensor.node if tensor.view is None else history(tensor)
+
+
+_MULTIPLE_VIEWS = (
+    "Output {index} of {name} is a view and is being modified inplace. This view is the output of a function that returns "
+    "multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "operation by an out-of-place one."
+)
+
+
+def check_writable(tensor: Tensor) -> None:
+    """Refuse an in-place change that gradients could not follow; called while recording."""
+    view = tensor.view
+    if view is None:
+        if tensor.node.__class__ is Accumulate:
+            raise GradientError(
+                "a leaf Variable that requires grad is being used in an in-place operation. Wrap it in corefw.no_grad() "
+                "to change the value, or use the out-of-place op to record the computation."
+            )
+        return
+    if view.base.node.__class__ is Accumulate:
+        raise GradientError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if not view.recorded:
+        raise GradientError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Move the creation of "
+            "the view and the in-place change into the same mode."
+        )
+    node = tensor.node
+    if node.__class__ is Output:
+        raise GradientError(_MULTIPLE_VIEWS.format(index=node.index, name=node.inputs[0].name()))
+
+
+class CopySlices(Node):
+    """An in-place change of a view, as a computation of the view's base: the changed part's gradient goes through the
+    op that changed it, the rest passes by."""
+
+    __slots__ = ("change", "view")
+    change: Node
+    view: View
+    saves_tensors = True
+
+    def backward(self, gradient):
+        result = gradient.clone()
+        part = self.view.replay(result)
+        gradients = self.change.backward(part.clone())
+        first = gradients[0]
+        if first is None:
+            part.zero_()
+        else:
+            if first.array.shape != part.array.shape:
+                first = first.sum_to_size(part.array.shape)
+            part.copy_(first)
+        return (result, *gradients[1:])
+
+    def release(self):
+        self.change.release()
+
+
+def rebase(tensor: Tensor, node: Node) -> None:
+    """Make `node`, an in-place change, the history of `tensor` and of all tensors over its memory."""
+    view = tensor.view
+    if view is None:
+        tensor.node = node
+        return
+    base = view.base
+    slices = new(CopySlices)
+    slices.inputs = (base.node, *node.inputs[1:])
+    slices.saved = ()
+    slices.shape = base.array.shape
+    slices.place = base.place
+    slices.hooks = None
+    slices.sequence = next_sequence()
+    slices.change = node
+    slices.view = view
+    base.node = slices  # the view's own node is renewed from here when it is next asked for
+
+
+def stale(name: str, shape, place, expected: int, version: int) -> GradientError:
+    """The error for a saved tensor that was changed before its gradient was computed."""
+    return GradientError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{place.dtype!r} {list(shape)}], saved for {name}, is at version {version}; expected version {expected} instead. "
+        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "corefw.autograd.set_detect_anomaly(True)."
+    )
+
+
+def freed(node: Node) -> GradientError:
+    """The error for a second backward through a graph whose saved tensors are gone."""
+    return GradientError(
+        f"Trying to backward through the graph a second time (at {node.name()}): its saved tensors were freed by the first "
+        "backward. Specify retain_graph=True the first time if you need to do it again."
+    )

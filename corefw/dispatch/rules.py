@@ -1,0 +1,69 @@
+"""Dtype rules: from the dtypes of an op's tensors to the dtype it computes in and those of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from corefw import dtypes
+from corefw.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, dtype
+
+_CATEGORIES = {"bool": BOOL, "integer": INTEGER, "floating": FLOATING, "complex": COMPLEX}
+
+
+def _itself(d: dtype) -> dtype:
+    return d
+
+
+def _to_floating(d: dtype) -> dtype:
+    return d if d.category >= FLOATING else dtypes.get_default_dtype()
+
+
+def _wide_integer(d: dtype) -> dtype:
+    return d if d.category >= FLOATING else dtypes.int64
+
+
+@dataclass(frozen=True)
+class DtypeRule:
+    """How an op treats element types.
+
+    Attributes: ``promotes`` whether operands of different dtypes are brought to their common one (else they must agree);
+    ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each output's;
+    ``categories`` what the op takes.
+    """
+
+    name: str
+    promotes: bool = True
+    compute: Callable[[dtype], dtype] = _itself
+    results: tuple[Callable[[dtype], dtype], ...] = (_itself,)
+    categories: frozenset[int] = frozenset(_CATEGORIES.values())
+
+    def without(self, *names: str) -> DtypeRule:
+        """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
+        return replace(self, categories=self.categories - {_CATEGORIES[n] for n in names})
+
+    def giving(self, *results: DtypeRule) -> DtypeRule:
+        """The rule of an op with several outputs, each of the dtype that one of `results` gives."""
+        return replace(self, results=tuple(r.results[0] for r in results))
+
+    def accepts(self, d: dtype) -> bool:
+        """Whether the op takes elements of dtype `d`."""
+        return d.category in self.categories and d.numpy is not None
+
+
+#: operands agree already; the result is of their dtype
+same = DtypeRule("same", promotes=False)
+#: operands are brought to their common dtype, which the result has
+promote = DtypeRule("promote")
+#: as promote, but integers become the default floating dtype first
+floating = DtypeRule("floating", compute=_to_floating, results=(_to_floating,))
+#: a comparison or predicate: operands promoted, result bool
+boolean = DtypeRule("boolean", results=(lambda d: dtypes.bool_,))
+#: positions: result int64
+index = DtypeRule("index", results=(lambda d: dtypes.int64,))
+#: sums and products: integers and bool give int64
+accumulate = DtypeRule("accumulate", results=(_wide_integer,))
+#: moduli and real parts: complex gives its real dtype
+real = DtypeRule("real", results=(dtype.to_real,))
+#: real results of floating computations (std, norm)
+floating_real = DtypeRule("floating_real", compute=_to_floating, results=(lambda d: _to_floating(d).to_real(),))

@@ -1,0 +1,157 @@
+"""Runtimes: what the frontend asks of a device - memory, copies, views - and the built-in `meta` device."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from corefw import shapes
+from corefw.dtypes import dtype
+from corefw.errors import DeviceError
+from corefw.shapes import Shape
+
+
+class Runtime:
+    """One device type's memory. A plugin subclasses it; everything above the registry uses only this.
+
+    An array is opaque but has ``shape``, ``strides`` (in bytes), ``dtype`` (a NumPy dtype), ``ndim`` and ``nbytes``;
+    ``array_type`` is its class.
+    """
+
+    device_type: str
+    array_type: type
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+        return 1
+
+    def current_device(self) -> int | None:
+        """The index that "the device" without an index means; None for a type with a single, unnumbered device."""
+        return 0
+
+    def empty(self, shape: Shape, dtype: dtype, index: int | None) -> Any:
+        """A new contiguous array with arbitrary content."""
+        raise NotImplementedError
+
+    def upload(self, host: np.ndarray, index: int | None) -> Any:
+        """A new array with the content of a NumPy array (on cpu: the array itself)."""
+        raise NotImplementedError
+
+    def download(self, array) -> np.ndarray:
+        """The content as a NumPy array (on cpu: the array itself, sharing memory)."""
+        raise NotImplementedError
+
+    def copy(self, target, source) -> None:
+        """Write `source`, broadcast and cast, into `target`; both of this device, of any strides."""
+        raise NotImplementedError
+
+    def clone(self, array) -> Any:
+        """A new array with the same content and, where it is dense, the same memory order."""
+        raise NotImplementedError
+
+    def cast(self, array, dtype: dtype) -> Any:
+        """A new array of `dtype` with the content converted as C converts."""
+        raise NotImplementedError
+
+    def as_strided(self, array, shape: Shape, strides: Shape, offset: int) -> Any:
+        """A view of the array's memory: strides and offset in elements, offset counted from the memory's start."""
+        raise NotImplementedError
+
+    def storage_offset(self, array) -> int:
+        """How many elements lie between the memory's start and the array's first element."""
+        raise NotImplementedError
+
+    def address(self, array) -> int:
+        """The address of the first element."""
+        raise NotImplementedError
+
+    def synchronize(self, index: int | None = None) -> None:
+        """Wait until all work given to the device is done."""
+
+    def wrap(self, value) -> Any:
+        """An array from what a kernel returned instead of one (NumPy ufuncs give scalars for 0-d operands)."""
+        return self.upload(np.asarray(value), None)
+
+    def constant(self, number, dtype: dtype, index: int | None) -> Any:
+        """A 0-d array of a Python number; the array may be shared and is never written to."""
+        if not number:  # 0.0 and -0.0 are equal keys
+            return self.upload(host_number(number, dtype), index)
+        return _constant(self, number, dtype, index)
+
+    def item(self, array) -> Any:
+        """The only element as a Python number."""
+        return self.download(array).item()
+
+
+def host_number(number, dtype: dtype) -> np.ndarray:
+    """A Python number as a 0-d NumPy array; integers wrap as in C."""
+    if number.__class__ is int and dtype.is_floating_point is False and dtype.is_complex is False and dtype.name != "bool":
+        bits = 8 * dtype.itemsize
+        number &= (1 << bits) - 1
+        return np.array(number, dtype=f"u{dtype.itemsize}").astype(dtype.numpy)
+    return np.array(number, dtype=dtype.numpy)
+
+
+@lru_cache(maxsize=1024)
+def _constant(runtime: Runtime, number, dtype: dtype, index: int | None):
+    return runtime.upload(host_number(number, dtype), index)
+
+
+class MetaArray:
+    """A shape and a dtype without memory."""
+
+    __slots__ = ("dtype", "offset", "shape", "strides")
+
+    def __init__(self, shape: Shape, dtype: np.dtype, strides: Shape | None = None, offset: int = 0):
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.strides = strides or tuple(s * dtype.itemsize for s in shapes.contiguous_strides(self.shape))
+        self.offset = offset
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class MetaRuntime(Runtime):
+    """The device "meta": ops compute shapes and dtypes only, from their shape rules."""
+
+    device_type = "meta"
+    array_type = MetaArray
+
+    def current_device(self) -> None:
+        return None
+
+    def empty(self, shape, dtype, index):
+        return MetaArray(shape, dtype.numpy)
+
+    def upload(self, host, index):
+        return MetaArray(host.shape, host.dtype)
+
+    def download(self, array):
+        raise DeviceError("a meta tensor has no data: create the tensor on a real device, or use empty_like to get one")
+
+    def copy(self, target, source):
+        shapes.broadcast(target.shape, source.shape)
+
+    def clone(self, array):
+        return MetaArray(array.shape, array.dtype)
+
+    def cast(self, array, dtype):
+        return MetaArray(array.shape, dtype.numpy)
+
+    def as_strided(self, array, shape, strides, offset):
+        return MetaArray(shape, array.dtype, tuple(s * array.dtype.itemsize for s in strides), offset)
+
+    def storage_offset(self, array):
+        return array.offset
+
+    def address(self, array):
+        return 0

@@ -1,0 +1,96 @@
+"""Attaches to Tensor the methods that the op declarations give: ops, in-place forms, operators."""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+from corefw.dispatch.operands import constant
+from corefw.dispatch.registry import Op, registry
+from corefw.tensor import Tensor
+
+
+def _with_separate_sizes(function, position: int):
+    """A method whose last argument, a shape or dimensions, may also come as separate arguments."""
+    if position == 1:
+
+        def method(self, *sizes, **keywords):
+            return function(self, *((sizes,) if sizes else ()), **keywords)
+    else:
+
+        def method(self, first, *sizes, **keywords):
+            return function(self, first, *((sizes,) if sizes else ()), **keywords)
+
+    method.__name__, method.__doc__, method.__wrapped__ = function.__name__, function.__doc__, function
+    return method
+
+
+def _method(op: Op, function):
+    names = [p for p in op.parameters if not p.keyword_only]
+    if names[-1].kind == "sizes" and len(names) in (2, 3):
+        return _with_separate_sizes(function, len(names) - 1)
+    return function
+
+
+def _is_method(op: Op) -> bool:
+    return op.method and bool(op.parameters) and op.parameters[0].name == "input"
+
+
+def attach_ops() -> None:
+    """Make every declared op whose first argument is `input` a method, and its in-place form another."""
+    for name, op in registry.ops.items():
+        if not _is_method(op):
+            continue
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, _method(op, op.function))
+        if op.inplace_function is not None and name + "_" not in Tensor.__dict__:
+            setattr(Tensor, name + "_", _method(op, op.inplace_function))
+
+
+_OPERATORS = {
+    "abs": "abs",
+    "add": "add",
+    "and": "bitwise_and",
+    "eq": "eq",
+    "floordiv": "floor_divide",
+    "ge": "ge",
+    "gt": "gt",
+    "invert": "bitwise_not",
+    "le": "le",
+    "lshift": "bitwise_left_shift",
+    "lt": "lt",
+    "matmul": "matmul",
+    "mod": "remainder",
+    "mul": "mul",
+    "ne": "ne",
+    "neg": "neg",
+    "or": "bitwise_or",
+    "pos": "positive",
+    "pow": "pow",
+    "rshift": "bitwise_right_shift",
+    "sub": "sub",
+    "truediv": "div",
+    "xor": "bitwise_xor",
+}
+_REFLECTED = ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv", "xor")
+
+
+def _reflected(function: FunctionType):
+    def operator(self, other):
+        if not isinstance(other, Tensor) and isinstance(other, int | float | complex):
+            other = constant(other, self.place)
+        return function(other, self)
+
+    return operator
+
+
+def attach_operators() -> None:
+    """Make Python's operators call the ops; the op function itself is the method, with nothing between."""
+    for symbol, name in _OPERATORS.items():
+        op = registry.ops.get(name)
+        if op is None:
+            continue
+        setattr(Tensor, f"__{symbol}__", op.function)
+        if symbol in _REFLECTED:
+            setattr(Tensor, f"__r{symbol}__", _reflected(op.function))
+            if op.inplace_function is not None:
+                setattr(Tensor, f"__i{symbol}__", op.inplace_function)

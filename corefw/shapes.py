@@ -1,0 +1,192 @@
+"""Arithmetic on shapes, dimensions and strides: pure functions of tuples."""
+
+from __future__ import annotations
+
+from math import prod
+from operator import index
+
+from corefw.errors import DimensionError, ShapeError
+
+Shape = tuple[int, ...]
+
+
+class Size(tuple):
+    """A tensor's shape: a tuple that prints as PyTorch's and counts its elements.
+
+    >>> Size((2, 3)), Size((2, 3)).numel()
+    (torch.Size([2, 3]), 6)
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, key):
+        found = tuple.__getitem__(self, key)
+        return Size(found) if key.__class__ is slice else found
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+def canonical_dim(dim: int, ndim: int) -> int:
+    """`dim` as a number from 0 to ndim - 1; a 0-d tensor takes dim 0 and -1. Raises IndexError out of range.
+
+    >>> canonical_dim(-1, 3)
+    2
+    """
+    size = ndim or 1
+    try:
+        dim = index(dim)
+    except TypeError:
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
+    if not -size <= dim < size:
+        raise DimensionError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim + size if dim < 0 else dim
+
+
+def canonical_dims(dims, ndim: int) -> Shape | None:
+    """`dims` (an int, several, or none for all) as a sorted tuple of non-negative ints, or None for all.
+
+    >>> canonical_dims((-1, 0), 3), canonical_dims((), 3)
+    ((0, 2), None)
+    """
+    if dims is None:
+        return None
+    if dims.__class__ is int:
+        return (canonical_dim(dims, ndim),)
+    try:
+        given = [canonical_dim(d, ndim) for d in dims]
+    except TypeError:
+        given = [canonical_dim(dims, ndim)]
+    if len(set(given)) != len(given):
+        repeated = next(d for d in given if given.count(d) > 1)
+        raise ShapeError(f"dim {repeated} appears multiple times in the list of dims")
+    return tuple(sorted(given)) or None
+
+
+def as_shape(sizes) -> Shape:
+    """Sizes given as one sequence, one int, or the tuple of several arguments, as a tuple of ints.
+
+    >>> as_shape(3), as_shape([2, 3]), as_shape(((2, 3),))
+    ((3,), (2, 3), (2, 3))
+    """
+    if sizes.__class__ is int:
+        return (sizes,)
+    try:
+        sizes = tuple(sizes)
+    except TypeError:
+        return (index(sizes),)
+    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+        sizes = tuple(sizes[0])
+    return tuple(map(index, sizes))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that all `shapes` broadcast to: aligned at the right, sizes equal or 1.
+
+    >>> broadcast((3, 1), (4,))
+    (3, 4)
+    """
+    ndim = max(map(len, shapes), default=0)
+    result = [1] * ndim
+    for position, shape in enumerate(shapes):
+        for i, size in enumerate(shape, ndim - len(shape)):
+            if size != 1 and size != result[i]:
+                if result[i] != 1:
+                    raise ShapeError(
+                        f"The size of tensor {'abcdefgh'[0 if position < 2 else position - 1]} ({result[i]}) must match the "
+                        f"size of tensor {'abcdefgh'[position]} ({size}) at non-singleton dimension {i}; "
+                        f"shapes {', '.join(str(list(s)) for s in shapes)}"
+                    )
+                result[i] = size
+    return tuple(result)
+
+
+def reduced(shape: Shape, dims: Shape | None, keepdim: bool) -> Shape:
+    """The shape after reducing over `dims` (None: all).
+
+    >>> reduced((2, 3, 4), (1,), False), reduced((2, 3), None, True)
+    ((2, 4), (1, 1))
+    """
+    if dims is None:
+        return (1,) * len(shape) if keepdim else ()
+    if keepdim:
+        return tuple(1 if i in dims else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dims)
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Row-major strides in elements; sizes of 0 count as 1, as PyTorch's.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size or 1
+    return tuple(reversed(strides))
+
+
+def infer_size(sizes: Shape, numel: int) -> Shape:
+    """`sizes` with a single -1 replaced so that the product is `numel`. Raises RuntimeError when that cannot be.
+
+    >>> infer_size((2, -1), 6)
+    (2, 3)
+    """
+    known = prod(n for n in sizes if n != -1)
+    unknown = [i for i, n in enumerate(sizes) if n == -1]
+    invalid = [n for n in sizes if n < -1]
+    if invalid:
+        raise ShapeError(f"invalid shape dimension {invalid[0]} in {list(sizes)}")
+    if len(unknown) > 1:
+        raise ShapeError(f"only one dimension can be inferred, got {list(sizes)}")
+    if unknown and known == 0 and numel == 0:
+        raise ShapeError(
+            f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 can be "
+            "any value and is ambiguous"
+        )
+    if known == 0 and numel or unknown and numel % known or not unknown and known != numel:
+        raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")
+    if unknown:
+        sizes = tuple(numel // known if n == -1 else n for n in sizes)
+    return sizes
+
+
+def view_strides(shape: Shape, strides: Shape, sizes: Shape) -> Shape | None:
+    """Strides that show memory of `shape` and `strides` under `sizes` without a copy, or None if there are none.
+
+    >>> view_strides((2, 3), (3, 1), (3, 2)), view_strides((2, 3), (1, 2), (6,))
+    ((2, 1), None)
+    """
+    if prod(shape) == 0:
+        return strides if shape == sizes else contiguous_strides(sizes)
+    result = []
+    at = len(sizes) - 1
+    chunk_stride = strides[-1] if strides else 1
+    chunk = view = 1
+    for i in range(len(shape) - 1, -1, -1):
+        chunk *= shape[i]
+        if i == 0 or (shape[i - 1] != 1 and strides[i - 1] != chunk * chunk_stride):
+            while at >= 0 and (view < chunk or sizes[at] == 1):
+                result.append(view * chunk_stride)
+                view *= sizes[at]
+                at -= 1
+            if view != chunk:
+                return None
+            if i > 0:
+                chunk_stride = strides[i - 1]
+                chunk = view = 1
+    while at >= 0:  # a 0-d tensor under sizes of ones
+        result.append(1)
+        at -= 1
+    return tuple(reversed(result))

@@ -1,0 +1,119 @@
+"""The slots of Tensor, Node and View; their methods are attached from the op declarations and by the upper floors."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+#: numbers nodes in the order of their creation; the engine runs them backwards in this order
+next_sequence = count().__next__
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype on one device, with PyTorch's methods.
+
+    Slots: ``array`` the device's raw array; ``place`` its (device, dtype); ``node`` what computed it, None if no gradient
+    flows; ``view`` how it was taken from another tensor, None for a tensor of its own; ``version`` a one-element list
+    counting in-place changes, shared by all tensors over one memory.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "array", "node", "place", "version", "view")
+    __array_priority__ = 1000  # NumPy operators defer to Tensor's
+    __hash__ = object.__hash__
+    array: Any
+    place: Any
+    node: Any
+    view: Any
+    version: list[int]
+
+
+class Constant(Tensor):
+    """A Python number as a 0-d operand; it has the lowest priority in dtype promotion."""
+
+    __slots__ = ()
+
+
+new = object.__new__
+
+
+def wrap(array, place, node=None) -> Tensor:
+    """A fresh Tensor over a raw array of `place`."""
+    tensor = new(Tensor)
+    tensor.array = array
+    tensor.place = place
+    tensor.node = node
+    tensor.view = None
+    tensor.version = [0]
+    return tensor
+
+
+class View:
+    """How a tensor was taken from another one: enough to take it again from a changed `base`.
+
+    Slots: ``base`` the tensor that owns memory and history; ``parent`` the View of the tensor it was taken from (None if
+    that is the base); ``function, arguments`` the view op; ``base_node`` the base's node when the view's own node was
+    made: the view's node is valid while this is still the base's; ``recorded`` whether gradients were on.
+    """
+
+    __slots__ = ("arguments", "base", "base_node", "function", "parent", "recorded")
+
+    def replay(self, base: Tensor) -> Tensor:
+        """Take the same view of another tensor of the base's geometry."""
+        steps = []
+        step: View | None = self
+        while step is not None:
+            steps.append(step)
+            step = step.parent
+        for step in reversed(steps):
+            base = step.function(base, *step.arguments)
+        return base
+
+
+class Node:
+    """One recorded computation: calls its op's gradient formulas with what was saved.
+
+    Slots: ``inputs`` the nodes of the op's tensor arguments (None where no gradient flows); ``saved`` what the formulas
+    need, None once freed; ``shape, place`` of the output, to which the engine brings arriving gradients;
+    ``sequence`` the creation order; ``hooks`` a Hooks object or None.
+    Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "hooks", "inputs", "place", "saved", "sequence", "shape")
+    inputs: tuple
+    saved: tuple | None
+    shape: tuple[int, ...]
+    place: Any
+    sequence: int
+    hooks: Any
+    saves_tensors = False
+    outputs = 1
+
+    def backward(self, gradient):
+        """The gradients of the inputs, given the gradient of the output."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what was saved."""
+        if self.saves_tensors:
+            self.saved = None
+
+    def name(self) -> str:
+        """PyTorch's name of the node, e.g. "AddBackward0"."""
+        return type(self).__name__
+
+
+class Output(Node):
+    """One output of a node with several: collects its gradient for the parent, which runs when all have come."""
+
+    __slots__ = ("index",)
+    index: int
+
+
+class Accumulate(Node):
+    """The end of the graph at a leaf tensor: its gradient is added to the leaf's ``.grad``."""
+
+    __slots__ = ("leaf",)
+    leaf: Any  # a weak reference to the tensor
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
