@@ -11,17 +11,131 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from corefw import dtypes
-from corefw.autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from corefw.devices import device
-from corefw.dispatch import plugins
-from corefw.dispatch.registry import registry
-from corefw.dtypes import dtype, finfo, iinfo
+import math as _math
+
+from corefw import dtypes as _dtypes
+from corefw import methods as _methods
+from corefw import ops as _ops
+from corefw import surface as _surface
+from corefw.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from corefw.devices import device, get_default_device, set_default_device
+from corefw.dispatch.inspect import backend, explain
+from corefw.dispatch.modes import ledger
+from corefw.dispatch.generator import Generator
+from corefw.dispatch.operands import result_type, set_default_dtype
+from corefw.dispatch.registry import registry as _registry
+from corefw.dtypes import (
+    bfloat16,
+    can_cast,
+    complex32,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from corefw.layouts import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from corefw.printing import set_printoptions
+from corefw.random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from corefw.settings import (
+    are_deterministic_algorithms_enabled,
+    get_num_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 from corefw.shapes import Size
+from corefw.surface import (
+    as_tensor,
+    asarray,
+    broadcast_shapes,
+    from_dlpack,
+    from_numpy,
+    frombuffer,
+    get_device,
+    is_inference,
+    is_tensor,
+    numel,
+    tensor,
+    tensor_types,
+    to_dlpack,
+    typename,
+)
 from corefw.tensor import Tensor
 
-from corefw import ops  # isort: skip
-from corefw.methods import attach_operators, attach_ops
+bool, float, double, half, chalf = _dtypes.bool_, float32, float64, float16, complex32
+int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
-attach_ops()
-attach_operators()
+globals().update(tensor_types("cpu"))
+
+_OPS = """
+    abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all allclose alpha_dropout amax amin aminmax
+    angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_strided
+    asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d baddbmm bernoulli bilinear bincount bitwise_and
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor block_diag bmm broadcast_tensors
+    broadcast_to bucketize cartesian_prod cat cdist ceil celu chain_matmul chunk clamp clamp_max clamp_min clip
+    clone column_stack combinations complex concat concatenate conj conj_physical copysign cos cosh
+    cosine_similarity count_nonzero cross cummax cummin cumprod cumsum cumulative_trapezoid deg2rad detach diag diag_embed diagflat
+    diagonal diagonal_scatter diff dist div divide dot dropout dsplit dstack einsum empty empty_like empty_permuted
+    empty_strided eq equal erf erfc erfinv exp exp2 expm1 eye feature_dropout feature_alpha_dropout native_dropout fill fix flatten flip fliplr flipud float_power floor
+    floor_divide fmax fmin fmod frac full full_like gather gcd ge ger get_device greater greater_equal gt hardshrink
+    heaviside histc hsplit hstack hypot imag index_add index_copy index_fill index_put index_select inner is_complex
+    is_conj is_floating_point is_inference is_nonzero is_signed isclose isfinite isin isinf isnan isneginf isposinf
+    isreal kl_div kron kthvalue lcm ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax
+    logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt
+    masked_fill masked_scatter masked_select matmul max maximum mean median meshgrid min minimum mm mode moveaxis
+    movedim msort mul multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy ne
+    neg negative nextafter nonzero norm normal not_equal numel ones ones_like outer pairwise_distance permute
+    pixel_shuffle pixel_unshuffle polar positive pow prelu prod put quantile rad2deg rand rand_like randint
+    randint_like randn randn_like randperm range ravel real reciprocal relu remainder renorm repeat_interleave
+    reshape resolve_conj resolve_neg roll rot90 round row_stack rrelu rsqrt rsub scalar_tensor scatter scatter_add
+    scatter_reduce searchsorted select select_scatter selu sgn sigmoid sign signbit sin sinc sinh slice_scatter
+    softmax sort split split_with_sizes sqrt square squeeze stack std std_mean sub subtract sum swapaxes swapdims t
+    take take_along_dim tan tanh tensor_split tensordot threshold tile topk trace transpose trapezoid trapz tril tril_indices triu
+    triu_indices true_divide trunc unbind unflatten unique unique_consecutive unsafe_chunk unsafe_split
+    unsafe_split_with_sizes unsqueeze var var_mean vdot view_as_complex view_as_real vsplit vstack where xlogy zeros
+    zeros_like
+""".split()
+_INPLACE = ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "relu_", "selu_", "threshold_")
+for _name in _OPS:
+    if _name in _registry.ops:
+        globals()[_name] = _registry.ops[_name].function
+for _name in _INPLACE:
+    if _name[:-1] in _registry.ops:
+        globals()[_name] = _registry.ops[_name[:-1]].inplace_function
+
+_methods.attach_ops()
+_methods.attach_operators()
+
+# The namespaces need the ops above.
+from corefw import autograd, backends, cuda, nn, optim, profiler, random, utils  # noqa: E402
+
+__all__ = sorted({*(_name for _name in globals() if not _name.startswith("_")), "__version__"} - {"annotations"})

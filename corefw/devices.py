@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from corefw.dtypes import dtype
@@ -88,6 +89,42 @@ class device:
 
     def __deepcopy__(self, memo):
         return self
+
+    def __enter__(self) -> device:
+        _default.stack = (*_default.stack, _default.device)
+        _default.device = self
+        return self
+
+    def __exit__(self, *exception) -> None:
+        *stack, _default.device = _default.stack
+        _default.stack = tuple(stack)
+
+
+class _Default(threading.local):
+    """The thread's default device, and those that enclosing with-blocks will restore."""
+
+    device = device("cpu")
+    stack: tuple[device, ...] = ()
+
+
+_default = _Default()
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made that name none.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return _default.device
+
+
+def set_default_device(device: str | device | int | None) -> None:
+    """Make tensors that name no device on `device`; None means the CPU.
+
+    A device is also a context manager, which sets it for a block: ``with corefw.device("meta"):``.
+    """
+    _default.device = _Default.device.__class__("cpu" if device is None else device)
 
 
 class Place:

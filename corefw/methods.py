@@ -6,6 +6,7 @@ from types import FunctionType
 
 from corefw.dispatch.operands import constant
 from corefw.dispatch.registry import Op, registry
+from corefw.ops.indexing import getitem, setitem, where_method
 from corefw.tensor import Tensor
 
 
@@ -32,18 +33,19 @@ def _method(op: Op, function):
 
 
 def _is_method(op: Op) -> bool:
-    return op.method and bool(op.parameters) and op.parameters[0].name == "input"
+    return op.method and bool(op.parameters) and op.parameters[0].name in ("input", "tensor")
 
 
 def attach_ops() -> None:
-    """Make every declared op whose first argument is `input` a method, and its in-place form another."""
+    """Make every declared op whose first argument is the `input` (or `tensor`) a method, and its in-place form another."""
     for name, op in registry.ops.items():
         if not _is_method(op):
             continue
-        if name not in Tensor.__dict__:
+        if name not in Tensor.__dict__ and op.method != "inplace":
             setattr(Tensor, name, _method(op, op.function))
         if op.inplace_function is not None and name + "_" not in Tensor.__dict__:
             setattr(Tensor, name + "_", _method(op, op.inplace_function))
+    Tensor.where = where_method  # the condition comes first in the function only
 
 
 _OPERATORS = {
@@ -85,6 +87,8 @@ def _reflected(function: FunctionType):
 
 def attach_operators() -> None:
     """Make Python's operators call the ops; the op function itself is the method, with nothing between."""
+    Tensor.__getitem__ = getitem
+    Tensor.__setitem__ = setitem
     for symbol, name in _OPERATORS.items():
         op = registry.ops.get(name)
         if op is None:

@@ -54,7 +54,8 @@ def canonical_dim(dim: int, ndim: int) -> int:
 
 
 def canonical_dims(dims, ndim: int) -> Shape | None:
-    """`dims` (an int, several, or none for all) as a sorted tuple of non-negative ints, or None for all.
+    """`dims` (an int, several, or none for all) as a sorted tuple of non-negative ints, or None for all
+    (as for every dimension of a 0-d tensor).
 
     >>> canonical_dims((-1, 0), 3), canonical_dims((), 3)
     ((0, 2), None)
@@ -62,7 +63,8 @@ def canonical_dims(dims, ndim: int) -> Shape | None:
     if dims is None:
         return None
     if dims.__class__ is int:
-        return (canonical_dim(dims, ndim),)
+        dim = canonical_dim(dims, ndim)
+        return (dim,) if ndim else None
     try:
         given = [canonical_dim(d, ndim) for d in dims]
     except TypeError:
@@ -70,7 +72,7 @@ def canonical_dims(dims, ndim: int) -> Shape | None:
     if len(set(given)) != len(given):
         repeated = next(d for d in given if given.count(d) > 1)
         raise ShapeError(f"dim {repeated} appears multiple times in the list of dims")
-    return tuple(sorted(given)) or None
+    return tuple(sorted(given)) or None if ndim else None
 
 
 def as_shape(sizes) -> Shape:
@@ -109,6 +111,11 @@ def broadcast(*shapes: Shape) -> Shape:
                     )
                 result[i] = size
     return tuple(result)
+
+
+def same_shape(input: Shape, *statics) -> Shape:
+    """The shape rule of an op whose result has the shape of its first tensor."""
+    return input
 
 
 def reduced(shape: Shape, dims: Shape | None, keepdim: bool) -> Shape:
@@ -190,3 +197,38 @@ def view_strides(shape: Shape, strides: Shape, sizes: Shape) -> Shape | None:
         result.append(1)
         at -= 1
     return tuple(reversed(result))
+
+
+def permuted_strides(shape: Shape, order: Shape) -> Shape:
+    """The strides of a dense tensor whose dimensions lie in memory in `order`, the outermost first.
+
+    >>> permuted_strides((2, 3, 5), (0, 2, 1))
+    (15, 1, 3)
+    """
+    inner = contiguous_strides(tuple(shape[d] for d in order))
+    strides = [0] * len(shape)
+    for d, stride in zip(order, inner):
+        strides[d] = stride
+    return tuple(strides)
+
+
+def preserved_strides(shape: Shape, strides: Shape) -> Shape:
+    """The strides of a new tensor like one of `shape` and `strides`: the same memory order, without gaps.
+
+    One with overlapping elements (an expanded one) gives a contiguous one.
+
+    >>> preserved_strides((2, 3), (1, 2)), preserved_strides((2, 3), (1, 4)), preserved_strides((2, 3), (0, 1))
+    ((1, 2), (1, 2), (3, 1))
+    """
+    order = sorted(range(len(shape)), key=lambda d: (strides[d], shape[d]))
+    step = 1
+    for d in order:
+        if shape[d] > 1:
+            if strides[d] != step:
+                break
+            step *= shape[d]
+    else:
+        return strides
+    if any(strides[d] == 0 and shape[d] > 1 for d in order):
+        return contiguous_strides(shape)
+    return permuted_strides(shape, tuple(reversed(order)))

@@ -13,24 +13,28 @@ class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's methods.
 
     Slots: ``array`` the device's raw array; ``place`` its (device, dtype); ``node`` what computed it, None if no gradient
-    flows; ``view`` how it was taken from another tensor, None for a tensor of its own; ``version`` a one-element list
+    flows; ``origin`` how it was taken from another tensor, None for a tensor of its own; ``version`` a one-element list
     counting in-place changes, shared by all tensors over one memory.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "array", "node", "place", "version", "view")
+    __slots__ = ("__dict__", "__weakref__", "array", "node", "origin", "place", "version")
     __array_priority__ = 1000  # NumPy operators defer to Tensor's
     __hash__ = object.__hash__
     array: Any
     place: Any
     node: Any
-    view: Any
+    origin: Any
     version: list[int]
 
 
 class Constant(Tensor):
-    """A Python number as a 0-d operand; it has the lowest priority in dtype promotion."""
+    """A Python number as a 0-d operand; it has the lowest priority in dtype promotion.
 
-    __slots__ = ()
+    Slots: ``number`` the number itself, for formulas that are simpler for some numbers.
+    """
+
+    __slots__ = ("number",)
+    number: Any
 
 
 new = object.__new__
@@ -42,7 +46,7 @@ def wrap(array, place, node=None) -> Tensor:
     tensor.array = array
     tensor.place = place
     tensor.node = node
-    tensor.view = None
+    tensor.origin = None
     tensor.version = [0]
     return tensor
 
@@ -86,6 +90,8 @@ class Node:
     sequence: int
     hooks: Any
     saves_tensors = False
+    saved_kinds: tuple[tuple[str, str], ...] = ()  # (name, kind) of what `saved` holds
+    output_names: tuple[str, ...] = ()  # if there are several
     outputs = 1
 
     def backward(self, gradient):

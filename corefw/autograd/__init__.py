@@ -1,0 +1,39 @@
+"""Automatic differentiation: backward, custom functions, grad modes, and tools to check and inspect gradients."""
+
+from corefw.autograd import anomaly_mode, function, functional, grad_mode, graph
+from corefw.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from corefw.autograd.attributes import attach_autograd
+from corefw.autograd.differentiate import backward, grad
+from corefw.autograd.function import Function
+from corefw.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from corefw.autograd.gradcheck import gradcheck, gradgradcheck
+from corefw.autograd.variable import Variable
+
+attach_autograd()
+
+__all__ = [
+    "Function",
+    "Variable",
+    "anomaly_mode",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from sys import getrefcount
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import mode, node_of
+from corefw.dispatch.record import mode
 from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor
-
-# A fresh gradient that only the engine holds: its name in `accumulate`, the argument, the caller's stack.
-_OWN_REFERENCES = 4
+from corefw.tensor import Accumulate, Node, Output, Tensor, wrap
 
 
 class Hooks:
@@ -35,22 +32,58 @@ def hooks_of(node: Node) -> Hooks:
     return node.hooks
 
 
-def fit(gradient: Tensor, node: Node) -> Tensor:
-    """Bring a gradient to the shape and dtype of the output of `node`: sums over what was broadcast."""
-    shape = node.shape
+def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tensor | None]) -> Tensor:
+    """Bring a gradient, one of the `gradients` that `node` returned, to the shape and place of the output of
+    `following`.
+
+    What was broadcast is summed over; a complex gradient of a real value loses its imaginary part.
+    """
+    shape = following.shape
     if gradient.array.shape != shape:
         try:
             gradient = gradient.sum_to_size(shape)
         except RuntimeError:
+            index = next(i for i, g in enumerate(gradients) if g is gradient)
             raise GradientError(
-                f"Function {node.name()} returned an invalid gradient: got {list(gradient.array.shape)} but expected shape "
-                f"compatible with {list(shape)}"
+                f"Function {node.name()} returned an invalid gradient at index {index} - got "
+                f"{list(gradient.array.shape)} but expected shape compatible with {list(shape)}"
             ) from None
-    if gradient.place is not node.place:
-        if gradient.place.dtype.is_complex and not node.place.dtype.is_complex:
+    place = following.place
+    if gradient.place is not place:
+        if gradient.place.dtype.is_complex and not place.dtype.is_complex:
             gradient = gradient.real
-        gradient = gradient.to(device=node.place.device, dtype=node.place.dtype)
+        gradient = gradient.to(device=place.device, dtype=place.dtype)
     return gradient
+
+
+def _holders(gradient: Tensor) -> tuple[int, int]:
+    """How many references there are to a gradient and to its array."""
+    array = gradient.array
+    return getrefcount(gradient), getrefcount(array)
+
+
+def _own_holders() -> tuple[int, int]:
+    """What `_holders` finds when only the engine, three calls deep as here, holds the gradient."""
+
+    def accumulate(gradient):
+        return _holders(gradient)
+
+    gradient = wrap(object(), None)
+    return accumulate(gradient)
+
+
+_OWN_HOLDERS = _own_holders()
+
+
+def _is_ours(gradient: Tensor) -> bool:
+    """Whether nobody else holds the gradient or its memory, so that it may become a leaf's ``.grad`` as it is."""
+    array = gradient.array
+    if gradient.node is not None or gradient.origin is not None or getrefcount(gradient) > _OWN_HOLDERS[0]:
+        return False
+    if getrefcount(array) > _OWN_HOLDERS[1]:
+        return False
+    base = getattr(array, "base", None)  # who owns the memory, where that is another object
+    return base is None or (getrefcount(base) <= _OWN_HOLDERS[1] and 0 not in array.strides)
 
 
 def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
@@ -62,12 +95,7 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
     if present is None:
         if create_graph:
             leaf._grad = gradient.clone()
-        elif (
-            gradient.node is None
-            and gradient.view is None
-            and getrefcount(gradient) <= _OWN_REFERENCES
-            and getrefcount(gradient.array) <= 2
-        ):
+        elif _is_ours(gradient):
             leaf._grad = gradient
         else:
             leaf._grad = gradient.detach().clone()
@@ -75,41 +103,91 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
         leaf._grad = present + gradient
     else:
         present.add_(gradient)
-    if node.hooks is not None:
-        for hook in tuple(node.hooks.post_accumulate.values()):
-            hook(leaf)
 
 
-def _apply_tensor_hooks(node: Node, gradient: Tensor) -> Tensor:
-    hooks = node.hooks
+def _run_tensor_hooks(hooks: Hooks, gradient: Tensor) -> Tensor:
     for hook in tuple(hooks.tensor.values()):
         changed = hook(gradient)
         if changed is not None:
+            if not isinstance(changed, Tensor):
+                raise TypeError(f"expected a tensor hook to return None or a Tensor, but got {type(changed).__name__}")
+            if changed.array.shape != gradient.array.shape:
+                raise GradientError(
+                    f"hook {getattr(hook, '__name__', hook)!r} has changed the size of the gradient from "
+                    f"{list(gradient.array.shape)} to {list(changed.array.shape)}"
+                )
             gradient = changed
     if hooks.retain is not None:
         tensor = hooks.retain()
         if tensor is not None:
-            tensor._grad = gradient if tensor._grad is None else tensor._grad + gradient
+            tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
     return gradient
 
 
-def _needed(targets: set[Node], roots: Sequence[Node]) -> set[Node]:
-    """The nodes on a path from `roots` to one of `targets`."""
+def _as_tuple(gradient) -> tuple:
+    return tuple(gradient) if gradient.__class__ is list else (gradient,)
+
+
+def _changed(gradients: tuple, returned) -> tuple:
+    """What a hook made of `gradients`; PyTorch's hooks on nodes return None, or as many gradients as they were
+    given."""
+    if returned is None:
+        return gradients
+    returned = returned if isinstance(returned, tuple) else (returned,)
+    if len(returned) != len(gradients):
+        raise GradientError(f"a hook of a node returned {len(returned)} gradients, but was given {len(gradients)}")
+    return returned
+
+
+def _run_before(hooks: Hooks, gradient):
+    gradients = _as_tuple(gradient)
+    for hook in tuple(hooks.before.values()):
+        gradients = _changed(gradients, hook(gradients))
+    return list(gradients) if gradient.__class__ is list else gradients[0]
+
+
+def _run_after(hooks: Hooks, gradients, gradient):
+    gradients, outputs = tuple(gradients), _as_tuple(gradient)
+    for hook in tuple(hooks.after.values()):
+        gradients = _changed(gradients, hook(gradients, outputs))
+    return gradients
+
+
+def _run_accumulate_hooks(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
+    hooks = node.hooks
+    if hooks.before:
+        gradient = _run_before(hooks, gradient)
+    accumulate(node, gradient, create_graph)
+    leaf = node.leaf()
+    if leaf is not None:
+        for hook in tuple(hooks.post_accumulate.values()):
+            hook(leaf)
+    for hook in tuple(hooks.after.values()):
+        hook((), (gradient,))
+
+
+def _needed(targets: set[Node], roots: Sequence[Node]) -> tuple[set[Node], set[Node]]:
+    """The nodes on a path from `roots` to one of `targets`, and among them the last ones, whose inputs nobody needs.
+
+    A node is newer than its inputs, so nothing older than the oldest target can lead to one.
+    """
     needed = set(targets)
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack = list(roots)
+    oldest = min(node.sequence for node in needed)
+    found = {node for node in roots if node.sequence >= oldest}
+    stack = list(found)
     while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        order.append(node)
-        stack.extend(n for n in node.inputs if n is not None)
-    for node in sorted(order, key=lambda n: n.sequence):  # inputs come before what was computed from them
-        if any(n in needed for n in node.inputs):
+        for node in stack.pop().inputs:
+            if node is not None and node not in found and node.sequence >= oldest:
+                found.add(node)
+                stack.append(node)
+    for node in sorted(found, key=_sequence):
+        if not needed.isdisjoint(node.inputs):
             needed.add(node)
-    return needed
+    return needed, {node for node in targets if needed.isdisjoint(node.inputs)}
+
+
+def _sequence(node: Node) -> int:
+    return node.sequence
 
 
 def run(
@@ -117,7 +195,7 @@ def run(
     *,
     retain_graph: bool,
     create_graph: bool,
-    targets: dict[Node, int] | None = None,
+    targets: Collection[Node] | None = None,
     into_leaves: bool = True,
 ) -> dict[Node, Tensor]:
     """Propagate gradients from `roots`, pairs of a node and the gradient of its output.
@@ -125,14 +203,19 @@ def run(
     Args:
         retain_graph: keep saved tensors for another run.
         create_graph: record the gradients' computation.
-        targets: if given, only nodes on paths to these run, and their gradients are returned.
+        targets: if given, only nodes on paths to these run, and their gradients are returned unless they go into
+            leaves.
         into_leaves: whether leaves (all, or those among the targets) get their ``.grad``.
     """
     found: dict[Node, Tensor] = {}
-    needed = None if targets is None else _needed(set(targets), [node for node, _ in roots])
+    needed = last = None
+    if targets is not None:
+        targets = set(targets)
+        needed, last = _needed(targets, [node for node, _ in roots])
     pending: dict[Node, Tensor] = {}  # gradients that have arrived; a list of them for a node with several outputs
     queue: list[tuple[int, Node]] = []
-    before, mode.recording = mode.recording, (mode.recording or True) if create_graph else False
+    call_node = mode.call_node
+    before, mode.recording = mode.recording, mode.recorder if create_graph else False
     try:
         for node, gradient in roots:
             if needed is not None and node not in needed:
@@ -148,8 +231,8 @@ def run(
             gradient = pending.pop(node)
             hooks = node.hooks
             if hooks is not None and gradient.__class__ is not list:
-                gradient = _apply_tensor_hooks(node, gradient)
-            if targets is not None and node in targets:
+                gradient = _run_tensor_hooks(hooks, gradient)
+            if targets is not None and not into_leaves and node in targets:
                 found[node] = gradient
             kind = node.__class__
             if kind is Output:
@@ -160,18 +243,25 @@ def run(
                 if received is None:
                     received = pending[parent] = [None] * parent.outputs
                     heappush(queue, (-parent.sequence, parent))
-                received[node.index] = gradient
+                present = received[node.index]
+                received[node.index] = gradient if present is None else ops.add(present, gradient)
+                received = present = None
                 continue
             if kind is Accumulate:
                 if into_leaves and (targets is None or node in targets):
-                    accumulate(node, gradient, create_graph)
+                    if hooks is None:
+                        accumulate(node, gradient, create_graph)
+                    else:
+                        _run_accumulate_hooks(node, gradient, create_graph)
                 gradient = None
                 continue
-            if hooks is not None:
-                gradient = _apply_prehooks(hooks, gradient)
-            gradients = node.backward(gradient)
+            if last is not None and node in last:
+                continue
+            if hooks is not None and hooks.before:
+                gradient = _run_before(hooks, gradient)
+            gradients = node.backward(gradient) if call_node is None else call_node(node, gradient)
             if hooks is not None and hooks.after:
-                gradients = _apply_posthooks(hooks, gradients, gradient)
+                gradients = _run_after(hooks, gradients, gradient)
             gradient = None
             if not retain_graph:
                 node.release()
@@ -179,7 +269,7 @@ def run(
                 if following is None or g is None or (needed is not None and following not in needed):
                     continue
                 if g.place is not following.place or g.array.shape != following.shape:
-                    g = fit(g, following)
+                    g = fit(g, following, node, gradients)
                 present = pending.get(following)
                 if present is None:
                     pending[following] = g
@@ -190,50 +280,3 @@ def run(
     finally:
         mode.recording = before
     return found
-
-
-def _apply_prehooks(hooks: Hooks, gradient):
-    gradients = tuple(gradient) if gradient.__class__ is list else (gradient,)
-    for hook in tuple(hooks.before.values()):
-        changed = hook(gradients)
-        if changed is not None:
-            gradients = changed if isinstance(changed, tuple) else (changed,)
-    return list(gradients) if gradient.__class__ is list else gradients[0]
-
-
-def _apply_posthooks(hooks: Hooks, gradients, gradient):
-    outputs = tuple(gradient) if gradient.__class__ is list else (gradient,)
-    for hook in tuple(hooks.after.values()):
-        changed = hook(tuple(gradients), outputs)
-        if changed is not None:
-            gradients = changed if isinstance(changed, tuple) else (changed,)
-    return gradients
-
-
-def _first_gradient(tensor: Tensor, gradient: Tensor | None) -> Tensor:
-    """The gradient to start from: given, or one for a scalar."""
-    if gradient is None:
-        if tensor.array.shape != () and tensor.numel() != 1:
-            raise GradientError("grad can be implicitly created only for scalar outputs")
-        if not tensor.place.dtype.is_floating_point:
-            raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {tensor.place.dtype!r}")
-        return ops.ones_like(tensor)
-    if not isinstance(gradient, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    if gradient.array.shape != tensor.array.shape:
-        raise GradientError(
-            f"Mismatch in shape: grad_output has a shape of {gradient.shape} and output has a shape of {tensor.shape}."
-        )
-    return gradient
-
-
-def roots_of(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> list[tuple[Node, Tensor]]:
-    """Nodes and first gradients of the tensors to differentiate; GradientError for one without a history."""
-    roots = []
-    for i, (tensor, gradient) in enumerate(zip(tensors, gradients, strict=True)):
-        node = node_of(tensor)
-        if node is None:
-            raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        first = _first_gradient(tensor, gradient)
-        roots.append((node, first if first.place is node.place else fit(first, node)))
-    return roots

@@ -6,9 +6,11 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corefw.dispatch.record import become
 from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
 from corefw.dispatch.template import build_functions, wrap_out
+from corefw.dtypes import MODULE
 
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
 # an optional tensor if its default is None, else a static value.
@@ -88,6 +90,8 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
         kind = _KINDS.get(annotation.removesuffix(" | None"), "static")
         if not annotation and default in (REQUIRED, None):
             kind = "tensor" if default is REQUIRED else "optional"
+        elif name == "inplace":
+            kind = "inplace"  # whether the in-place form runs instead, as in corefw.nn.functional
         found.append(Parameter(name, kind, default, annotation, i >= code.co_argcount))
     return tuple(found)
 
@@ -98,7 +102,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
     if name in registry.ops:
         raise ValueError(f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}")
     if op.outputs:
-        op.result_type = tuple if op.view else namedtuple(name, op.outputs, module="corefw.return_types")  # type: ignore[misc]
+        op.result_type = tuple if op.view else _result_type(options.get("result_name", name), op.outputs)
     defaults = [p.default for p in op.parameters]
     if rule is None:
         op.function = wrap_out(op) if op.takes_out else function
@@ -106,15 +110,40 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
             op.inplace_function = _inplace_by_copy(op)
     else:
         build_functions(op, defaults)
+        if op.view and op.inplace:
+            op.inplace_function = _inplace_view(op)
     registry.ops[name] = op
     for alias in op.aliases:
         registry.ops[alias] = op
     return Declaration(op)
 
 
+def _result_type(name: str, outputs: tuple[str, ...]) -> type:
+    """The named tuple of an op's several outputs, printed as PyTorch's."""
+    result = namedtuple(name, outputs, module="corefw.return_types")  # type: ignore[misc]
+
+    def show(self) -> str:
+        values = ",\n".join(f"{output}={value!r}" for output, value in zip(outputs, self))
+        return f"{MODULE}.return_types.{name}(\n{values})"
+
+    result.__repr__ = show  # type: ignore[method-assign]
+    return result
+
+
+def _inplace_view(op: Op):
+    def inplace(input, *arguments, **options):
+        return become(input, op.function(input, *arguments, **options))
+
+    inplace.__name__ = inplace.__qualname__ = op.name + "_"
+    inplace.__doc__ = f"In-place form of `{op.name}`: the tensor itself is seen otherwise; no element moves."
+    inplace.__wrapped__ = op.body  # type: ignore[attr-defined]
+    return inplace
+
+
 def _inplace_by_copy(op: Op):
     def inplace(input, *arguments, **options):
-        return input.copy_(op.function(input, *arguments, **options))
+        before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
+        return input.copy_(op.function(before, *arguments, **options))
 
     inplace.__name__ = inplace.__qualname__ = op.name + "_"
     inplace.__doc__ = f"In-place form of `{op.name}`."
@@ -130,8 +159,10 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
         shape: from the arguments, tensors given as their shapes, to the result's shape (a tuple of shapes for several
             outputs); raises ShapeError. None if the shape depends on the data.
         outputs: names of the outputs if there are several.
+        result_name: the name of their named tuple, where it is not the op's.
         rewrites: keyword options that kernels do not take: where they differ from their default the body runs.
-        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method.
+        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method ("inplace": only its in-place
+            form is one).
         aliases: further names.
         grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.record import mode
-from corefw.dispatch.registry import Op, Parameter, place_of, registry, shape_of
+from corefw.dispatch.registry import Op, Parameter, check_accepted, place_of, registry, shape_of
 from corefw.devices import device
 from corefw.dtypes import dtype
 from corefw.errors import CorefwError, DeviceError, DtypeError, GradientError, OutOfMemoryError, PositionError, ShapeError
@@ -18,6 +18,11 @@ from corefw.tensor import Constant, Tensor, new, wrap
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
+def _holds(integer: dtype, number: int) -> bool:
+    bits = 8 * integer.itemsize - integer.is_signed
+    return -(integer.is_signed << bits) <= number < 1 << bits
+
+
 @lru_cache(maxsize=4096, typed=True)
 def _constant(number, place, sign) -> Constant:
     category = dtypes.of_number(number).category
@@ -27,11 +32,14 @@ def _constant(number, place, sign) -> Constant:
         place = place.with_dtype(wanted)
     elif place.dtype.itemsize == 2 and place.dtype.category == dtypes.FLOATING:
         place = place.with_dtype(dtypes.float32)  # a number keeps its precision beside half types
+    elif category == place.dtype.category == dtypes.INTEGER and not _holds(place.dtype, number):
+        place = place.with_dtype(dtypes.int64)  # and its value beside narrow integers
     tensor = new(Constant)
     tensor.array = place.runtime.constant(number, place.dtype, place.device.index)
     tensor.place = place
-    tensor.node = tensor.view = None
+    tensor.node = tensor.origin = None
     tensor.version = [0]
+    tensor.number = number
     return tensor
 
 
@@ -42,6 +50,20 @@ def constant(number, place) -> Constant:
     """
     sign = copysign(1.0, number) if number.__class__ is float else 1.0  # 0.0 and -0.0 are equal keys
     return _constant(number, place, sign)
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype of tensors made from Python floats; TypeError unless `d` is a floating type.
+
+    >>> import corefw as torch
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor(1.5).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
+    dtypes.assign_default_dtype(d)
+    _constant.cache_clear()
+    registry.forget()
 
 
 def operand(value, place):
@@ -120,6 +142,14 @@ def _prepare(op: Op, values):
     assert op.rule is not None
     if op.rule.promotes:
         common = result_type(*operands)
+        if op.rule.strict:
+            for tensor in operands:
+                check_accepted(op, tensor.place.dtype)
+        check_accepted(op, common)
+        common = op.rule.compute(common)  # at once: a float result of integers takes -1 beside uint8 as it is
+    elif op.rule.follows:
+        common = operands[0].place.dtype
+        _check_followers(op, common, operands)
     else:
         distinct = list(dict.fromkeys(t.place.dtype for t in operands if t.__class__ is not Constant))
         if len(distinct) > 1:
@@ -144,6 +174,17 @@ def _prepare(op: Op, values):
     return place, arguments
 
 
+def _check_followers(op: Op, common: dtype, operands: list[Tensor]) -> None:
+    """Refuse a complex number, and warn of a complex tensor, where real elements are wanted."""
+    if common.is_complex:
+        return
+    for tensor in operands:
+        if tensor.place.dtype.is_complex:
+            if tensor.__class__ is Constant:
+                raise DtypeError(f"{op.name}: value cannot be converted to type {common.name} without overflow")
+            warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
+
+
 def mixed(op: Op, *values):
     """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
     place, arguments = _prepare(op, values)
@@ -165,6 +206,9 @@ def mixed_into(op: Op, *values) -> None:
     if result.device is not target.place.device:
         raise DeviceError(f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}")
     check_castable(result.dtype, target.place.dtype)
+    if place is target.place:
+        op.inplace_table[place](target.array, *arguments)
+        return
     value = kernel(*arguments)
     if value.__class__ is not array_type:
         value = place.runtime.wrap(value)
@@ -187,7 +231,8 @@ def requires_grad(values) -> bool:
 
 def write_out(op: Op, out, *values, **options):
     """Run `op` and write its result into `out`, which is resized if its shape differs."""
-    outs = out if op.outputs else (out,)
+    several = isinstance(out, tuple | list)  # max and its like give one result or two
+    outs = out if several else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
@@ -197,9 +242,9 @@ def write_out(op: Op, out, *values, **options):
             "requires grad."
         )
     result = op.function(*values, **options)
-    for tensor, value in zip(outs, result if op.outputs else (result,), strict=True):
+    for tensor, value in zip(outs, result if several else (result,), strict=True):
         store(op.name, tensor, value)
-    return op.result_type(*outs) if op.outputs else out
+    return getattr(type(result), "_make", tuple)(outs) if several else out
 
 
 def store(name: str, out: Tensor, value: Tensor) -> None:
@@ -229,7 +274,8 @@ def _is_number(value) -> bool:
 
 def _convert(op: Op, values: tuple) -> list | None:
     """The arguments with numbers and NumPy arrays turned into tensors, or None if there was nothing to turn."""
-    reference = next((v for v in values if isinstance(v, Tensor)), None)
+    tensors = [(p.kind == "index", v) for p, v in zip(op.parameters, values, strict=True) if isinstance(v, Tensor)]
+    reference = min(tensors, key=lambda t: t[0])[1] if tensors else None  # a mask says least about the numbers beside it
     changed = list(values)
     found = False
     for i, (p, value) in enumerate(zip(op.parameters, values, strict=True)):
@@ -262,6 +308,15 @@ def recover(op: Op, error: Exception, *values):
     raise explain_failure(op, error, values, op.name) from (None if isinstance(error, CorefwError) else error)
 
 
+def recover_body(op: Op, error: AttributeError, *values):
+    """As `recover`, for a composite's body; an error that is not about the kind of the arguments passes."""
+    converted = _convert(op, values)
+    if converted is None:
+        raise error
+    positional, keywords = _keywords(op, converted)
+    return op.function(*positional, **keywords)
+
+
 def recover_into(op: Op, error: Exception, *values):
     """As `recover`, for the in-place form."""
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
@@ -287,9 +342,17 @@ def _raw(op: Op, values) -> list:
         value = by_name[p.name]
         if isinstance(value, Tensor):
             return value.array
-        return [t.array for t in value] if p.kind == "tensors" else value
+        if p.kind in ("tensors", "indices"):
+            return [t.array if isinstance(t, Tensor) else t for t in value]
+        return value
 
     return [raw(p) for p in op.kernel_parameters]
+
+
+def explain_geometry(op: Op, values) -> None:
+    """Run a view op's arithmetic on strides, which says what is wrong with the arguments."""
+    array, *statics = values
+    op.body((tuple(array.shape), tuple(s // array.dtype.itemsize for s in array.strides), 0), *statics)
 
 
 def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
@@ -319,8 +382,16 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
             return wrong
         except Exception:
             pass  # the rule itself could not digest the arguments; say what the kernel said
+    if op.view:
+        try:
+            explain_geometry(op, _raw(op, values))
+        except CorefwError as wrong:
+            return wrong
+        except Exception:
+            pass
     shapes_text = ", ".join(f"{t.place.dtype.name}{list(t.array.shape)}" for t in tensors)
-    text = f"{name}({shapes_text}): {error}"
+    said = str(error).replace(" axis ", " dimension ") if isinstance(error, IndexError) else error  # NumPy's word, PyTorch's word
+    text = f"{name}({shapes_text}): {said}"
     if isinstance(error, MemoryError):
         return OutOfMemoryError(text)
     if isinstance(error, IndexError):

@@ -10,11 +10,19 @@ from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, next_sequ
 
 
 class Mode(threading.local):
-    """The thread's grad mode: ``recording`` is False, True, or a callable that is given each new node (anomaly mode,
-    saved-tensor hooks)."""
+    """The thread's grad mode.
+
+    Attributes: ``recording`` False while gradients are off, else ``recorder``; ``recorder`` True, or a callable that is
+    given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node`` what
+    the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a backward
+    for the gradients of some tensors only.
+    """
 
     recording = True
+    recorder = True
     inference = False
+    call_node = None
+    targeted = False
 
 
 mode = Mode()
@@ -60,24 +68,26 @@ def output_node(parent: Node, index: int, array, place) -> Output:
 
 def history(tensor: Tensor) -> Node | None:
     """The node of a tensor that is a view, renewed if its base was changed in place since."""
-    view = tensor.view
+    view = tensor.origin
     base = view.base
     if view.base_node is not base.node:
         if base.node is None:
             tensor.node = None
         else:
-            before, mode.recording = mode.recording, True
+            before, mode.recording = mode.recording, mode.recorder
             try:
-                tensor.node = view.replay(base).node
+                node = view.replay(base).node
             finally:
                 mode.recording = before
+            _move_retained(tensor.node, node)
+            tensor.node = node
         view.base_node = base.node
     return tensor.node
 
 
 def node_of(tensor: Tensor) -> Node | None:
     """What computed `tensor`, or its accumulator if it is a leaf that requires a gradient."""
-    return tensor.node if tensor.view is None else history(tensor)
+    return tensor.node if tensor.origin is None else history(tensor)
 
 
 _MULTIPLE_VIEWS = (
@@ -87,9 +97,18 @@ _MULTIPLE_VIEWS = (
 )
 
 
+def _move_retained(old: Node | None, new: Node | None) -> None:
+    """After an in-place change `Tensor.retain_grad` means the gradient of the newest value: the new node keeps it."""
+    if old is None or new is None or old.hooks is None or old.hooks.retain is None:
+        return
+    if new.hooks is None:
+        new.hooks = type(old.hooks)()
+    new.hooks.retain, old.hooks.retain = old.hooks.retain, None
+
+
 def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that gradients could not follow; called while recording."""
-    view = tensor.view
+    view = tensor.origin
     if view is None:
         if tensor.node.__class__ is Accumulate:
             raise GradientError(
@@ -137,8 +156,9 @@ class CopySlices(Node):
 
 def rebase(tensor: Tensor, node: Node) -> None:
     """Make `node`, an in-place change, the history of `tensor` and of all tensors over its memory."""
-    view = tensor.view
+    view = tensor.origin
     if view is None:
+        _move_retained(tensor.node, node)
         tensor.node = node
         return
     base = view.base
@@ -151,7 +171,20 @@ def rebase(tensor: Tensor, node: Node) -> None:
     slices.sequence = next_sequence()
     slices.change = node
     slices.view = view
+    _move_retained(base.node, slices)
     base.node = slices  # the view's own node is renewed from here when it is next asked for
+
+
+def become(tensor: Tensor, result: Tensor) -> Tensor:
+    """Make `tensor` what `result`, a view of it, is: the in-place form of a view op. No element moves."""
+    if mode.recording and node_of(tensor) is not None:
+        check_writable(tensor)
+    tensor.array = result.array
+    tensor.node = result.node
+    if tensor.origin is not None:
+        tensor.origin = result.origin
+    tensor.version[0] += 1
+    return tensor
 
 
 def stale(name: str, shape, place, expected: int, version: int) -> GradientError:

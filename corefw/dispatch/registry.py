@@ -39,7 +39,7 @@ class Backend:
     Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
     ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
     ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``unusable`` the reason why the backend
-    cannot run here, or None; ``api`` the interface version it was written for.
+    cannot run here, or None; ``set_num_threads`` is called with `corefw.set_num_threads`'s argument; ``api`` the interface version it was written for.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Backend:
     priority: int = 0
     compute_dtype: dict[dtype, dtype] = field(default_factory=dict)
     unusable: str | None = None
+    set_num_threads: Callable[[int], None] | None = None
     api: tuple[int, int] = API_VERSION
 
 
@@ -58,7 +59,7 @@ class Parameter:
     """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
 
     name: str
-    kind: str  # "tensor", "optional", "index", "tensors", "indices", "place", "dim", "dims", "sizes", "static"
+    kind: str  # "tensor", "optional", "index", "tensors", "indices", "place", "dim", "dims", "sizes", "inplace", "static"
     default: Any
     annotation: str
     keyword_only: bool = False
@@ -82,7 +83,7 @@ class Op:
         self.rewrites: tuple[str, ...] = options.get("rewrites", ())
         self.inplace: bool = options.get("inplace", False)
         self.takes_out: bool = options.get("out", False)
-        self.method: bool = options.get("method", True)
+        self.method: bool | str = options.get("method", True)
         self.aliases: tuple[str, ...] = options.get("aliases", ())
         self.grad_name: str = options.get("grad_name", "")
         self.gradients: dict[tuple[str, ...], Callable] = {}
@@ -102,7 +103,7 @@ class Op:
     @property
     def kernel_parameters(self) -> list[Parameter]:
         """The parameters that a kernel is called with, in order."""
-        return [p for p in self.parameters if p.name not in self.rewrites and p.kind != "place"]
+        return [p for p in self.parameters if p.name not in self.rewrites and p.kind not in ("place", "inplace")]
 
     @property
     def tensor_parameters(self) -> list[Parameter]:
@@ -295,8 +296,7 @@ def decide(op: Op, place: Place) -> Decision:
     that a backend names; the composite's body.
     """
     assert op.rule is not None
-    if not op.rule.accepts(place.dtype):
-        raise KernelNotFoundError(f"{op.name} is not supported for {place.dtype.name} inputs ({_accepted(op.rule)})")
+    check_accepted(op, place.dtype)
     compute = op.rule.compute(place.dtype)
     decision = Decision(op, place, compute)
     offers = registry.candidates(op.name, place.device.type)
@@ -336,9 +336,12 @@ def decide(op: Op, place: Place) -> Decision:
     return decision
 
 
-def _accepted(rule: DtypeRule) -> str:
-    names = [d.name for d in dtypes.ALL if rule.accepts(d)]
-    return "it takes " + ", ".join(names)
+def check_accepted(op: Op, d: dtype) -> None:
+    """Refuse a dtype that the op's rule does not take."""
+    assert op.rule is not None
+    if not op.rule.accepts(d):
+        names = ", ".join(accepted.name for accepted in dtypes.ALL if op.rule.accepts(accepted))
+        raise KernelNotFoundError(f"{op.name} is not supported for {d.name} inputs (it takes {names})")
 
 
 def resolve(op: Op, place: Place):
@@ -366,6 +369,9 @@ def resolve(op: Op, place: Place):
             kernel, who = _geometry_kernel(op, place), "geometry"
         elif op.gradients:
             kernel, who = _body_kernel(op, place), "composite"
+            wide = next((b.compute_dtype[place.dtype] for b in registry.backends.values() if place.dtype in b.compute_dtype), None)
+            if wide is not None:  # what one op computes is rounded once, not after each step of the body
+                kernel = _computing_in(wide, op, place, kernel)
         else:
             body = op.body
             for mode in registry.modes:
@@ -433,6 +439,17 @@ def _shape_kernel(op: Op, place: Place) -> Callable:
 def _geometry_kernel(op: Op, place: Place) -> Callable:
     """The kernel of a view op on any device: the declaration's arithmetic on strides."""
     runtime, geometry = place.runtime, op.body
+    assert op.rule is not None
+    seen_as = op.rule.results[0](place.dtype)
+
+    def reinterpreted(array, *statics):
+        itemsize = array.dtype.itemsize
+        strides = tuple(s // itemsize for s in array.strides)
+        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *statics)
+        return runtime.as_strided(array, *result, seen_as)
+
+    if seen_as is not place.dtype:
+        return reinterpreted
 
     def kernel(array, *statics):
         itemsize = array.dtype.itemsize
@@ -463,6 +480,7 @@ def shape_of(op: Op, arguments) -> Any:
 def _body_kernel(op: Op, place: Place) -> Callable:
     """A composite's body as a kernel on arrays, for composites that have a gradient of their own."""
     kinds = [p.kind for p in op.kernel_parameters]
+    names = [p.name for p in op.kernel_parameters]
     device_ = place.device
     body = op.body
 
@@ -481,7 +499,7 @@ def _body_kernel(op: Op, place: Place) -> Callable:
             for kind, value in zip(kinds, arguments, strict=False)
         ]
         with no_recording():
-            result = body(*values)
+            result = body(**dict(zip(names, values)))
         return tuple(t.array for t in result) if op.outputs else result.array
 
     return kernel

@@ -29,7 +29,8 @@ class DtypeRule:
 
     Attributes: ``promotes`` whether operands of different dtypes are brought to their common one (else they must agree);
     ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each output's;
-    ``categories`` what the op takes.
+    ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's dtype;
+    ``strict`` whether a category that the op does not take is refused beside others too.
     """
 
     name: str
@@ -37,10 +38,16 @@ class DtypeRule:
     compute: Callable[[dtype], dtype] = _itself
     results: tuple[Callable[[dtype], dtype], ...] = (_itself,)
     categories: frozenset[int] = frozenset(_CATEGORIES.values())
+    follows: bool = False
+    strict: bool = False
 
     def without(self, *names: str) -> DtypeRule:
         """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
         return replace(self, categories=self.categories - {_CATEGORIES[n] for n in names})
+
+    def strictly(self) -> DtypeRule:
+        """The rule that refuses every operand of a category it does not take, also where the common dtype is another."""
+        return replace(self, strict=True)
 
     def giving(self, *results: DtypeRule) -> DtypeRule:
         """The rule of an op with several outputs, each of the dtype that one of `results` gives."""
@@ -53,6 +60,8 @@ class DtypeRule:
 
 #: operands agree already; the result is of their dtype
 same = DtypeRule("same", promotes=False)
+#: the result is of the first operand's dtype, to which the others are converted (fill values)
+first = DtypeRule("first", promotes=False, follows=True)
 #: operands are brought to their common dtype, which the result has
 promote = DtypeRule("promote")
 #: as promote, but integers become the default floating dtype first
@@ -65,5 +74,7 @@ index = DtypeRule("index", results=(lambda d: dtypes.int64,))
 accumulate = DtypeRule("accumulate", results=(_wide_integer,))
 #: moduli and real parts: complex gives its real dtype
 real = DtypeRule("real", results=(dtype.to_real,))
+#: pairs of reals seen as complex numbers
+complex_of = DtypeRule("complex", results=(dtype.to_complex,), categories=frozenset({FLOATING}))
 #: real results of floating computations (std, norm)
 floating_real = DtypeRule("floating_real", compute=_to_floating, results=(lambda d: _to_floating(d).to_real(),))

@@ -56,9 +56,26 @@ class Runtime:
         """A new array of `dtype` with the content converted as C converts."""
         raise NotImplementedError
 
-    def as_strided(self, array, shape: Shape, strides: Shape, offset: int) -> Any:
-        """A view of the array's memory: strides and offset in elements, offset counted from the memory's start."""
+    def as_strided(self, array, shape: Shape, strides: Shape, offset: int, dtype: dtype | None = None) -> Any:
+        """A view of the array's memory, as elements of `dtype` (None: the array's): strides and offset in these elements,
+        offset counted from the memory's start."""
         raise NotImplementedError
+
+    def reinterpret(self, array, dtype: dtype) -> Any:
+        """A view of the array's bytes as elements of `dtype`; the last dimension is scaled by the ratio of their sizes."""
+        return array.view(dtype.numpy)
+
+    def is_contiguous(self, array) -> bool:
+        """Whether the elements lie in memory without gaps, in row-major order."""
+        expected = array.dtype.itemsize
+        for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+            if size == 0:
+                return True
+            if size != 1:
+                if stride != expected:
+                    return False
+                expected *= size
+        return True
 
     def storage_offset(self, array) -> int:
         """How many elements lie between the memory's start and the array's first element."""
@@ -80,6 +97,30 @@ class Runtime:
         if not number:  # 0.0 and -0.0 are equal keys
             return self.upload(host_number(number, dtype), index)
         return _constant(self, number, dtype, index)
+
+    def memory_bytes(self, array) -> int:
+        """The bytes of the memory of which the array shows all or a part."""
+        return array.nbytes
+
+    def share(self, array) -> Any:
+        """A copy in memory that forked processes share (the array itself where all memory is)."""
+        return array
+
+    def is_shared(self, array) -> bool:
+        """Whether forked processes share the array's memory."""
+        return True
+
+    def pinned(self, host: np.ndarray) -> np.ndarray:
+        """A copy of a NumPy array in memory from which this device copies fast."""
+        return host
+
+    def is_pinned(self, host: np.ndarray) -> bool:
+        """Whether a NumPy array lies in such memory."""
+        return False
+
+    def from_dlpack(self, producer) -> Any:
+        """An array over the memory of another library's, an object with ``__dlpack__`` on this device."""
+        raise DeviceError(f"device '{self.device_type}' does not take memory from other libraries")
 
     def item(self, array) -> Any:
         """The only element as a Python number."""
@@ -147,8 +188,15 @@ class MetaRuntime(Runtime):
     def cast(self, array, dtype):
         return MetaArray(array.shape, dtype.numpy)
 
-    def as_strided(self, array, shape, strides, offset):
-        return MetaArray(shape, array.dtype, tuple(s * array.dtype.itemsize for s in strides), offset)
+    def as_strided(self, array, shape, strides, offset, dtype=None):
+        element = array.dtype if dtype is None else dtype.numpy
+        return MetaArray(shape, element, tuple(s * element.itemsize for s in strides), offset)
+
+    def reinterpret(self, array, dtype):
+        shape = array.shape
+        if array.dtype.itemsize != dtype.itemsize:
+            shape = (*shape[:-1], shape[-1] * array.dtype.itemsize // dtype.itemsize)
+        return MetaArray(shape, dtype.numpy)
 
     def storage_offset(self, array):
         return array.offset

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from corefw.dispatch import record
-from corefw.dispatch.operands import mixed, mixed_into, operand, recover, recover_into, write_out
+from corefw.dispatch.operands import mixed, mixed_into, operand, recover, recover_body, recover_into, write_out
 from corefw.dispatch.registry import REQUIRED, Op, Parameter
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
@@ -31,6 +31,7 @@ _HELPERS = {
     "output_node": record.output_node,
     "rebase": record.rebase,
     "recover": recover,
+    "recover_body": recover_body,
     "recover_into": recover_into,
     "stale": record.stale,
     "write_out": write_out,
@@ -135,6 +136,12 @@ class Writer:
         )
         return [f"if {changed}:", f"    return BODY({self.call_arguments()})"]
 
+    def inplace_wanted(self) -> list[str]:
+        """The argument ``inplace`` of activations runs the in-place form."""
+        if not any(p.kind == "inplace" for p in self.parameters):
+            return []
+        return ["if inplace:", f"    return INPLACE({self.call_arguments()})"]
+
     def canonical(self) -> list[str]:
         """Dimensions and sizes brought to the form that kernels expect."""
         lines = []
@@ -154,12 +161,12 @@ class Writer:
 
     def numbers(self) -> list[str]:
         """Python numbers beside the first tensor become operands, where arithmetic with numbers is usual."""
-        if not self.op.rule.promotes:
+        if not (self.op.rule.promotes or self.op.rule.follows):
             return []
         lines = []
         for p in self.tensors[1:]:
-            if p.kind == "tensor":
-                lines += [f"if {p.name}.__class__ is not Tensor:", f"    {p.name} = operand({p.name}, place)"]
+            given = f"{p.name} is not None and " if p.kind == "optional" else ""
+            lines += [f"if {given}{p.name}.__class__ is not Tensor:", f"    {p.name} = operand({p.name}, place)"]
         return lines
 
     def agree(self) -> str:
@@ -201,17 +208,21 @@ class Writer:
         """Whether a node of the op holds tensors, which are freed after the backward."""
         return any(self._kind(value) in ("output", "tensor", "tensors") for value in self.saved)
 
+    def saved_kinds(self) -> tuple[tuple[str, str], ...]:
+        """(name, kind) of the saved values; those of kind "tensor" and "tensors" are followed by their versions."""
+        return tuple((value, self._kind(value)) for value in self.saved)
+
     def histories(self) -> list[str]:
         """Read the node of every tensor whose gradient has a formula."""
         lines = []
         for i, p in enumerate(self.differentiable):
             t = p.name
             if p.kind == "tensors":
-                lines.append(f"n{i} = [t.node if t.view is None else history(t) for t in {t}]")
+                lines.append(f"n{i} = [t.node if t.origin is None else history(t) for t in {t}]")
             elif p.kind == "optional":
-                lines.append(f"n{i} = None if {t} is None else {t}.node if {t}.view is None else history({t})")
+                lines.append(f"n{i} = None if {t} is None else {t}.node if {t}.origin is None else history({t})")
             else:
-                lines.append(f"n{i} = {t}.node if {t}.view is None else history({t})")
+                lines.append(f"n{i} = {t}.node if {t}.origin is None else history({t})")
         return lines
 
     def any_history(self) -> str:
@@ -294,10 +305,13 @@ class Writer:
             f"    kernel, body, _, _ = table[{first}.place]",
             "except (AttributeError, IndexError):",
             f"    return BODY({self.call_arguments()})",
-            "if kernel is None:",
-            f"    return body({self.call_arguments()})",
-            f"if mode.recording and ({gradient_wanted}):",
-            f"    return BODY({self.call_arguments()})",
+            "try:",
+            "    if kernel is None:",
+            f"        return body({self.call_arguments()})",
+            f"    if mode.recording and ({gradient_wanted}):",
+            f"        return BODY({self.call_arguments()})",
+            "except AttributeError as error:",
+            f"    return recover_body(OP, error, {', '.join(self.all_names())})",
         ]
 
     # -- whole functions ---------------------------------------------------------------------------------------
@@ -305,7 +319,7 @@ class Writer:
         op = self.op
         out = op.takes_out
         arguments = ", ".join(self.all_names())
-        lines = [*self.rewrite(), *self.body_first()]
+        lines = [*self.inplace_wanted(), *self.rewrite(), *self.body_first()]
         if out:
             lines = [
                 "if out is not None:",
@@ -357,7 +371,7 @@ class Writer:
             "result = new(Tensor)",
             "result.array = array",
             "result.place = place",
-            "result.view = None",
+            "result.origin = None",
             "result.version = version = [0]",
         ]
         if not self.differentiable:
@@ -383,7 +397,7 @@ class Writer:
                 f"result_{i} = new(Tensor)",
                 f"result_{i}.array = array_{i}",
                 f"result_{i}.place = places[{i}]",
-                f"result_{i}.view = result_{i}.node = None",
+                f"result_{i}.origin = result_{i}.node = None",
                 f"result_{i}.version = {name}_version = [0]",
             ]
         results = ", ".join(f"result_{i}" for i in range(len(self.op.outputs)))
@@ -403,7 +417,7 @@ class Writer:
         statics = ", ".join(self.names()[1:])
         arguments = f"({statics},)" if statics else "()"
         lines = [
-            "view = input.view",
+            "view = input.origin",
             *(self.histories() or ["n0 = None"]),
             "recorder = mode.recording",
         ]
@@ -424,7 +438,7 @@ class Writer:
                 "result.array = array",
                 "result.place = place",
                 "result.version = input.version",
-                "result.view = record",
+                "result.origin = record",
                 f"if {self.any_history()} and recorder:" if self.differentiable else "if False:",
                 *_indent(self.make_node()),
                 "    result.node = node",
@@ -447,7 +461,7 @@ class Writer:
             *_indent(link),
             "    record.function = PART",
             f"    record.arguments = (i, {statics}{',' if statics else ''})",
-            "    result.view = record",
+            "    result.origin = record",
             "    result.node = output_node(node, i, part, place) if recording else None",
             "    results.append(result)",
             "return tuple(results)",
@@ -530,7 +544,7 @@ class Writer:
                     f"    {value}.array = array",
                     f"    {value}.place = {place}",
                     f"    {value}.version = version",
-                    f"    {value}.view = None",
+                    f"    {value}.origin = None",
                     f"    {value}.node = " + ("node" if not self.op.outputs else f"output_node(node, {index}, array, {place})"),
                 ]
             else:
@@ -578,7 +592,12 @@ def node_class(op: Op) -> type[Node]:
             cls.backward = compile_source("backward", Writer(op).backward(), scope)  # type: ignore[method-assign]
             return cls.backward(node, grad)
 
-        options = {"__slots__": (), "__module__": "corefw", "backward": backward, "saves_tensors": Writer(op).saves_tensors()}
+        writer = Writer(op)
+        options = {
+            **{"__slots__": (), "__module__": "corefw", "backward": backward},
+            **{"saves_tensors": writer.saves_tensors(), "saved_kinds": writer.saved_kinds(), "output_names": op.outputs},
+            "outputs": len(op.outputs) or 1,
+        }
         cls: type[Node] = type(f"{title}Backward0", (Node,), options)
         op.node_class = cls
     return op.node_class
@@ -599,10 +618,11 @@ def build_functions(op: Op, defaults: list) -> None:
 
     def source(kind: str) -> str:
         scope["NODE"] = node_class(op)
+        scope["INPLACE"] = op.inplace_function
         return getattr(Writer(op), kind)()
 
     op.function = lazy_function(op.name, lambda: source("forward"), scope, op.body)
-    if op.inplace:
+    if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source("inplace"), scope, op.body)
 
 
@@ -610,7 +630,8 @@ def _inplace_body(op: Op):
     """The in-place form for keyword options that only the body knows."""
 
     def inplace_body(input, *arguments, **options):
-        return input.copy_(op.body(input, *arguments, **options))
+        before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
+        return input.copy_(op.body(before, *arguments, **options))
 
     return inplace_body
 

@@ -1,5 +1,24 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
-from corefw.testing.cases import Case
+from corefw.testing.cases import Case, load_cases
+from corefw.testing.comparison import assert_close
+from corefw.testing.oracle import available as oracle_available
+from corefw.testing.properties import PROPERTIES, Check, Property, checks
+from corefw.testing.samples import Sample, make_tensor, samples
+from corefw.testing.targets import Target, targets
 
-__all__ = ["Case"]
+__all__ = [
+    "PROPERTIES",
+    "Case",
+    "Check",
+    "Property",
+    "Sample",
+    "Target",
+    "assert_close",
+    "checks",
+    "load_cases",
+    "make_tensor",
+    "oracle_available",
+    "samples",
+    "targets",
+]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,12 @@ class Case:
         second: whether second derivatives are checked.
         rtol, atol: tolerance in float64; float32 and half types get their own, wider ones.
         special: whether NaN and infinities are given too.
-        torch: the function to compare with when torch is importable, by dotted name; "" for `torch.<op>`, None for none.
+        wide: whether the reference gets double precision for narrower floating samples (and for integers of which the
+            op computes floating results); False for ops whose values depend on the precision itself (nextafter).
+        constant: positions among all arrays of a call of those that no gradient flows to (running statistics, weights).
+        meta: whether the op runs on the meta device, i.e. the result's shape does not depend on the data.
+        torch: the function to compare with when torch is importable, by dotted name; "" for `torch.<op>`, None for
+            none.
     """
 
     op: str
@@ -45,5 +52,23 @@ class Case:
     rtol: float = 1e-7
     atol: float = 1e-9
     special: bool = True
+    wide: bool = True
+    constant: tuple[int, ...] = ()
+    meta: bool = True
     torch: str | None = ""
     valid: Callable[..., bool] = field(default=lambda *shapes, **statics: True)
+
+
+def load_cases(folder: Path) -> dict[str, tuple[Case, ...]]:
+    """The ``CASES`` of every file in a folder, by the file's name: its family."""
+    found = {}
+    for path in sorted(folder.glob("[a-z]*.py")):
+        specification = importlib.util.spec_from_file_location(f"corefw_cases_{path.stem}", path)
+        assert specification is not None and specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        try:
+            specification.loader.exec_module(module)
+            found[path.stem] = tuple(module.CASES)
+        except Exception as error:  # half-written for a moment
+            print(f"{path}: {error!r}")
+    return found

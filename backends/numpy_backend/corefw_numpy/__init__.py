@@ -16,13 +16,13 @@ from corefw import __version__, dtypes
 from corefw.dispatch.registry import Backend, Kernel
 from corefw_numpy.runtime import NumpyRuntime
 
-FAMILIES = ("pointwise",)
+FAMILIES = ("activation", "creation", "joining", "linear_algebra", "loss", "optimizer", "pointwise", "elementary", "complex", "comparison", "reduction", "view", "scan", "sorting", "slicing", "memory", "indexing", "scattering", "random")
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _COMPUTED = frozenset(dtypes.ALL) - _HALF
 
 # A floating-point flag raised inside a kernel (overflow, division by zero) is no news to its caller: the value says it.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"corefw\.generated|corefw_numpy")
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"corefw\.generated|corefw\.dispatch|corefw_numpy")
 
 
 def table(xp) -> list[Kernel]:

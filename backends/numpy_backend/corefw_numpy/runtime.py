@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 
 from corefw.dispatch.runtime import Runtime
@@ -32,17 +34,37 @@ class NumpyRuntime(Runtime):
         return array.copy("K")
 
     def cast(self, array, dtype):
-        return array.astype(dtype.numpy)
+        if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+            array = array.real
+        # NaN, infinities and numbers out of range have no integer; C leaves what they give open.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return array.astype(dtype.numpy)
 
     def wrap(self, value):
         return np.asarray(value)
 
-    def as_strided(self, array, shape, strides, offset):
+    def from_dlpack(self, producer):
+        return np.from_dlpack(producer)
+
+    def memory_bytes(self, array):
+        return _memory(array).nbytes
+
+    def share(self, array):
+        shared = np.ndarray(array.shape, array.dtype, mmap.mmap(-1, max(array.nbytes, 1)))
+        shared[...] = array
+        return shared
+
+    def is_shared(self, array):
+        return isinstance(_memory(array).base, mmap.mmap)
+
+    def as_strided(self, array, shape, strides, offset, dtype=None):
         memory = _memory(array)
-        itemsize = array.dtype.itemsize
-        return np.ndarray(
-            shape, array.dtype, memory, _lowest(memory, array) + offset * itemsize, [stride * itemsize for stride in strides]
-        )
+        element = array.dtype if dtype is None else dtype.numpy
+        size = element.itemsize
+        return np.ndarray(shape, element, memory, _lowest(memory, array) + offset * size, [s * size for s in strides])
+
+    def is_contiguous(self, array):
+        return array.flags.c_contiguous
 
     def storage_offset(self, array):
         return (array.ctypes.data - _memory(array).ctypes.data) // array.dtype.itemsize
@@ -53,9 +75,13 @@ class NumpyRuntime(Runtime):
 
 def _memory(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory that `array` shows."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
+    while True:
+        base = array.base
+        if not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # what numpy.lib.stride_tricks.as_strided puts between
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
 
 
 def _lowest(memory: np.ndarray, array: np.ndarray) -> int:

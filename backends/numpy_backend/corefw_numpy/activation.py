@@ -1,0 +1,67 @@
+"""Activation functions whose arithmetic takes fewer passes or less memory than their bodies."""
+
+from math import inf
+
+
+def kernels(xp):
+    """Ops that compute."""
+
+    def relu(input):
+        return xp.maximum(input, input.dtype.type(0))
+
+    def relu_backward(grad, output):
+        return xp.multiply(grad, xp.sign(output))
+
+    def leaky_relu(input, negative_slope):
+        return xp.where(input > 0, input, input * input.dtype.type(negative_slope))
+
+    def leaky_relu_backward(grad, input, negative_slope):
+        return xp.where(input > 0, grad, grad * grad.dtype.type(negative_slope))
+
+    def elu(input, alpha, scale, input_scale):
+        number = input.dtype.type
+        negative = xp.expm1(input * number(input_scale))
+        return xp.where(input > 0, input * number(scale), negative * number(alpha * scale))
+
+    def silu(input):
+        return input / (1 + xp.exp(-input))
+
+    def silu_backward(grad, input):
+        s = 1 / (1 + xp.exp(-input))
+        return grad * (s * (1 + input * (1 - s)))
+
+    def softmax(input, dim):
+        e = xp.exp(input - input.max(dim, keepdims=True, initial=-inf))
+        e /= e.sum(dim, keepdims=True)
+        return e
+
+    def softmax_backward(grad, out, dim):
+        weighted = grad * out
+        return weighted - out * weighted.sum(dim, keepdims=True)
+
+    def log_softmax(input, dim):
+        shifted = input - input.max(dim, keepdims=True, initial=-inf)
+        shifted -= xp.log(xp.exp(shifted).sum(dim, keepdims=True))
+        return shifted
+
+    def log_softmax_backward(grad, out, dim):
+        return grad - xp.exp(out) * grad.sum(dim, keepdims=True)
+
+    return {
+        "elu": elu,
+        "leaky_relu": leaky_relu,
+        "leaky_relu_backward": leaky_relu_backward,
+        "log_softmax": log_softmax,
+        "log_softmax_backward": log_softmax_backward,
+        "relu": relu,
+        "relu_backward": relu_backward,
+        "silu": silu,
+        "silu_backward": silu_backward,
+        "softmax": softmax,
+        "softmax_backward": softmax_backward,
+    }
+
+
+def movements(xp):
+    """Ops that only move elements: none."""
+    return {}

@@ -1,0 +1,116 @@
+"""Reading and writing parts of arrays by positions and masks. In-place forms write to `out`, the input's own memory."""
+
+from corefw.errors import DtypeError
+
+from corefw_numpy.positions import accumulate, changed, flat_positions
+
+
+def as_mask(mask, name):
+    """`mask` as it is, refused unless it is bool."""
+    if mask.dtype.kind != "b":
+        raise DtypeError(f"{name}: expected a boolean mask, but got one with dtype {mask.dtype}")
+    return mask.astype(bool, copy=False)
+
+
+def as_key(indices):
+    """What to index an array with for index arrays (uint8 ones are masks) and None for dimensions taken whole."""
+    key = []
+    for item in indices:
+        if item is None:
+            key.append(slice(None))
+        elif item.dtype.kind == "b" or item.dtype.kind == "i" and item.dtype.itemsize > 2:
+            key.append(item)
+        elif item.dtype.kind == "u" and item.dtype.itemsize == 1:
+            key.append(item.astype(bool))
+        else:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return tuple(key)
+
+
+def kernels(xp):
+    """Ops that compute: none."""
+    return {}
+
+
+def movements(xp):
+    """Ops that only move elements, and sums into positions."""
+
+    def index(input, indices):
+        key = as_key(indices)
+        if (
+            len(indices)
+            and all(item is None for item in indices[:-1])
+            and indices[-1].dtype.kind == "i"
+            and input.flags.c_contiguous
+        ):
+            return input.take(indices[-1], len(indices) - 1)
+        return xp.ascontiguousarray(input[key])
+
+    def index_put(input, indices, values, add, out=None):
+        out = changed(xp, input, out)
+        key = as_key(indices)
+        if add:
+            positions = flat_positions(xp, out.shape, key)
+            accumulate(xp, out, positions, xp.broadcast_to(values, positions.shape))
+        else:
+            out[key] = values
+        return out
+
+    def copy(input, src, out=None):
+        if out is None:
+            out = xp.empty(xp.broadcast_shapes(input.shape, src.shape), input.dtype)
+        xp.copyto(out, src)
+        return out
+
+    def fill(input, value, out=None):
+        if value.ndim:
+            raise ValueError("the value has dimensions")
+        if out is None:
+            return xp.full_like(input, value)
+        out[...] = value
+        return out
+
+    def choose(condition, input, other):
+        return xp.where(as_mask(condition, "where"), input, other)
+
+    def masked_fill(input, mask, value, out=None):
+        mask = as_mask(mask, "masked_fill")
+        if value.ndim:
+            raise ValueError("the value has dimensions")
+        if out is None:
+            return xp.where(mask, value, input)
+        if out is not input:
+            xp.copyto(out, input)
+        xp.copyto(out, value, where=mask)
+        return out
+
+    def masked_select(input, mask):
+        input, mask = xp.broadcast_arrays(input, as_mask(mask, "masked_select"))
+        return input[mask]
+
+    def masked_scatter(input, mask, source, out=None):
+        mask = as_mask(mask, "masked_scatter")
+        if out is None:
+            out = xp.array(xp.broadcast_to(input, xp.broadcast_shapes(input.shape, mask.shape)))
+        elif out is not input:
+            xp.copyto(out, input)
+        mask = xp.broadcast_to(mask, out.shape)
+        count = int(mask.sum())
+        if source.size < count:
+            raise ValueError(f"Number of elements of source < number of ones in mask ({source.size} < {count})")
+        out[mask] = source.reshape(-1)[:count]
+        return out
+
+    index_put.takes_out = copy.takes_out = fill.takes_out = masked_fill.takes_out = masked_scatter.takes_out = True
+
+    return {
+        "choose": choose,
+        "copy": copy,
+        "fill": fill,
+        "index": index,
+        "index_put": index_put,
+        "masked_fill": masked_fill,
+        "masked_scatter": masked_scatter,
+        "masked_select": masked_select,
+        "nonzero": xp.argwhere,
+    }

@@ -1,0 +1,71 @@
+"""Joining arrays and moving their elements."""
+
+
+def kernels(xp):
+    """Ops that compute."""
+
+    def repeated_positions(repeats):
+        if repeats.size and repeats.min() < 0:
+            raise ValueError("repeats can not be negative")
+        return xp.repeat(xp.arange(repeats.shape[0]), repeats)
+
+    return {"repeated_positions": repeated_positions}
+
+
+def movements(xp):
+    """Ops that only move elements."""
+
+    def cat(tensors, dim):
+        try:
+            return xp.concatenate(tensors, dim)
+        except ValueError:
+            filled = [t for t in tensors if t.shape != (0,)]
+            if len(filled) == len(tensors):
+                raise
+            return xp.concatenate(filled, dim)
+
+    def stack(tensors, dim):
+        ndim = tensors[0].ndim + 1
+        if not -ndim <= dim < ndim:
+            raise ValueError("dimension out of range")
+        if len({t.ndim for t in tensors}) > 1:
+            raise ValueError("shapes differ")
+        key = (slice(None),) * (dim % ndim) + (None, ...)
+        return xp.concatenate([t[key] for t in tensors], dim)
+
+    def repeat(input, repeats):
+        if len(repeats) < input.ndim or min(repeats, default=0) < 0:
+            raise ValueError("too few or negative repeats")
+        return xp.tile(input, repeats)
+
+    def flip(input, dims):
+        if not input.ndim:
+            return input.copy()
+        return xp.flip(input, dims).copy()
+
+    def roll(input, shifts, dims):
+        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
+        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
+        if len(shifts) != (len(dims) if dims else 1):
+            raise ValueError("shifts and dimensions must align")
+        return xp.roll(input, shifts, dims) if dims else xp.roll(input, shifts[0])
+
+    def tril(input, diagonal):
+        if input.ndim < 2:
+            raise ValueError("fewer than 2 dimensions")
+        return xp.tril(input, diagonal)
+
+    def triu(input, diagonal):
+        if input.ndim < 2:
+            raise ValueError("fewer than 2 dimensions")
+        return xp.triu(input, diagonal)
+
+    return {
+        "cat": cat,
+        "flip": flip,
+        "repeat": repeat,
+        "roll": roll,
+        "stack": stack,
+        "tril": tril,
+        "triu": triu,
+    }

@@ -1,0 +1,86 @@
+"""What indexing and scattering share: positions in flattened arrays, their checks, and sums into them."""
+
+
+def changed(xp, input, out):
+    """The array to change: `out`, holding the input's elements, or a copy of the input."""
+    if out is None:
+        return xp.array(input, order="C")
+    if out is not input:
+        xp.copyto(out, input)
+    return out
+
+
+def check_positions(index, size, dim):
+    """Refuse index arrays that are not int32 or int64, and positions outside ``0 .. size - 1``."""
+    if index.dtype.kind != "i" or index.dtype.itemsize < 4:
+        raise IndexError("Expected dtype int32/int64 for index")
+    if index.size and index.view(f"u{index.dtype.itemsize}").max() >= size:  # negative ones are large when unsigned
+        wrong = index[(index < 0) | (index >= size)].flat[0]
+        raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+
+
+def nonnegative(xp, index, size, dim):
+    """Positions counted from the start, for those in ``-size .. size - 1``."""
+    if index.size == 0:
+        return index
+    lowest, highest = index.min(), index.max()
+    if lowest < -size or highest >= size:
+        wrong = highest if highest >= size else lowest
+        raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+    return xp.where(index < 0, index + size, index) if lowest < 0 else index
+
+
+def flat_positions(xp, shape, key):
+    """Where the elements of ``array[key]`` lie in the flattened array of `shape`, in the shape of ``array[key]``."""
+    entries = []  # one per dimension: an array of positions, or None
+    for item in key:
+        if isinstance(item, slice):
+            entries.append(None)
+        elif item.dtype.kind == "b":
+            if item.shape != tuple(shape[len(entries) : len(entries) + item.ndim]):
+                raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
+            entries += item.nonzero()
+        else:
+            entries.append(item)
+    entries += [None] * (len(shape) - len(entries))
+    arrays = [i for i, item in enumerate(entries) if item is not None]
+    neighbours = arrays == list(range(arrays[0], arrays[-1] + 1))
+    first = arrays[0] if neighbours else 0  # where their common dimensions stand in the result
+    common = max(entries[i].ndim for i in arrays)
+    result = xp.zeros((), dtype="int64")
+    stride = 1
+    after = len(entries) - len(arrays) - first  # dimensions taken whole behind the common ones
+    whole = len(entries) - len(arrays)
+    for i in reversed(range(len(entries))):
+        if entries[i] is None:
+            whole -= 1
+            behind = len(entries) - len(arrays) - 1 - whole + (common if whole < first else 0)
+            item = xp.arange(shape[i]).reshape((-1,) + (1,) * behind)
+        else:
+            item = nonnegative(xp, entries[i], shape[i], i)
+            item = item.reshape(item.shape + (1,) * after)
+        result = result + item * stride
+        stride *= shape[i]
+    return result
+
+
+def accumulate(xp, out, positions, values, reduce="sum", include_self=True):
+    """Combine `values` with the elements of `out` at flat `positions`; half types in float32.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what was at the positions does not count.
+    """
+    half = out.dtype.kind == "V" or out.dtype.kind == "f" and out.dtype.itemsize == 2
+    direct = out.flags.c_contiguous and not half
+    flat = (out if direct else out.astype(xp.float32 if half else out.dtype, order="C")).reshape(-1)
+    positions, values = positions.reshape(-1), values.reshape(-1).astype(flat.dtype, copy=False)
+    if not include_self:
+        flat[positions] = {"sum": 0, "prod": 1, "mean": 0}.get(reduce, values)
+    {"sum": xp.add, "mean": xp.add, "prod": xp.multiply, "amax": xp.maximum, "amin": xp.minimum}[reduce].at(
+        flat, positions, values
+    )
+    if reduce == "mean":
+        counts = xp.bincount(positions, minlength=flat.size)
+        counts = counts + 1 if include_self else xp.maximum(counts, 1)
+        flat[...] = flat // counts if flat.dtype.kind in "iu" else flat / counts
+    if not direct:
+        out[...] = flat.reshape(out.shape)

@@ -1,0 +1,43 @@
+"""Scans along one dimension: running sums, products and extremes."""
+
+from __future__ import annotations
+
+from corefw_numpy.along import lines
+
+
+def kernels(xp):
+    """Ops that compute."""
+    # running sums of float32 are made in float64: one rounding instead of one per step
+    wide = {**dict.fromkeys("?bBhHiIlLqQ", xp.int64), "f": xp.float64, "F": xp.complex128}
+
+    def running(ufunc):
+        @lines
+        def kernel(input, dim):
+            kind = input.dtype.char
+            result = ufunc.accumulate(input, dim, wide.get(kind, input.dtype))
+            return result.astype(input.dtype) if kind in "fF" else result
+
+        return kernel
+
+    def extreme(ufunc):
+        @lines
+        def kernel(input, dim):
+            values = ufunc.accumulate(input, dim)
+            place = xp.arange(input.shape[dim]).reshape((-1, *(1,) * (input.ndim - dim - 1)))
+            found = (input == values) | xp.isnan(input)
+            return values, xp.maximum.accumulate(xp.where(found, place, 0), dim)
+
+        return kernel
+
+    return {
+        "cumsum": running(xp.add),
+        "cumprod": running(xp.multiply),
+        "logcumsumexp": running(xp.logaddexp),
+        "cummax": extreme(xp.maximum),
+        "cummin": extreme(xp.minimum),
+    }
+
+
+def movements(xp):
+    """Ops that only move or compare elements."""
+    return {}

@@ -1,0 +1,251 @@
+"""What users ask of the engine: `backward`, which fills ``.grad``, and `grad`, which returns gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+from corefw.autograd.engine import run
+from corefw.dispatch.declare import ops
+from corefw.dispatch.record import mode, no_recording, node_of
+from corefw.errors import GradientError
+from corefw.tensor import Node, Output, Tensor
+
+
+class GradientEdge(NamedTuple):
+    """One output of a node, as a place in the graph to differentiate from or to.
+
+    Attributes: ``node``; ``output_nr`` which of its outputs; ``target`` the node that collects that output's gradient.
+    """
+
+    node: Node
+    output_nr: int
+    target: Node
+
+
+Differentiable = Tensor | GradientEdge
+
+
+def edge_of(tensor: Tensor) -> GradientEdge:
+    """Where `tensor` comes from in the graph; GradientError if it does not require a gradient."""
+    node = node_of(tensor)
+    if node is None:
+        raise GradientError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(node.inputs[0], node.index, node) if node.__class__ is Output else GradientEdge(node, 0, node)
+
+
+def _as_tuple(values) -> tuple:
+    return (values,) if values is None or isinstance(values, Tensor | GradientEdge) else tuple(values)
+
+
+def _first_gradient(output: Differentiable, gradient: Tensor | None, batched: bool) -> Tensor:
+    """The gradient to start from: the given one, or one for a scalar."""
+    if isinstance(output, GradientEdge):
+        shape, place = output.target.shape, output.target.place
+    else:
+        shape, place = output.array.shape, output.place
+    if gradient is None:
+        if any(size != 1 for size in shape):
+            raise GradientError("grad can be implicitly created only for scalar outputs")
+        if not place.dtype.is_floating_point:
+            raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {place.dtype!r}")
+        with no_recording():
+            return ops.ones(shape, dtype=place.dtype, device=place.device)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+    given = gradient.array.shape[1:] if batched else gradient.array.shape
+    if given != shape:
+        what = "grad_output of a batch" if batched else "grad_output"
+        raise GradientError(
+            f"Mismatch in shape: {what} has a shape of {tuple(gradient.array.shape)} and output has a shape of "
+            f"{tuple(shape)}."
+        )
+    if gradient.place.dtype.is_complex != place.dtype.is_complex:
+        raise GradientError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output has a dtype of {gradient.place.dtype!r} and output has a dtype of {place.dtype!r}."
+        )
+    if gradient.place is not place:
+        gradient = gradient.to(device=place.device, dtype=place.dtype)
+    return gradient
+
+
+def _roots(
+    outputs: Sequence[Differentiable], gradients: Sequence[Tensor | None], batched: bool = False
+) -> list[tuple[Node, Tensor]]:
+    """Nodes and first gradients of what is differentiated; GradientError for a tensor without a history."""
+    if len(gradients) != len(outputs):
+        raise GradientError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    roots = []
+    for i, (output, gradient) in enumerate(zip(outputs, gradients)):
+        node = output.target if isinstance(output, GradientEdge) else node_of(output)
+        if node is None:
+            raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        roots.append((node, _first_gradient(output, gradient, batched)))
+    return roots
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables=None,
+    inputs=None,
+) -> None:
+    """Compute the gradients of `tensors` with respect to the leaves they come from, and add them to the leaves'
+    ``.grad``.
+
+    Args:
+        tensors: a tensor or several.
+        grad_tensors: the vector of the vector-Jacobian product for each; None for scalars.
+        retain_graph: keep what the graph saved, for another backward; by default `create_graph`.
+        create_graph: record the computation of the gradients, for derivatives of them.
+        grad_variables: the former name of `grad_tensors`.
+        inputs: the tensors whose ``.grad`` is wanted, instead of all leaves.
+
+    Raises:
+        RuntimeError: a tensor has no history, is no scalar and got no gradient, or its graph was freed.
+
+    >>> import corefw as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Use only "
+                "`grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    outputs = _as_tuple(tensors)
+    gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    targets = None
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        targets = _targets(inputs)
+        for tensor in inputs:
+            if isinstance(tensor, Tensor):
+                tensor.retain_grad()
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    roots = _roots(outputs, gradients)
+    if targets is None:
+        run(roots, retain_graph=retain_graph, create_graph=create_graph)
+    else:
+        _run_targeted(roots, retain_graph=retain_graph, create_graph=create_graph, targets=targets)
+
+
+def _run_targeted(roots, **options) -> dict[Node, Tensor]:
+    """Run for some gradients only, and let this be known (a checkpoint within the graph may have to refuse)."""
+    before, mode.targeted = mode.targeted, True
+    try:
+        return run(roots, **options)
+    finally:
+        mode.targeted = before
+
+
+def _targets(inputs: Sequence[Differentiable]) -> list[Node]:
+    nodes = [value.target if isinstance(value, GradientEdge) else node_of(value) for value in inputs]
+    if any(node is None for node in nodes):
+        raise GradientError("One of the differentiated Tensors does not require grad")
+    return nodes
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`; nothing is added to any ``.grad``.
+
+    Args:
+        outputs: a tensor or several.
+        inputs: the tensors, leaves or not, to differentiate with respect to.
+        grad_outputs: the vector of the vector-Jacobian product for each output; None for scalars.
+        retain_graph: keep what the graph saved, for another run; by default `create_graph`.
+        create_graph: record the computation of the gradients, for derivatives of them.
+        only_inputs: must be True.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
+        is_grads_batched: each of `grad_outputs` holds several vectors, along a first dimension that the results have
+            too.
+        materialize_grads: give zeros instead of None; sets `allow_unused`.
+
+    Returns:
+        One gradient per input.
+
+    >>> import corefw as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
+    >>> first, torch.autograd.grad(first, x)
+    (tensor(27., grad_fn=...), (tensor(18.),))
+    """
+    if not only_inputs:
+        raise ValueError("grad: only_inputs=False is no longer supported; use backward() to accumulate into leaves")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if not outputs:
+        raise ValueError("grad requires non-empty outputs.")
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    gradients = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
+    roots = _roots(outputs, gradients, is_grads_batched)
+    targets = _targets(inputs)
+    if is_grads_batched:
+        results = _batched(roots, targets, retain_graph, create_graph)
+    else:
+        found = _run_targeted(
+            roots, retain_graph=retain_graph, create_graph=create_graph, targets=targets, into_leaves=False
+        )
+        results = [found.get(node) for node in targets]
+    if not allow_unused and any(result is None for result in results):
+        raise GradientError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is the desired behavior."
+        )
+    if materialize_grads:
+        for i, (node, result) in enumerate(zip(targets, results)):
+            if result is None:
+                size = (len(roots[0][1]),) if is_grads_batched else ()
+                results[i] = zeros(node, size)
+    return tuple(results)
+
+
+def zeros(node: Node, batch: tuple[int, ...] = ()) -> Tensor:
+    """A gradient of zeros for the output of `node`."""
+    return ops.zeros(batch + tuple(node.shape), dtype=node.place.dtype, device=node.place.device)
+
+
+def _batched(roots, targets, retain_graph: bool, create_graph: bool) -> list[Tensor | None]:
+    """One run per vector; the results stacked."""
+    count = len(roots[0][1])
+    rows = []
+    for i in range(count):
+        found = _run_targeted(
+            [(node, gradients[i]) for node, gradients in roots],
+            retain_graph=retain_graph or i < count - 1,
+            create_graph=create_graph,
+            targets=targets,
+            into_leaves=False,
+        )
+        rows.append([found.get(node) for node in targets])
+    with nullcontext() if create_graph else no_recording():
+        return [None if column[0] is None else ops.stack(column) for column in zip(*rows, strict=True)]
+
+
+__all__ = ["GradientEdge", "backward", "edge_of", "grad"]

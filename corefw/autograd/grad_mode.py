@@ -1,0 +1,209 @@
+"""Grad modes: context managers, also decorators, that say whether gradients are recorded in this thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from corefw.dispatch.record import mode
+
+
+def _record(enabled: bool) -> None:
+    mode.recording = mode.recorder if enabled and not mode.inference else False
+
+
+class _GradMode:
+    """A with-block, or a decorated function, with another grad mode; thread-local."""
+
+    enabled = True
+
+    def __enter__(self):
+        self._stack = [*getattr(self, "_stack", ()), (mode.recording is not False, mode.inference)]
+        self._start()
+
+    def _start(self) -> None:
+        _record(self.enabled)
+
+    def __exit__(self, *exception):
+        enabled, mode.inference = self._stack.pop()
+        _record(enabled)
+
+    def __call__(self, function):
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._decorate_generator(function)
+
+        @functools.wraps(function)
+        def decorated(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return decorated
+
+    def _again(self):
+        return type(self)()
+
+    def _decorate_generator(self, function):
+        """Between its steps a generator leaves the caller's mode as it is."""
+
+        @functools.wraps(function)
+        def decorated(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            value, resume = None, generator.send
+            while True:
+                try:
+                    with self._again():
+                        given = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value, resume = (yield given), generator.send
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    value, resume = error, generator.throw
+
+        return decorated
+
+
+class no_grad(_GradMode):
+    """Gradients are not recorded inside.
+
+    >>> import corefw as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    enabled = False
+
+    def __new__(cls, function=None):
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+
+class enable_grad(_GradMode):
+    """Gradients are recorded inside, also within no_grad.
+
+    >>> import corefw as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
+
+    def __new__(cls, function=None):
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+
+class set_grad_enabled(_GradMode):
+    """Record gradients or not, from the call on; as a context manager until its end.
+
+    Args:
+        mode: whether to record.
+
+    >>> import corefw as torch
+    >>> with torch.set_grad_enabled(False):
+    ...     torch.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool):
+        self.enabled = self.mode = bool(mode)
+        super().__enter__()
+
+    def __enter__(self):
+        if not self._stack:  # entered again
+            super().__enter__()
+
+    def __call__(self, function):
+        self.__exit__()  # a decorator changes nothing where it stands
+        return super().__call__(function)
+
+    def _again(self):
+        return type(self)(self.enabled)
+
+
+class inference_mode(_GradMode):
+    """As no_grad, also for enable_grad blocks inside: code that will never be differentiated.
+
+    Args:
+        mode: False makes the block an ordinary one.
+
+    >>> import corefw as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.inference_mode():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        return self
+
+    def __init__(self, mode: bool = True):
+        self.mode = bool(mode)
+
+    def _start(self) -> None:
+        mode.inference = self.mode
+        _record(not self.mode)
+
+    def _again(self):
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_GradMode):
+    """Accepted for compatibility: the engine runs in the calling thread.
+
+    Args:
+        mode: without effect.
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = bool(mode)
+
+    def _start(self) -> None:
+        pass
+
+    def _again(self):
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether this thread records gradients.
+
+    >>> import corefw as torch
+    >>> torch.is_grad_enabled()
+    True
+    """
+    return mode.recording is not False
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside inference_mode.
+
+    >>> import corefw as torch
+    >>> torch.is_inference_mode_enabled()
+    False
+    """
+    return mode.inference
+
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

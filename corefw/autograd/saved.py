@@ -1,0 +1,126 @@
+"""What a node saved for its gradient: read by name, or packed by hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from corefw.dispatch.record import freed, node_of, output_node
+from corefw.dtypes import FLOATING
+from corefw.errors import GradientError
+from corefw.tensor import Constant, Node, Tensor, wrap
+
+_PYTORCH_NAMES = {"self": "input", "result": "out"}  # in `grad_fn._saved_self`
+
+
+def _entries(node: Node, saved) -> Iterator[tuple[str, str, Any, Any]]:
+    """(name, kind, value, version) of what is saved."""
+    items = iter(saved)
+    for name, kind in node.saved_kinds:
+        value = next(items)
+        yield name, kind, value, next(items) if kind in ("tensor", "tensors") else None
+
+
+def saved_values(node: Node) -> dict[str, Any]:
+    """What the node saved, by name; tensors as tensors with their history.
+
+    Raises:
+        RuntimeError: it was freed by a backward.
+    """
+    if node.saved is None:
+        raise freed(node)
+    values = {}
+    for name, kind, value, _ in _entries(node, node.saved):
+        if kind == "output" and value is not None:
+            value = restored_output(node, name, value[0])
+        values[name] = value
+    return values | {alias: values[name] for alias, name in _PYTORCH_NAMES.items() if name in values}
+
+
+def restored_output(node: Node, name: str, array) -> Tensor:
+    """The node's output called `name` over its saved array; saving the tensor itself would make a cycle."""
+    if not node.output_names:
+        return wrap(array, node.place, node)
+    index = node.output_names.index(name)
+    place = node.place[index]
+    return wrap(array, place, output_node(node, index, array, place) if place.dtype.category >= FLOATING else None)
+
+
+class _PackedTensor:
+    """One packed tensor; it is unpacked each time it is asked for."""
+
+    __slots__ = ("node", "packed", "unpack")
+
+    def __init__(self, tensor: Tensor, node: Node | None, pack: Callable, unpack: Callable):
+        before = tensor.version[0]
+        self.packed = pack(tensor)
+        if tensor.version[0] != before:
+            raise GradientError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
+        self.node = node
+        self.unpack = unpack
+
+    def tensor(self) -> Tensor:
+        found = self.unpack(self.packed)
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(found).__name__}"
+            )
+        return wrap(found.array, found.place, self.node)
+
+
+class Packed:
+    """What stands in ``node.saved`` for the plain tuple: unpacks while it is iterated over.
+
+    Versions are not checked: changes of what `unpack` returns cannot be followed.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self, node: Node, pack: Callable, unpack: Callable):
+        self.entries: list[tuple[str, Any, Any]] = []
+        for name, kind, value, version in _entries(node, node.saved):
+            if kind == "tensor":
+                value = _packed(value, pack, unpack)
+            elif kind == "tensors":
+                value = [_packed(t, pack, unpack) for t in value]
+            elif kind == "output" and value is not None:
+                value = _PackedTensor(restored_output(node, name, value[0]).detach(), None, pack, unpack)
+            self.entries.append((kind, value, version))
+
+    def __iter__(self) -> Iterator[Any]:
+        for kind, value, version in self.entries:
+            if kind == "tensor":
+                tensor = _unpacked(value)
+                yield tensor
+                yield version if tensor is value else 0
+            elif kind == "tensors":
+                tensors = tuple(map(_unpacked, value))
+                yield tensors
+                yield [v if t is packed else 0 for t, packed, v in zip(tensors, value, version, strict=True)]
+            elif kind == "output" and value is not None:
+                tensor = value.tensor()
+                yield tensor.array, tensor.version, 0
+            else:
+                yield value
+
+
+def _packed(tensor: Tensor | None, pack: Callable, unpack: Callable):
+    """The tensor packed; numbers and what is absent stay as they are."""
+    if tensor is None or tensor.__class__ is Constant:
+        return tensor
+    return _PackedTensor(tensor.detach(), node_of(tensor), pack, unpack)
+
+
+def _unpacked(value):
+    return value.tensor() if value.__class__ is _PackedTensor else value
+
+
+def pack_saved(node: Node, pack: Callable, unpack: Callable) -> None:
+    """Let `node` hold what `pack` makes of its saved tensors, until `unpack` gives them back."""
+    if node.saves_tensors and node.saved is not None:
+        node.saved = Packed(node, pack, unpack)

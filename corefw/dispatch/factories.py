@@ -1,0 +1,205 @@
+"""The arguments that functions which make tensors share: size, dtype, device, layout, requires_grad, pin_memory, out."""
+
+from __future__ import annotations
+
+from math import isfinite, prod
+from operator import index
+
+import numpy as np
+
+from corefw import devices, dtypes
+from corefw.devices import Place, get_default_device
+from corefw.dispatch.operands import store
+from corefw.dispatch.record import leaf_node
+from corefw.dispatch.registry import place_of
+from corefw.dtypes import COMPLEX, FLOATING, INTEGER
+from corefw.errors import CorefwError, DtypeError, GradientError, ShapeError
+from corefw.layouts import preserve_format, strided
+from corefw.shapes import Shape, contiguous_strides, permuted_strides, preserved_strides
+from corefw.tensor import Tensor, wrap
+
+_PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+
+
+class ConversionError(CorefwError, RuntimeError):
+    """A number does not fit the element type it is to become."""
+
+
+# -- where and of which type ------------------------------------------------------------------------------------------
+def dtype_argument(name: str, value) -> dtypes.dtype:
+    """The dtype given to `name`: a dtype or one of the Python types float, int, bool, complex."""
+    if value.__class__ is dtypes.dtype:
+        return value
+    found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
+    if found is None:
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+    return found
+
+
+def target(name: str, dtype, device, layout=None, pin_memory=False) -> Place:
+    """The place that the arguments of a function which makes tensors name; missing ones mean the defaults."""
+    if dtype is None:
+        dtype = dtypes.get_default_dtype()
+    elif dtype.__class__ is not dtypes.dtype:
+        dtype = dtype_argument(name, dtype)
+    if device is None:
+        device = get_default_device()
+    elif device.__class__ is not devices.device:
+        device = devices.device(device)
+    if layout is not None and layout is not strided:
+        raise TypeError(f"{name}(): argument 'layout' must be torch.strided, the only layout, not {layout!r}")
+    if pin_memory:
+        check_pinnable(device)
+    found = Place._interned.get((device, dtype))
+    return found if found is not None else place_of(device, dtype)
+
+
+def check_pinnable(device) -> None:
+    """Refuse page-locked memory for tensors that do not lie on the CPU."""
+    if device.type != "cpu":
+        raise CorefwRuntimeError(f"Only dense CPU tensors can be pinned, got device {device}")
+
+
+class CorefwRuntimeError(CorefwError, RuntimeError):
+    """An argument's value is refused, where PyTorch raises RuntimeError."""
+
+
+def target_like(name: str, like, dtype, device, layout=None, pin_memory=False) -> Place:
+    """As `target`, with the dtype and device of the tensor `like` as defaults."""
+    try:
+        place = like.place
+    except AttributeError:
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(like).__name__}") from None
+    if dtype is None and device is None and layout is None and not pin_memory:
+        return place
+    return target(name, dtype or place.dtype, place.device if device is None else device, layout, pin_memory)
+
+
+# -- how large --------------------------------------------------------------------------------------------------------
+def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
+    """The shape from ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``; TypeError and RuntimeError as PyTorch's."""
+    if named:
+        size = size or (named.pop("size", None),)
+        if named:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    if len(size) == 1 and (isinstance(size[0], list | tuple) or (getattr(size[0], "ndim", 0) == 1)):
+        size = tuple(size[0])
+    elif not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    shape = []
+    for position, n in enumerate(size, 1):
+        if n.__class__ is not int:
+            if isinstance(n, bool) or not hasattr(n, "__index__"):
+                if len(size) == 1:
+                    raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
+                raise TypeError(
+                    f"{name}(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
+                    f'tuple of ints,but got {type(n).__name__}"'
+                )
+            n = index(n)
+        if n < 0:
+            raise ShapeError(f"{name}: Trying to create tensor with negative dimension {n}: {list(map(int, size))}")
+        shape.append(n)
+    return tuple(shape)
+
+
+def new_strided(place: Place, shape: Shape, strides: Shape) -> Tensor:
+    """A tensor with arbitrary content whose elements lie at `strides`."""
+    if strides == contiguous_strides(shape) or prod(shape) == 0:
+        array = place.runtime.empty(shape, place.dtype, place.device.index)
+        return wrap(array if strides == contiguous_strides(shape) else place.runtime.as_strided(array, shape, strides, 0), place)
+    length = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
+    memory = place.runtime.empty((length,), place.dtype, place.device.index)
+    return wrap(place.runtime.as_strided(memory, shape, strides, 0), place)
+
+
+def strides_like(like: Tensor, memory_format) -> Shape:
+    """The strides of a new tensor in the shape of `like`."""
+    shape = tuple(like.array.shape)
+    if memory_format is None or memory_format is preserve_format:
+        itemsize = like.place.dtype.itemsize
+        return preserved_strides(shape, tuple(s // itemsize for s in like.array.strides))
+    return permuted_strides(shape, memory_format.order(len(shape)))
+
+
+# -- the result -------------------------------------------------------------------------------------------------------
+def require_grad(tensor: Tensor) -> Tensor:
+    """Make a fresh tensor a leaf that requires a gradient."""
+    if tensor.place.dtype.category < FLOATING:
+        raise GradientError("Only Tensors of floating point and complex dtype can require gradients")
+    tensor.node = leaf_node(tensor)
+    return tensor
+
+
+def out_place(name: str, out, dtype, device) -> Place:
+    """Where a function with ``out=`` computes: at `out`, with which dtype and device must agree."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    place = out.place
+    if dtype is not None and dtype_argument(name, dtype) is not place.dtype:
+        wanted = dtype_argument(name, dtype)
+        raise DtypeError(f"dtype {wanted.title} does not match dtype of out parameter ({place.dtype.title})")
+    if device is not None and place_of(devices.device(device), place.dtype) is not place:
+        raise CorefwRuntimeError(f"device {device} does not match device of out parameter ({place.device})")
+    return place
+
+
+def into_out(name: str, out: Tensor, value: Tensor) -> Tensor:
+    """Write a fresh tensor to `out`, which is resized if its shape differs."""
+    store(name, out, value)
+    return out
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+def number_argument(name: str, argument: str, value, position: int):
+    """A Python number given to `name`: a number, a NumPy scalar or a 0-d tensor."""
+    kind = value.__class__
+    if kind is int or kind is float or kind is bool or kind is complex:
+        return value
+    if isinstance(value, int | float | complex):
+        return value if not isinstance(value, np.generic) else value.item()
+    if isinstance(value, np.generic) or (isinstance(value, Tensor) and value.array.ndim == 0):
+        return value.item()
+    if hasattr(value, "__index__") and not isinstance(value, Tensor):
+        return index(value)
+    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
+
+
+def fitting_number(value, d: dtypes.dtype):
+    """`value` as a Python number of the category of `d`; RuntimeError if it cannot be held.
+
+    Fractions are cut off, negative numbers wrap in unsigned types, infinities stay; all else must be in range.
+
+    >>> fitting_number(2.7, dtypes.int64), fitting_number(-1, dtypes.uint8)
+    (2, 255)
+    """
+    kind = value.__class__
+    if d.category == COMPLEX:
+        return complex(value)
+    if d is dtypes.bool_:
+        return bool(value)
+    if kind is complex:
+        if value.imag:
+            raise _overflow(d)
+        value = value.real
+    if d.category == INTEGER:
+        if kind is not int and kind is not bool and not isfinite(value):
+            raise _overflow(d)
+        value = int(value)
+        limits = np.iinfo(d.numpy)
+        if not (limits.min if d.is_signed else -int(limits.max)) <= value <= limits.max:
+            raise _overflow(d)
+        return value & int(limits.max) if value < 0 and not d.is_signed else value
+    value = float(value)
+    if isfinite(value) and abs(value) > _LARGEST[d]:
+        raise _overflow(d)
+    return value
+
+
+_LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool"}
+
+
+def _overflow(d: dtypes.dtype) -> ConversionError:
+    name = _C_NAMES.get(d.name, f"{d.name}_t")
+    return ConversionError(f"value cannot be converted to type {name} without overflow")

@@ -1,0 +1,61 @@
+"""Memory formats and layouts: names for the order in which a tensor's elements lie in memory."""
+
+from __future__ import annotations
+
+from corefw.dtypes import MODULE
+from corefw.shapes import Shape
+
+
+class memory_format:
+    """An order of dimensions in memory; one interned object per format.
+
+    >>> channels_last
+    torch.channels_last
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{MODULE}.{self.name}"
+
+    def __reduce__(self):
+        return self.name  # pickled by name: a format is its module's attribute
+
+    def order(self, ndim: int) -> Shape:
+        """The dimensions of an `ndim`-dimensional tensor from the slowest to the fastest varying one; ValueError if the
+        format is for another number of dimensions."""
+        wanted = {"channels_last": 4, "channels_last_3d": 5}.get(self.name, ndim)
+        if ndim != wanted:
+            raise RuntimeError(f"required rank {wanted} tensor to use {self.name} format")
+        return (0, *range(2, ndim), 1) if self.name.startswith("channels_last") else tuple(range(ndim))
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+
+class layout:
+    """How a tensor's elements are found; corefw's tensors are all strided.
+
+    >>> strided
+    torch.strided
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{MODULE}.{self.name}"
+
+    def __reduce__(self):
+        return self.name
+
+
+strided = layout("strided")

@@ -1,0 +1,639 @@
+"""Module: the base of all layers and models - a tree of parameters, buffers and submodules with a forward."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from corefw.dispatch.record import no_recording
+from corefw.nn.parameter import Buffer, Parameter
+from corefw.tensor import Tensor
+
+_IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+
+
+class IncompatibleKeys(_IncompatibleKeys):
+    """What `load_state_dict` could not match."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+
+class Members(dict):
+    """The parameters, buffers or submodules of one module, mirrored into its attributes: reading ``module.weight`` is a
+    plain attribute access."""
+
+    def __init__(self, owner: Module):
+        self.owner = owner
+
+    def __setitem__(self, name, value):
+        dict.__setitem__(self, name, value)
+        owner = getattr(self, "owner", None)  # absent while unpickling, which restores the attributes itself
+        if owner is not None:
+            owner.__dict__[name] = value
+
+    def __delitem__(self, name):
+        dict.__delitem__(self, name)
+        self.owner.__dict__.pop(name, None)
+
+    def pop(self, name, *default):
+        self.owner.__dict__.pop(name, None)
+        return dict.pop(self, name, *default)
+
+
+class Handle:
+    """Removes a hook: ``handle.remove()``."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict):
+        self.hooks = hooks
+        self.id = next(Handle._ids)
+
+    def remove(self) -> None:
+        """Remove the hook; harmless when repeated."""
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+class Module:
+    """A model or a part of one.
+
+    Assign Parameters, Buffers and Modules as attributes, and define ``forward``; calling the module runs it.
+
+    >>> import corefw as torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.weight', '0.bias']
+    """
+
+    training: bool
+    _hooked = False  # whether any hook is registered: a call without hooks goes straight to forward
+
+    def __init__(self, *args, **kwargs):
+        state = self.__dict__
+        state["training"] = True
+        state["_parameters"] = Members(self)
+        state["_buffers"] = Members(self)
+        state["_modules"] = Members(self)
+        state["_non_persistent_buffers_set"] = set()
+        state["_hooks"] = {}
+
+    # -- calling ------------------------------------------------------------------------------------------------
+    def forward(self, *args, **kwargs):
+        """Compute the output; every subclass defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args, **kwargs):
+        if self._hooked:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _hook_list(self, kind: str):
+        return tuple(self._hooks.get(kind, {}).values())
+
+    def _call_with_hooks(self, args, kwargs):
+        for hook, options in self._hook_list("forward_pre"):
+            if options["with_kwargs"]:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+            else:
+                changed = hook(self, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        try:
+            result = self.forward(*args, **kwargs)
+        except Exception:
+            for hook, options in self._hook_list("forward"):
+                if options["always_call"]:
+                    hook(self, args, *((kwargs,) if options["with_kwargs"] else ()), None)
+            raise
+        for hook, options in self._hook_list("forward"):
+            changed = hook(self, args, kwargs, result) if options["with_kwargs"] else hook(self, args, result)
+            if changed is not None:
+                result = changed
+        if self._hooks.get("full_backward") or self._hooks.get("full_backward_pre"):
+            result = self._watch_gradients(args, result)
+        return result
+
+    def _watch_gradients(self, args, result):
+        """Call the backward hooks when the gradients of the inputs have been computed."""
+        outputs = [t for t in (result if isinstance(result, tuple | list) else (result,)) if isinstance(t, Tensor)]
+        state: dict[str, Any] = {"out": [None] * len(outputs), "in": {}}
+        watched = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+
+        def output_hook(index):
+            def hook(gradient):
+                state["out"][index] = gradient
+                changed = None
+                for pre, _ in self._hook_list("full_backward_pre"):
+                    changed = pre(self, tuple(state["out"]))
+                if changed is not None:
+                    gradient = changed[index] if isinstance(changed, tuple) else changed
+                    state["out"][index] = gradient
+                if not watched:
+                    finish()
+                return gradient
+
+            return hook
+
+        def input_hook(index):
+            def hook(gradient):
+                state["in"][index] = gradient
+                if len(state["in"]) == len(watched):
+                    changed = finish()
+                    if changed is not None:
+                        return (changed if isinstance(changed, tuple) else (changed,))[watched.index(index)]
+                return None
+
+            return hook
+
+        def finish():
+            gradients = tuple(state["in"].get(i) for i in range(len(args)))
+            changed = None
+            for hook, _ in self._hook_list("full_backward"):
+                changed = hook(self, gradients, tuple(state["out"]))
+            return changed
+
+        for i, output in enumerate(outputs):
+            if output.requires_grad:
+                output.register_hook(output_hook(i))
+        for i in watched:
+            args[i].register_hook(input_hook(i))
+        return result
+
+    # -- attributes -----------------------------------------------------------------------------------------------
+    def __setattr__(self, name: str, value) -> None:
+        state = self.__dict__
+        members = state.get("_parameters")
+        if isinstance(value, Parameter):
+            if members is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if members is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name)
+            state["_modules"][name] = value
+        elif isinstance(value, Buffer):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)
+        elif members is None:
+            object.__setattr__(self, name, value)
+        elif name in members:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (corefw.nn.Parameter or None expected)"
+                )
+            members[name] = None
+        elif name in state["_modules"]:
+            if value is not None:
+                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (corefw.nn.Module or None expected)")
+            state["_modules"][name] = None
+        elif name in state["_buffers"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' (Tensor or None expected)")
+            state["_buffers"][name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str) -> None:
+        """Drop an attribute that is about to become another kind of member (or the same one, kept in its place)."""
+        for kind in ("_parameters", "_buffers", "_modules"):
+            members = self.__dict__.get(kind)
+            if members is not None and name in members:
+                members[name] = None
+        self.__dict__.pop(name, None)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if name in self.__dict__.get(kind, ()):
+                del self.__dict__[kind][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *self._parameters, *self._modules, *self._buffers})
+
+    def _check_name(self, kind: str, name: str, members: dict) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in members:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter (or reserve its name with None).
+
+        Raises TypeError for anything else, ValueError for a tensor that was computed, KeyError for a bad name.
+        """
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (corefw.nn.Parameter or None required)")
+        if param is not None and not param.is_leaf:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
+                f"'{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a buffer: a tensor of the module's state that is not trained.
+
+        Args:
+            persistent: whether it belongs to the `state_dict`.
+        """
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)")
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule (or reserve its name with None)."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # -- walking --------------------------------------------------------------------------------------------------
+    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their paths."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct submodules with their names."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules."""
+        return (module for _, module in self.named_children())
+
+    def _named_members(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in module.__dict__[kind].items():
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their paths, each once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once: what an optimizer is given."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their paths, each once."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule at a path such as "features.0"; AttributeError if there is none."""
+        module = self
+        for name in target.split(".") if target else ():
+            found = getattr(module, name, None)
+            if not isinstance(found, Module):
+                raise AttributeError(f"{type(module).__name__} has no submodule `{name}`")
+            module = found
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path; AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        found = self.get_submodule(path)._parameters.get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no parameter `{target}`")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path; AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        found = self.get_submodule(path)._buffers.get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no buffer `{target}`")
+        return found
+
+    # -- changing -------------------------------------------------------------------------------------------------
+    def apply(self, fn: Callable[[Module], None]) -> Module:
+        """Call `fn` on every module of the tree, the innermost first; returns self."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+        """Replace the data of every parameter, gradient and buffer by what `fn` makes of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        with no_recording():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    parameter.data = fn(parameter.data)
+                    if parameter.grad is not None:
+                        gradient, parameter._grad = parameter._grad, None
+                        parameter.grad = fn(gradient)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs) -> Module:
+        """Move and convert parameters and buffers; the arguments are those of `Tensor.to`. Integer tensors keep their dtype
+        and complex ones are not made real."""
+
+        def convert(tensor: Tensor) -> Tensor:
+            moved = tensor.to(*args, **kwargs)
+            if tensor.dtype.category >= 2 and moved.dtype.category >= 2:
+                return moved
+            return tensor.to(device=moved.device)
+
+        return self._apply(convert)
+
+    def _to_floating(self, dtype) -> Module:
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self) -> Module:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Module:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Module:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Module:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def type(self, dst_type) -> Module:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def cpu(self) -> Module:
+        """Move parameters and buffers to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device=None) -> Module:
+        """Move parameters and buffers to a CUDA device."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def to_empty(self, *, device, recurse: bool = True) -> Module:
+        """Move to a device without copying the values."""
+        from_like = self._apply
+        return from_like(lambda t: t.new_empty(t.shape, device=device), recurse)
+
+    def share_memory(self) -> Module:
+        """Move parameters and buffers to shared memory."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode: bool = True) -> Module:
+        """Set training mode (dropout, batch norm) for the whole tree."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Set evaluation mode for the whole tree."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Have gradients recorded for all parameters, or not (freezing)."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zero."""
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter._grad = None
+            elif parameter.grad is not None:
+                parameter.grad.detach_().zero_()
+
+    # -- hooks ----------------------------------------------------------------------------------------------------
+    def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> Handle:
+        hooks = self._hooks.setdefault(kind, OrderedDict())
+        handle = Handle(hooks)
+        hooks[handle.id] = (hook, options)
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        self._hooked = self._hooked or kind in ("forward_pre", "forward", "full_backward", "full_backward_pre")
+        return handle
+
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+        """Call ``hook(module, args)`` before forward; it may return other arguments."""
+        return self._add_hook("forward_pre", hook, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+        """Call ``hook(module, args, output)`` after forward; it may return another output."""
+        return self._add_hook("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(module, grad_input, grad_output)`` when the inputs' gradients are there; it may return others."""
+        return self._add_hook("full_backward", hook, prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(module, grad_output)`` before the module's backward; it may return another gradient."""
+        return self._add_hook("full_backward_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after the state was collected."""
+        return self._add_hook("state_dict", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, prefix, keep_vars)`` before the state is collected."""
+        return self._add_hook("state_dict_pre", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
+        return self._add_hook("load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, incompatible_keys)`` after loading."""
+        return self._add_hook("load_state_dict", hook)
+
+    # -- state ----------------------------------------------------------------------------------------------------
+    _version = 1
+
+    def get_extra_state(self) -> Any:
+        """State beyond parameters and buffers; define it together with `set_extra_state`."""
+        raise RuntimeError("get_extra_state is not defined for this module")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError("set_extra_state is not defined for this module")
+
+    def _has_extra_state(self) -> bool:
+        return type(self).get_extra_state is not Module.get_extra_state
+
+    def _own_state(self):
+        yield from ((n, p) for n, p in self._parameters.items() if p is not None)
+        yield from ((n, b) for n, b in self._buffers.items() if b is not None and n not in self._non_persistent_buffers_set)
+
+    def state_dict(self, *args, destination: dict | None = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """All persistent state by path, sharing memory with the module.
+
+        Args:
+            destination: a dict to fill.
+            prefix: put before every key.
+            keep_vars: give the parameters themselves instead of detached tensors.
+        """
+        if args:  # PyTorch's old positional form
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook, _ in self._hook_list("state_dict_pre"):
+            hook(self, prefix, keep_vars)
+        for name, value in self._own_state():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if self._has_extra_state():
+            destination[prefix + "_extra_state"] = self.get_extra_state()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook, _ in self._hook_list("state_dict"):
+            changed = hook(self, destination, prefix, metadata)
+            destination = destination if changed is None else changed
+        return destination
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        """Copy a `state_dict` into the module.
+
+        Args:
+            strict: raise RuntimeError listing every missing, unexpected and mis-shaped key (mis-shaped ones always raise).
+            assign: put the given tensors in the place of the module's instead of copying.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", {})
+        state = OrderedDict(state_dict)
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        known: set[str] = set()
+        with no_recording():
+            for path, module in self.named_modules(remove_duplicate=False):
+                prefix = path + "." if path else ""
+                for hook, _ in module._hook_list("load_state_dict_pre"):
+                    hook(module, state, prefix, metadata.get(path, {}), strict, missing, unexpected, errors)
+                known |= module._load_own(state, prefix, assign, missing, errors)
+        unexpected += [key for key in state if key not in known]
+        result = IncompatibleKeys(missing, unexpected)
+        for module in self.modules():
+            for hook, _ in module._hook_list("load_state_dict"):
+                hook(module, result)
+        if strict and unexpected:
+            errors.insert(0, "Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ". ")
+        if strict and missing:
+            errors.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ". ")
+        if errors:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+        return result
+
+    def _load_own(self, state, prefix: str, assign: bool, missing: list[str], errors: list[str]) -> set[str]:
+        known = set()
+        for name, own in list(self._own_state()):
+            key = prefix + name
+            known.add(key)
+            if key not in state:
+                missing.append(key)
+                continue
+            given = state[key]
+            if not isinstance(given, Tensor):
+                errors.append(f'While copying the parameter named "{key}", expected a Tensor but received {type(given).__name__}')
+            elif given.shape != own.shape:
+                errors.append(
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
+                    f"model is {own.shape}."
+                )
+            elif not assign:
+                own.copy_(given)
+            elif name in self._parameters:
+                self._parameters[name] = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
+            else:
+                self._buffers[name] = given
+        key = prefix + "_extra_state"
+        if self._has_extra_state():
+            known.add(key)
+            if key in state:
+                self.set_extra_state(state[key])
+            else:
+                missing.append(key)
+        return known
+
+    # -- showing --------------------------------------------------------------------------------------------------
+    def extra_repr(self) -> str:
+        """The arguments shown in the module's repr."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        lines = extra + children
+        if not lines:
+            return f"{self._get_name()}()"
+        if len(extra) == 1 and not children:
+            return f"{self._get_name()}({extra[0]})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"

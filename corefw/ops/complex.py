@@ -1,0 +1,195 @@
+"""Complex numbers: their parts, conjugates and angles, and the views between complex and real memory."""
+
+from __future__ import annotations
+
+from corefw.dispatch.declare import composite, ops, primitive, view
+from corefw.dispatch.rules import complex_of, floating_real, same
+from corefw.dispatch.rules import real as real_of
+from corefw.dtypes import bool_
+from corefw.errors import DtypeError, ShapeError
+from corefw.shapes import same_shape
+
+
+@view(dtype=real_of.without("bool", "integer", "floating"), method=False)
+def view_as_real(input):
+    """A view of complex numbers as pairs of real ones, in a new last dimension of size 2.
+
+    >>> import corefw as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([[ 1.,  2.],
+            [ 3., -4.]])
+    """
+    shape, strides, offset = input
+    return (*shape, 2), (*(2 * stride for stride in strides), 1), 2 * offset
+
+
+@view_as_real.gradient("input")
+def _(grad):
+    return ops.view_as_complex(grad.contiguous())
+
+
+@view(dtype=complex_of, method=False)
+def view_as_complex(input):
+    """A view of pairs of real numbers, in the last dimension, as complex ones.
+
+    Args:
+        input: the last dimension has size 2 and stride 1, the strides of the others are even.
+
+    >>> import corefw as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    tensor([1.+2.j, 3.-4.j])
+    """
+    shape, strides, offset = input
+    if not shape or shape[-1] != 2:
+        raise ShapeError(f"view_as_complex: Tensor must have a last dimension of size 2, but has shape {list(shape)}")
+    if strides[-1] != 1:
+        raise ShapeError(
+            f"view_as_complex: Tensor must have a last dimension with stride 1, but has stride {strides[-1]}"
+        )
+    if any(stride % 2 for stride in strides[:-1]):
+        raise ShapeError(
+            f"view_as_complex: Tensor must have even strides but for the last one, but has {list(strides)}"
+        )
+    if offset % 2:
+        raise ShapeError(f"view_as_complex: Tensor must have a storage_offset divisible by 2, but has {offset}")
+    return shape[:-1], tuple(stride // 2 for stride in strides[:-1]), offset // 2
+
+
+@view_as_complex.gradient("input")
+def _(grad):
+    return ops.view_as_real(grad)
+
+
+@composite(method=False)
+def real(input):
+    """The real part: a view of complex numbers, a real tensor itself. Also the attribute `Tensor.real`.
+
+    >>> import corefw as torch
+    >>> torch.real(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([1., 3.])
+    """
+    return ops.view_as_real(input).select(-1, 0) if input.place.dtype.is_complex else input
+
+
+@composite(method=False)
+def imag(input):
+    """The imaginary part, a view; a real tensor is refused. Also the attribute `Tensor.imag`.
+
+    >>> import corefw as torch
+    >>> torch.imag(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([ 2., -4.])
+    """
+    if not input.place.dtype.is_complex:
+        raise DtypeError("imag is not implemented for tensors with non-complex dtypes.")
+    return ops.view_as_real(input).select(-1, 1)
+
+
+@composite()
+def conj(input):
+    """The complex conjugate, computed at once; a real tensor itself.
+
+    >>> import corefw as torch
+    >>> torch.conj(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([1.-2.j, 3.+4.j])
+    """
+    return ops.conj_physical(input) if input.place.dtype.is_complex else input
+
+
+@primitive(dtype=same, shape=same_shape, inplace=True, out=True)
+def conj_physical(input):
+    """The complex conjugate in new memory.
+
+    >>> import corefw as torch
+    >>> torch.conj_physical(torch.tensor([1 + 2j, 3 - 4j]))
+    tensor([1.-2.j, 3.+4.j])
+    """
+
+
+@conj_physical.gradient("input")
+def _(grad):
+    return grad.conj()
+
+
+@composite()
+def resolve_conj(input):
+    """The tensor itself: conjugates are always computed at once.
+
+    >>> import corefw as torch
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
+    return input
+
+
+@composite()
+def resolve_neg(input):
+    """The tensor itself: negatives are always computed at once.
+
+    >>> import corefw as torch
+    >>> torch.resolve_neg(torch.tensor([1.0]))
+    tensor([1.])
+    """
+    return input
+
+
+@composite(method=False)
+def is_conj(input):
+    """Whether the conjugation of `input` is still to be done: never, as conjugates are computed at once.
+
+    >>> import corefw as torch
+    >>> torch.is_conj(torch.tensor([1 + 2j]))
+    False
+    """
+    return False
+
+
+@composite(method=False)
+def is_neg(input):
+    """Whether the negation of `input` is still to be done: never.
+
+    >>> import corefw as torch
+    >>> torch.is_neg(torch.tensor([1.0]))
+    False
+    """
+    return False
+
+
+@composite(method=False)
+def is_complex(input):
+    """Whether the elements are complex.
+
+    >>> import corefw as torch
+    >>> torch.is_complex(torch.tensor([1 + 2j]))
+    True
+    """
+    return input.place.dtype.is_complex
+
+
+@composite()
+def isreal(input):
+    """Where the imaginary part is 0; everywhere in a real tensor.
+
+    >>> import corefw as torch
+    >>> torch.isreal(torch.tensor([1 + 2j, 3 + 0j]))
+    tensor([False,  True])
+    """
+    return imag(input) == 0 if input.place.dtype.is_complex else ops.ones_like(input, dtype=bool_)
+
+
+@primitive(dtype=floating_real, shape=same_shape, out=True)
+def angle(input):
+    """The angle of complex numbers in radians; of real numbers pi if negative, else 0, NaN for NaN.
+
+    >>> import corefw as torch
+    >>> torch.angle(torch.tensor([1 + 1j, -1 + 0j]))
+    tensor([0.7854, 3.1416])
+    """
+
+
+@angle.gradient("input")
+def _(grad, input):
+    if not input.place.dtype.is_complex:
+        return ops.zeros_like(grad)
+    modulus = input.abs()
+    slope = grad * 1j * input / (modulus * modulus)
+    return ops.where(modulus == 0, 0, slope)

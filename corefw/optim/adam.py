@@ -1,0 +1,113 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.dispatch.declare import ops
+from corefw.dtypes import float32
+from corefw.optim.optimizer import Optimizer
+
+
+class Adam(Optimizer):
+    """Adam (Kingma & Ba 2014).
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        betas: decay rates of the running means of the gradient and its square.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * p`` to the gradient; with `decoupled_weight_decay` the parameter shrinks instead.
+        amsgrad: use the largest mean square so far (Reddi et al. 2018).
+        maximize: ascend instead.
+        foreach, capturable, fused: accepted; a step is always one kernel call per group.
+    """
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ):
+        if lr < 0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps < 0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if weight_decay < 0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
+        }
+        super().__init__(params, options)
+
+    def update(self, group, params):
+        amsgrad = group["amsgrad"]
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states, strict=True):
+            if not state:
+                state["step"] = ops.zeros((), dtype=float32)
+                state["exp_avg"] = ops.zeros_like(p).detach()
+                state["exp_avg_sq"] = ops.zeros_like(p).detach()
+                if amsgrad:
+                    state["max_exp_avg_sq"] = ops.zeros_like(p).detach()
+        beta1, beta2 = group["betas"]
+        self.call(
+            "adam_step",
+            params,
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
+            [s["step"] for s in states],
+            float(group["lr"]),
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
+            group["decoupled_weight_decay"],
+            amsgrad,
+            group["maximize"],
+        )
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov & Hutter 2017); arguments as for Adam, `weight_decay` 0.01."""
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **options: Any,
+    ):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

@@ -1,0 +1,87 @@
+"""The state of random numbers: seeds, generators and their states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from corefw.devices import device
+from corefw.dispatch.generator import Generator, defaults
+from corefw.tensor import Tensor
+
+default_generator = defaults.of(device("cpu"))
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the stream of `seed` on every device; returns the CPU's generator.
+
+    Args:
+        seed: from -2^63 to 2^64 - 1; a negative one stands for ``2^64 + seed``.
+
+    >>> import corefw as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.3990, 0.8815])
+    """
+    return defaults.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Start a stream that cannot be foreseen on every device; returns its seed."""
+    chosen = default_generator.seed()
+    defaults.manual_seed(chosen)
+    return chosen
+
+
+def initial_seed() -> int:
+    """The seed of the CPU's generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the CPU's generator, a uint8 tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the CPU's generator go on from a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Sequence[int | str | device] | None = None,
+    enabled: bool = True,
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """Random numbers drawn inside a with-block do not move the generators outside.
+
+    Args:
+        devices: the devices, beside the CPU, whose generators are kept; all that are in use if missing.
+        enabled: False makes the block an ordinary one.
+        device_type: the type of devices given by index.
+
+    >>> import corefw as torch
+    >>> before = torch.get_rng_state()
+    >>> with torch.random.fork_rng():
+    ...     _ = torch.rand(3)
+    >>> bool((torch.get_rng_state() == before).all())
+    True
+    """
+    if not enabled:
+        yield
+        return
+    if devices is None:
+        kept = list(defaults.generators.values())
+    else:
+        wanted = [device(device_type, d) if isinstance(d, int) else device(d) for d in devices]
+        kept = [default_generator, *(defaults.of(d) for d in wanted)]
+    states = [(generator, generator.get_state()) for generator in kept]
+    try:
+        yield
+    finally:
+        for generator, state in states:
+            generator.set_state(state)
+
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

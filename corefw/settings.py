@@ -1,0 +1,43 @@
+"""Process-wide settings: threads, determinism."""
+
+from __future__ import annotations
+
+import os
+
+from corefw.dispatch.registry import registry
+
+
+class _Settings:
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    deterministic = False
+
+
+def get_num_threads() -> int:
+    """How many threads kernels may use.
+
+    >>> get_num_threads() >= 1
+    True
+    """
+    return _Settings.threads
+
+
+def set_num_threads(num: int) -> None:
+    """Set how many threads kernels may use; backends that have threads of their own are told. ValueError unless positive."""
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {num}")
+    _Settings.threads = num
+    for backend in registry.backends.values():
+        if backend.set_num_threads is not None:
+            backend.set_num_threads(num)
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never do."""
+    _Settings.deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic kernels were asked for."""
+    return _Settings.deterministic

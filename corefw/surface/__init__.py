@@ -1,0 +1,31 @@
+"""The methods and attributes of Tensor that are not ops, and the functions that make tensors from Python and NumPy values."""
+
+from corefw.surface import conversion, copying, interchange, legacy, memory, properties, scalars
+from corefw.surface.construction import as_tensor, asarray, frombuffer, tensor
+from corefw.surface.interchange import from_dlpack, from_numpy, to_dlpack
+from corefw.surface.legacy import tensor_types, typename
+from corefw.surface.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel
+
+__all__ = [
+    "as_tensor",
+    "asarray",
+    "broadcast_shapes",
+    "conversion",
+    "copying",
+    "from_dlpack",
+    "from_numpy",
+    "frombuffer",
+    "get_device",
+    "interchange",
+    "is_inference",
+    "is_tensor",
+    "legacy",
+    "memory",
+    "numel",
+    "properties",
+    "scalars",
+    "tensor",
+    "tensor_types",
+    "to_dlpack",
+    "typename",
+]

@@ -1,0 +1,160 @@
+"""Comparison with PyTorch, where it is installed: the same calls there and here, forward and backward."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from typing import Any
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.registry import Op
+from corefw.dtypes import dtype
+from corefw.tensor import Tensor
+from corefw.testing.cases import Case
+from corefw.testing.comparison import compare_values, host
+from corefw.testing.differences import gradients
+from corefw.testing.properties import PROPERTIES, Property, _about, call, case_dtypes, flat, tolerance
+from corefw.testing.samples import Sample, require_gradients, samples, to_tensor
+from corefw.testing.targets import Target
+
+_DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def _to_torch(torch, array: np.ndarray):
+    array = np.array(array, order="C", copy=True)
+    if array.dtype == dtypes.bfloat16.numpy:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _from_torch(torch, tensor) -> np.ndarray:
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.dtype is torch.bfloat16:
+        return tensor.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
+    return tensor.numpy()
+
+
+def _function(torch, case: Case):
+    path = (case.torch or case.op).removeprefix("torch.").split(".")
+    found: Any = torch
+    for name in path:
+        found = getattr(found, name)
+    return found
+
+
+def _translate(torch, value):
+    """A static argument in PyTorch's types."""
+    if isinstance(value, dtype):
+        return getattr(torch, value.name)
+    return value
+
+
+def _torch_sample(torch, sample: Sample) -> Sample:
+    given = sample.map(lambda array: _to_torch(torch, array))
+    return Sample(
+        tuple(_translate(torch, v) for v in given.arguments),
+        {k: _translate(torch, v) for k, v in given.keywords.items()},
+    )
+
+
+def oracle(case: Case, op: Op, target: Target) -> None:
+    """PyTorch gives the same values, dtypes and gradients."""
+    torch = import_torch()
+    function = _function(torch, case)
+    compared = 0
+    for d in case_dtypes(case, op):
+        if d.name not in _DTYPES:
+            continue
+        for sample in samples(case, d):
+            with _about(d.name, sample):
+                given = _torch_sample(torch, sample)
+                try:
+                    expected = _theirs(function, given)
+                except (NotImplementedError, RuntimeError, TypeError) as error:
+                    if d not in (dtypes.float32, dtypes.float64) or "invalid combination of arguments" in str(error):
+                        continue  # corefw may take more dtypes and more combinations of arguments
+                    raise
+                compared += 1
+                actual = call(op.function, sample, target)
+                assert len(actual) == len(expected), f"{len(actual)} results, PyTorch gives {len(expected)}"
+                for i, (a, e) in enumerate(zip(actual, expected)):
+                    with _about(f"result {i}"):
+                        _compare(torch, case, d, a, e)
+                if case.gradient and d in (dtypes.float64, dtypes.complex128):
+                    _compare_gradients(torch, case, op, function, sample, target, d)
+    assert compared, "PyTorch took none of the row's samples"
+
+
+def _compare(torch, case: Case, d: dtype, actual, expected) -> None:
+    if not isinstance(actual, Tensor):
+        assert actual == expected or actual != actual, f"{actual!r}, PyTorch gives {expected!r}"
+        return
+    assert isinstance(expected, torch.Tensor), f"a tensor, PyTorch gives {expected!r}"
+    name = str(expected.dtype).removeprefix("torch.")
+    assert actual.place.dtype.name == name, f"dtype {actual.place.dtype.name}, PyTorch gives {name}"
+    rtol, atol = tolerance(case, d, actual.place.dtype)
+    if d.itemsize == 2 or d is dtypes.complex64:
+        rtol, atol = 4 * rtol, 4 * atol  # PyTorch itself rounds in between
+    compare_values(host(actual), _from_torch(torch, expected), rtol, atol)
+
+
+def _theirs(function, given: Sample) -> list:
+    """PyTorch's results; what it warns of is its own affair."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return flat(function(*given.arguments, **given.keywords))
+
+
+def _compare_gradients(torch, case: Case, op: Op, function, sample: Sample, target: Target, d: dtype) -> None:
+    given = _torch_sample(torch, sample)
+    theirs = [
+        v.requires_grad_()
+        for value in (*given.arguments, *given.keywords.values())
+        for v in (value if isinstance(value, list) else [value])
+        if isinstance(v, torch.Tensor) and (v.is_floating_point() or v.is_complex())
+    ]
+    their_outputs = _theirs(function, given)
+    tensors = sample.map(lambda array: to_tensor(array, target.device))
+    ours = list(require_gradients((*tensors.arguments, *tensors.keywords.values())))
+    our_outputs = flat(op.function(*tensors.arguments, **tensors.keywords))
+    pairs = [
+        (o, t)
+        for o, t in zip(our_outputs, their_outputs, strict=True)
+        if isinstance(t, torch.Tensor) and t.requires_grad and o.place.dtype.category >= dtypes.FLOATING
+    ]
+    if not pairs:
+        return
+    rng = np.random.default_rng(0)
+    weights = [np.asarray(rng.standard_normal(tuple(t.shape))).astype(o.place.dtype.numpy) for o, t in pairs]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            their_weights = [_to_torch(torch, w) for w in weights]
+            expected = torch.autograd.grad([t for _, t in pairs], theirs, their_weights, allow_unused=True)
+    except (NotImplementedError, RuntimeError):
+        return  # an op, or a combination of arguments, without a gradient there
+    actual = gradients([o for o, _ in pairs], ours, [to_tensor(w, target.device) for w in weights])
+    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        with _about(f"gradient of input {i}"):
+            if a is None or e is None:
+                rest = host(a) if a is not None else _from_torch(torch, e) if e is not None else np.zeros(())
+                assert not rest.any(), f"{'PyTorch alone' if a is None else 'corefw alone'} has a gradient"
+            else:
+                compare_values(host(a), _from_torch(torch, e), max(case.rtol, 1e-6), max(case.atol, 1e-8))
+
+
+def import_torch():
+    """PyTorch; ImportError without it."""
+    import torch
+
+    return torch
+
+
+def available() -> bool:
+    """Whether PyTorch can be imported."""
+    return importlib.util.find_spec("torch") is not None
+
+
+PROPERTIES["oracle"] = Property(oracle, lambda case, op: case.torch is not None, True)

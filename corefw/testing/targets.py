@@ -1,0 +1,80 @@
+"""Targets: the (backend, device) pairs on which ops are tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from corefw.devices import device
+from corefw.dispatch import plugins
+from corefw.dispatch.registry import Op, place_of, registry
+from corefw.dtypes import dtype
+
+
+@dataclass(frozen=True)
+class Target:
+    """A backend's kernels on a device it serves.
+
+    >>> str(Target("numpy", "cpu"))
+    'numpy@cpu'
+    """
+
+    backend: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}@{self.device}"
+
+    def concerns(self, op: Op) -> bool:
+        """Whether testing `op` here says something of this backend: it owns the device, or has a kernel for the op."""
+        owner = registry.runtimes.get(self.device)
+        if owner is not None and owner[0] == self.backend:
+            return True
+        return any(backend.name == self.backend for backend, _ in registry.kernels.get((op.name, self.device), ()))
+
+    def has_kernel(self, op: Op, d: dtype) -> bool:
+        """Whether the backend has a kernel of its own for the op and the dtype it computes in."""
+        if op.rule is None or not op.rule.accepts(d):
+            return False
+        compute = op.rule.compute(d)
+        offers = registry.kernels.get((op.name, self.device), ())
+        return any(b.name == self.backend and (compute in k.dtypes or compute in b.compute_dtype) for b, k in offers)
+
+    @contextmanager
+    def preferred(self) -> Iterator[None]:
+        """Ask for this backend first on its device, inside the block."""
+        scope: dict[str, tuple[str, ...]] = {self.device: (self.backend,)}
+        if registry.preferred[-1] == scope:
+            yield
+            return
+        alone = (
+            len({b.name for offers in registry.kernels.values() for b, _ in offers if self.device in b.devices}) <= 1
+        )
+        registry.preferred.append(scope)
+        if not alone:
+            registry.forget()
+        try:
+            yield
+        finally:
+            registry.preferred.remove(scope)
+            if not alone:
+                registry.forget()
+
+
+def targets(backend: str | None = None) -> list[Target]:
+    """The pairs of an installed, usable backend and a device it serves that has at least one device here."""
+    plugins.load(None)
+    found = []
+    for name, registered in registry.backends.items():
+        if registered.unusable or backend not in (None, name):
+            continue
+        for kind in registered.devices:
+            if kind in registry.runtimes and registry.runtime(kind).device_count():
+                found.append(Target(name, kind))
+    return sorted(found, key=lambda target: target.device != "cpu")
+
+
+def place(target: Target, d: dtype):
+    """The target's place of a dtype."""
+    return place_of(device(target.device), d)

@@ -1,0 +1,293 @@
+"""DataLoader: batches from a data set, in this process or from worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from corefw.dispatch.declare import ops
+from corefw.tensor import Tensor
+from corefw.utils.data.collate import default_collate, default_convert
+from corefw.utils.data.dataset import Dataset, IterableDataset
+from corefw.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from corefw.utils.data.worker import Exhausted, Failure, Fetcher, work
+
+
+class _Endless:
+    """The "indices" of a stream: there are none, and it says itself when it ends."""
+
+    def __iter__(self):
+        return itertools.repeat(None)
+
+
+class DataLoader:
+    """Iterates over batches of a data set.
+
+    Args:
+        dataset: a Dataset, any object with ``__getitem__`` and ``__len__``, or an IterableDataset.
+        batch_size: samples per batch; None gives single samples.
+        shuffle: draw the samples at random, anew in each epoch.
+        sampler, batch_sampler: another order, or other batches.
+        num_workers: worker processes; 0 loads in this one.
+        collate_fn: makes a batch from a list of samples.
+        pin_memory: page-lock the batches, where a device needs that.
+        drop_last: leave out a last, shorter batch.
+        timeout: seconds to wait for a worker's batch; 0 waits as long as the workers live.
+        worker_init_fn: called in each worker with its number.
+        multiprocessing_context: a context or its name: "fork", "spawn", "forkserver".
+        generator: for the order and the workers' seeds.
+        prefetch_factor: batches each worker prepares ahead.
+        persistent_workers: keep the workers for the next epoch.
+
+    >>> import corefw as torch
+    >>> data = torch.utils.data.TensorDataset(torch.arange(5))
+    >>> [batch[0].tolist() for batch in torch.utils.data.DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset | Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable | None = None,
+        batch_sampler: Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ):
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0.")
+        if prefetch_factor is not None and prefetch_factor < 1:
+            raise ValueError("prefetch_factor option should be positive")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        self.streaming = isinstance(dataset, IterableDataset)
+        if self.streaming and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            batch_size, drop_last = None, False
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None:
+            sampler = (
+                _Endless()
+                if self.streaming
+                else RandomSampler(dataset, generator=generator)
+                if shuffle
+                else SequentialSampler(dataset)
+            )
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset, self.batch_size, self.drop_last, self.timeout = dataset, batch_size, drop_last, timeout
+        self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
+        self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.persistent_workers, self.pin_memory, self.pin_memory_device = persistent_workers, pin_memory, pin_memory_device
+        self.in_order = in_order
+        self.multiprocessing_context = multiprocessing_context
+        self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
+        self._workers: _Workers | None = None
+
+    @property
+    def _batched(self) -> bool:
+        return self.batch_sampler is not None
+
+    def _order(self) -> Iterable:
+        return self.batch_sampler if self.batch_sampler is not None else self.sampler
+
+    def _fetch_arguments(self) -> tuple:
+        return self.dataset, self.collate_fn, self._batched, self.drop_last
+
+    def __iter__(self) -> _Batches:
+        if self.num_workers == 0:
+            return _Batches(self, self._load_here())
+        if self._workers is None or not self.persistent_workers:
+            workers = _Workers(self)
+            self._workers = workers if self.persistent_workers else None
+        else:
+            workers = self._workers
+        return _Batches(self, workers.epoch(close=not self.persistent_workers))
+
+    def _load_here(self) -> Iterator[Any]:
+        fetch = Fetcher(*self._fetch_arguments())
+        for indices in self._order():
+            try:
+                batch = fetch(indices)
+            except StopIteration:
+                return
+            yield batch
+
+    def __len__(self) -> int:
+        if self.streaming:
+            samples = len(self.dataset)
+            if self.batch_size is None:
+                return samples
+            return samples // self.batch_size if self.drop_last else -(-samples // self.batch_size)
+        return len(self._order())  # type: ignore[arg-type]
+
+
+class _Batches:
+    """One epoch's batches: an iterator that also has the old method ``next()``."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]):
+        self._loader, self._batches = loader, batches
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._batches)
+        return _pin(batch) if self._loader.pin_memory else batch
+
+    next = __next__
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+def _pin(batch: Any) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return {key: _pin(value) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(_pin, batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(map(_pin, batch))
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
+
+
+class _Workers:
+    """The worker processes of one loader."""
+
+    def __init__(self, loader: DataLoader):
+        self.loader = loader
+        context = loader.multiprocessing_context
+        context = multiprocessing.get_context(context) if context is None or isinstance(context, str) else context
+        seed = int(ops.randint(0, 2**62, (), generator=loader.generator).item())
+        self.results = context.Queue()
+        self.index_queues = [context.Queue() for _ in range(loader.num_workers)]
+        self.processes = [
+            context.Process(
+                target=work,
+                args=(i, loader.num_workers, seed, loader._fetch_arguments(), loader.worker_init_fn, q, self.results),
+                daemon=True,
+            )
+            for i, q in enumerate(self.index_queues)
+        ]
+        for process in self.processes:
+            process.start()
+        self.epochs = itertools.count()
+
+    def epoch(self, close: bool) -> Iterator[Any]:
+        """The batches of one epoch, in the order of the sampler, each worker keeping `prefetch_factor` of them in hand."""
+        try:
+            yield from self._run(next(self.epochs))
+        finally:
+            if close:
+                self.close()
+
+    def _run(self, epoch: int) -> Iterator[Any]:
+        loader = self.loader
+        tasks = enumerate(loader._order())
+        active = list(range(loader.num_workers))
+        turns: dict[int, int] = {}  # position -> worker
+        ready: dict[int, Any] = {}
+        following = 0
+        for _ in range((loader.prefetch_factor or 2) * loader.num_workers):
+            self._give(epoch, tasks, active, turns)
+        while turns or ready:
+            while following not in turns and following not in ready and following < max(turns | ready, default=0) + 1:
+                following += 1  # positions that an exhausted stream was asked for in vain
+            if following in ready:
+                result, position = ready.pop(following), following
+            elif not loader.in_order and ready:
+                position, result = ready.popitem()
+            else:
+                position, result = self._receive(epoch)
+                worker = turns.pop(position)
+                if isinstance(result, Exhausted):
+                    if worker in active:
+                        active.remove(worker)
+                    continue
+                self._give(epoch, tasks, active, turns, worker)
+                if position != following and loader.in_order:
+                    ready[position] = result
+                    continue
+            if isinstance(result, Failure):
+                self.close()
+                result.reraise()
+            yield result
+
+    def _give(self, epoch: int, tasks, active: list[int], turns: dict[int, int], worker: int | None = None) -> None:
+        """Hand the next task to the worker that just finished one, or to each in turn."""
+        if not active:
+            return
+        task = next(tasks, None)
+        if task is None:
+            return
+        position, indices = task
+        if worker is None or worker not in active:
+            worker = active[position % len(active)]
+        turns[position] = worker
+        self.index_queues[worker].put((epoch, position, indices))
+
+    def _receive(self, epoch: int) -> tuple[int, Any]:
+        waited_since = time.monotonic()
+        while True:
+            try:
+                came, position, result = self.results.get(timeout=0.5)
+            except queue.Empty:
+                dead = [p for p in self.processes if not p.is_alive()]
+                if dead:
+                    text = ", ".join(f"{p.pid} (exit code {p.exitcode})" for p in dead)
+                    self.close()
+                    raise RuntimeError(f"DataLoader worker (pid(s) {text}) exited unexpectedly") from None
+                if self.loader.timeout and time.monotonic() - waited_since > self.loader.timeout:
+                    self.close()
+                    raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds") from None
+                continue
+            if came == epoch:  # else it was left from an epoch that was not read to its end
+                return position, result
+
+    def close(self) -> None:
+        """End the workers."""
+        for process, index_queue in zip(self.processes, self.index_queues, strict=True):
+            if process.is_alive():
+                index_queue.put(None)
+        for process in self.processes:
+            process.join(timeout=2)
+            if process.is_alive():
+                process.terminate()
+                process.join()
+        for q in (*self.index_queues, self.results):
+            q.cancel_join_thread()
+            q.close()
+        self.loader._workers = None
+
+    def __del__(self):
+        if any(process.is_alive() for process in getattr(self, "processes", ())):
+            self.close()

@@ -1,0 +1,100 @@
+"""Tiny backend plugins, built as wheels and installed with pip into a folder of their own, for the tests of discovery."""
+
+import base64
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+HOOK = """
+import pluggy
+from corefw.dispatch.registry import Backend, Kernel
+hookimpl = pluggy.HookimplMarker("corefw")
+"""
+
+#: a device of its own over NumPy memory, with every kernel of the reference
+DEVICE = """
+from corefw_numpy import table
+from corefw_numpy.runtime import NumpyRuntime
+import numpy as np
+
+class Memory(NumpyRuntime):
+    device_type = "{device}"
+    def current_device(self):
+        return 0
+    def device_count(self):
+        return 2
+
+@hookimpl
+def corefw_backend():
+    return Backend(name="{name}", version="1.2", devices=("{device}",), kernels={{"{device}": {kernels}}}, runtimes={{"{device}": Memory()}})
+"""
+
+#: one kernel on the CPU that leaves a mark: it adds 100
+KERNEL = """
+@hookimpl
+def corefw_backend():
+    def add(input, other, out=None):
+        result = input + other + 100
+        if out is None:
+            return result
+        out[...] = result
+        return out
+    return Backend(name="{name}", version="0.3", devices=("cpu",), kernels={{"cpu": [Kernel("add", add, out=True)]}}, priority={priority})
+"""
+
+SOURCES = {
+    "cpu.fast": HOOK + KERNEL.format(name="fast", priority=5),
+    "cpu.twin": HOOK + KERNEL.format(name="twin", priority=0),
+    "acme.acme": HOOK + DEVICE.format(name="acme", device="acme", kernels="table(np)"),
+    "zeta.zeta": HOOK + DEVICE.format(name="zeta", device="zeta", kernels="table(np)"),
+    "bare.bare": HOOK + DEVICE.format(name="bare", device="bare", kernels="[k for k in table(np) if k.op != 'mul']"),
+    "cpu.broken": "raise OSError('its library is missing')\n",
+    "cpu.future": HOOK
+    + """
+@hookimpl
+def corefw_backend():
+    return Backend(name="future", version="9", devices=("cpu",), api=(9, 1))
+""",
+    "cpu.hookless": "corefw_backend = None\n",
+    "gpu9.absent": HOOK
+    + """
+@hookimpl
+def corefw_backend():
+    return Backend(name="absent", version="1", devices=("gpu9",), unusable="no driver for gpu9")
+""",
+}
+
+
+def build_wheel(entry: str, folder: Path) -> Path:
+    """A wheel of one module with one entry point; `entry` is "<device>.<backend>"."""
+    module = f"corefw_plugin_{entry.partition('.')[2]}"
+    info = f"{module}-1.0.dist-info"
+    files = {
+        f"{module}.py": SOURCES[entry],
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[corefw.backends]\n{entry} = {module}\n",
+    }
+    digests = {
+        name: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode() for name, text in files.items()
+    }
+    record = [f"{name},sha256={digests[name]},{len(text)}" for name, text in files.items()]
+    files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])
+    wheel = folder / f"{module}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return wheel
+
+
+def install(folder: Path, *entries: str) -> Path:
+    """Install plugins with pip into a folder, which is returned; it belongs on PYTHONPATH."""
+    target = folder / "site"
+    if not entries:
+        return target
+    wheels = [str(build_wheel(entry, folder)) for entry in entries]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--target", str(target)]
+    subprocess.run([*command, *wheels], check=True, capture_output=True)
+    return target

@@ -1,0 +1,472 @@
+"""Reading and writing parts of tensors: what keys mean, gradients through them, and what is refused."""
+
+import corefw as torch
+import numpy as np
+import pytest
+from corefw.autograd import gradcheck, gradgradcheck
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+try:
+    import torch as oracle
+except ImportError:
+    oracle = None
+
+SHAPES = ((), (4,), (2, 3), (3, 1, 2), (2, 0, 3), (2, 3, 2, 2))
+quick = settings(max_examples=150, deadline=None)
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+@st.composite
+def keys(draw, mixed: bool):
+    """A shape and a key for it: tuples of ints, slices, None, Ellipsis, bools, index arrays and masks. Unless `mixed`,
+    there are no bools, and no ints beside index arrays, where NumPy and PyTorch differ."""
+    shape = draw(st.sampled_from(SHAPES))
+    advanced = draw(st.booleans())
+    common = draw(st.sampled_from(((), (1,), (2,), (3,), (2, 3))))
+    kinds = [
+        "slice",
+        "none",
+        *(["array", "mask"] if advanced else []),
+        *(["int"] if mixed or not advanced else []),
+        *(["bool"] if mixed else []),
+    ]
+    before, after, at = [], [], len(shape)
+    for entries, step in ((before, 1), (after, -1)):
+        left = at
+        for _ in range(draw(st.integers(0, left + 1))):
+            kind = draw(st.sampled_from(kinds))
+            size = 0 if not at else shape[len(shape) - at] if step == 1 else None
+            if kind == "none":
+                entries.append(None)
+            elif kind == "bool":
+                entries.append(draw(st.booleans()))
+            elif at == 0 or step == -1:
+                break  # only entries that take no dimension follow the Ellipsis
+            elif kind == "slice":
+                bounds = st.none() | st.integers(-size - 1, size + 1)
+                entries.append(slice(draw(bounds), draw(bounds), draw(st.sampled_from((None, 1, 2, 3)))))
+                at -= 1
+            elif kind == "mask":
+                dims = draw(st.integers(1, at))
+                whole = shape[len(shape) - at : len(shape) - at + dims]
+                entries.append(
+                    np.array(draw(st.lists(st.booleans(), min_size=int(np.prod(whole)), max_size=int(np.prod(whole)))))
+                    .astype(bool)
+                    .reshape(whole)
+                )
+                at -= dims
+                kinds = [k for k in kinds if k not in ("array", "mask")]  # they would have to broadcast
+            elif size == 0:
+                break
+            elif kind == "int":
+                entries.append(draw(st.integers(-size, size - 1)))
+                at -= 1
+            else:
+                of = draw(st.sampled_from((common, common[1:] or (1,))))
+                count = int(np.prod(of))
+                flat = draw(st.lists(st.integers(-size, size - 1), min_size=count, max_size=count))
+                entries.append(np.array(flat, np.int64).reshape(of))
+                at -= 1
+                kinds = [k for k in kinds if k != "mask"]
+    return shape, (*before, ..., *after) if after or draw(st.booleans()) else tuple(before)
+
+
+def in_library(key, library):
+    """The key with index arrays as tensors of `library`."""
+    return tuple(
+        library.tensor(item.tolist(), dtype=library.bool if item.dtype == bool else library.int64).reshape(item.shape)
+        if isinstance(item, np.ndarray)
+        else item
+        for item in key
+    )
+
+
+def counted(shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+@quick
+@given(keys(mixed=False), st.sampled_from(("tensors", "arrays")))
+def test_getitem_means_what_numpy_means(shape_and_key, form):
+    shape, key = shape_and_key
+    array = counted(shape)
+    found = torch.from_numpy(array)[in_library(key, torch) if form == "tensors" else key]
+    np.testing.assert_array_equal(found.numpy(), array[key])
+    if (
+        all(item is None or item is ... or isinstance(item, int | slice) and not isinstance(item, bool) for item in key)
+        and array[key].size
+    ):
+        assert np.shares_memory(found.numpy(), array)
+
+
+@quick
+@given(keys(mixed=False), st.data())
+def test_setitem_means_what_numpy_means(shape_and_key, data):
+    shape, key = shape_and_key
+    array = counted(shape)
+    wanted = array[key].shape
+    given_shape = wanted[data.draw(st.integers(0, len(wanted))) :]
+    value = np.asarray(-1 - counted(tuple(1 if data.draw(st.booleans()) else n for n in given_shape)))
+    changed = torch.tensor(array)
+    changed[in_library(key, torch)] = torch.from_numpy(value)
+    array[key] = value
+    np.testing.assert_array_equal(changed.numpy(), array)
+
+
+@pytest.mark.skipif(oracle is None, reason="PyTorch is not installed")
+@quick
+@given(keys(mixed=True), st.booleans())
+def test_keys_mean_what_pytorch_means(shape_and_key, assign):
+    shape, key = shape_and_key
+
+    def result(library):
+        x = library.tensor(counted(shape).tolist()).reshape(shape)
+        if assign:
+            x[in_library(key, library)] = -1.5
+            return x
+        return x[in_library(key, library)]
+
+    try:
+        expected = result(oracle)
+    except IndexError:  # index tensors that do not broadcast
+        with pytest.raises(IndexError):
+            result(torch)
+        return
+    assert tuple(result(torch).shape) == tuple(expected.shape)
+    np.testing.assert_array_equal(result(torch).numpy(), expected.numpy())
+
+
+X = counted((2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ([0, 1], X[[0, 1]]),
+        ([[0, 1], [1, 0]], X[[0, 1], [1, 0]]),  # a list of lists is a tuple
+        (([[0, 1], [1, 0]],), X[np.array([[0, 1], [1, 0]])]),
+        ([None, 0], X[None, 0]),
+        ([], X[:0]),
+        ([True, False], X[:1]),
+        (range(2), X),
+        (np.array([1, 0], np.int16), X[[1, 0]]),
+        (np.int64(1), X[1]),
+        (torch.tensor(1), X[1]),
+        (torch.tensor(True), X[None]),
+        (slice(torch.tensor(1), None), X[1:]),
+        ((0, slice(None), torch.tensor([0, 1])), X[0][:, [0, 1]]),  # the int selects first
+        ((slice(None), torch.tensor(0), torch.tensor([0, 1])), X[:, 0, :2]),
+        (torch.tensor([1, 0], dtype=torch.int32), X[[1, 0]]),
+    ],
+)
+def test_forms_of_keys(key, expected):
+    np.testing.assert_array_equal(torch.tensor(X)[key].numpy(), expected)
+
+
+def test_uint8_tensors_are_masks():
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert torch.tensor([1, 2, 3])[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [1, 3]
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("key", "error", "text"),
+    [
+        (5, IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
+        ((0, 0, -5), IndexError, "index -5 is out of bounds for dimension 2 with size 4"),
+        ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
+        ((0, 0, 0, torch.tensor([0])), IndexError, "too many indices for tensor of dimension 3"),
+        (1.0, IndexError, "only integers, slices .* are valid indices"),
+        ("a", IndexError, "only integers, slices .* are valid indices"),
+        (slice(None, None, -1), ValueError, "step must be greater than zero"),
+        (slice(None, None, 0), ValueError, "step"),
+        (torch.tensor([5]), IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
+        (torch.tensor([-3]), IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
+        ([0.5], IndexError, "must be long, int, byte or bool"),
+        (torch.tensor([1.0]), IndexError, "must be long, int, byte or bool"),
+        (torch.tensor([1], dtype=torch.int8), IndexError, "must be long, int, byte or bool"),
+        (
+            torch.tensor([True, False, True]),
+            IndexError,
+            r"The shape of the mask \[3\] at index 0 does not match .* \[2, 3, 4\] at index 0",
+        ),
+        (
+            (torch.tensor([0, 1]), torch.tensor([0, 1, 2])),
+            IndexError,
+            r"could not be broadcast together with shapes \[2\], \[3\]",
+        ),
+        ((..., 0, ...), IndexError, "single ellipsis"),
+    ],
+)
+def test_keys_that_are_refused(key, error, text):
+    x = torch.tensor(X)
+    with pytest.raises(error, match=text):
+        x[key]
+    with pytest.raises(error, match=text):
+        x[key] = 0
+    assert (x.numpy() == X).all()
+
+
+def test_integer_index_of_a_scalar_is_refused():
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        torch.tensor(1.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error", "text"),
+    [
+        (0, torch.ones(5), RuntimeError, r"\[5\]"),
+        (
+            [0, 1],
+            torch.ones(5),
+            RuntimeError,
+            r"value tensor of shape \[5\] cannot be broadcast to indexing result of shape \[2, 3, 4\]",
+        ),
+        (torch.tensor(X) > 3, torch.ones(19), RuntimeError, "19"),
+        (0, "a", TypeError, "can't assign a str to a torch.FloatTensor"),
+        (0, [1.0], TypeError, "can't assign a list to a torch.FloatTensor"),
+        ([0], torch.ones(1, dtype=torch.int32), RuntimeError, "same dtype"),
+        (0, 1j, RuntimeError, "cannot be converted"),
+    ],
+)
+def test_values_that_are_refused(key, value, error, text):
+    with pytest.raises(error, match=text):
+        torch.tensor(X)[key] = value
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x, i: x.gather(1, i - 1), IndexError, "index -1 is out of bounds for dimension 1 with size 3"),
+        (lambda x, i: x.gather(1, i + 3), RuntimeError, "index 3 is out of bounds for dimension 1 with size 3"),
+        (lambda x, i: x.gather(1, i[0]), RuntimeError, "same number of dimensions as input tensor"),
+        (
+            lambda x, i: x.gather(1, i.expand(3, 1)),
+            RuntimeError,
+            r"expected index \[3, 1\] to be no larger than self \[2, 3\] apart from dimension 1",
+        ),
+        (lambda x, i: x.gather(1, i.float()), RuntimeError, "Expected dtype int32/int64 for index"),
+        (lambda x, i: x.gather(5, i), IndexError, "Dimension out of range"),
+        (lambda x, i: x.scatter(1, i + 3, 1), RuntimeError, "index 3 is out of bounds"),
+        (lambda x, i: x.scatter(1, i, x.double()), RuntimeError, "same dtype"),
+        (lambda x, i: x.scatter(1, i, 1, reduce="mul"), RuntimeError, "must be either add or multiply"),
+        (lambda x, i: x.scatter(1, i, "a"), TypeError, "must be Tensor or Number"),
+        (lambda x, i: x.scatter_add(1, i.expand(1, 2), x[:1, :1]), RuntimeError, r"no larger size than src \[1, 1\]"),
+        (
+            lambda x, i: x.scatter_reduce(1, i, x, "add"),
+            RuntimeError,
+            "must be either sum, prod, mean, amax or amin, got add",
+        ),
+        (lambda x, i: x.index_select(1, i), IndexError, "supposed to be a vector"),
+        (lambda x, i: x.index_select(1, i[0] - 1), IndexError, "index -1 is out of bounds"),
+        (
+            lambda x, i: x.index_add(0, i[0], x),
+            RuntimeError,
+            r"Number of indices \(1\) should be equal to source.size\(dim\): \(2\)",
+        ),
+        (
+            lambda x, i: x.index_add(0, i[0], x[:1, :2]),
+            RuntimeError,
+            "source tensor shape must match self tensor shape",
+        ),
+        (lambda x, i: x.index_reduce(0, i[0], x[:1], "sum"), RuntimeError, "one of prod, mean, amax or amin"),
+        (lambda x, i: x.take(i + 6), IndexError, "tried to access index 6 on a tensor of 6 elements"),
+        (lambda x, i: x.put(i, x), RuntimeError, "same number of elements"),
+        (lambda x, i: x.masked_fill(i > 0, x[0]), RuntimeError, "0-dimensional value tensor"),
+        (lambda x, i: x.masked_fill(i, 0), RuntimeError, "boolean mask"),
+        (
+            lambda x, i: x[0].masked_fill_(x > 0, 0),
+            RuntimeError,
+            r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]",
+        ),
+        (
+            lambda x, i: x.masked_scatter(x > -1, x[0]),
+            RuntimeError,
+            "Number of elements of source < number of ones in mask",
+        ),
+        (lambda x, i: x.fill_(x), RuntimeError, "0-dimension value tensor"),
+        (lambda x, i: torch.where(i, x, x), RuntimeError, "boolean"),
+        (lambda x, i: torch.where(x > 0, x), TypeError, "condition"),
+        (lambda x, i: x.take_along_dim(i[0], 1), RuntimeError, "same number of dimensions"),
+        (lambda x, i: torch.tril_indices(-1, 2), RuntimeError, "row must be non-negative"),
+    ],
+)
+def test_arguments_that_are_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call(torch.tensor(X[0, :2, :3]), torch.zeros(1, 1, dtype=torch.int64))
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+def parameter(*shape):
+    values = np.random.default_rng(len(shape) + sum(shape)).normal(size=shape)
+    return torch.from_numpy(np.asarray(values)).requires_grad_()
+
+
+MASK = torch.tensor([[True, False, True], [False, True, True]])
+KEYS = {
+    "int": 1,
+    "slices": (slice(None), slice(0, None, 2)),
+    "none and ellipsis": (None, ..., 0),
+    "index": torch.tensor([1, 0, 1]),
+    "index of a later dimension": (slice(None), torch.tensor([[2, 2], [0, -1]])),
+    "mask": MASK,
+    "bool": True,
+    "mixed": (torch.tensor([0, 1]), None, torch.tensor([2, 0])),
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_gradient_of_getitem(key):
+    x = parameter(2, 3)
+    assert gradcheck(lambda x: x[key], (x,))
+    assert gradgradcheck(lambda x: x[key] * x[key], (x,))
+
+
+@pytest.mark.parametrize(
+    "key", [key for name, key in KEYS.items() if name not in ("index", "index of a later dimension")]
+)
+def test_gradient_of_setitem_flows_to_both(key):
+    x = parameter(2, 3)
+    value = parameter(*x.detach()[key].shape)
+
+    def changed(x, value):
+        y = x * 1
+        y[key] = value * value
+        return y * y
+
+    assert gradcheck(changed, (x, value))
+    assert gradgradcheck(changed, (x, value))
+    assert gradcheck(changed, (x, parameter()))
+
+
+def test_gradient_of_setitem_with_a_number():
+    x = parameter(3)
+    y = x * 2
+    y[1:] = 5
+    y[torch.tensor([0])] = 7
+    y.sum().backward()
+    assert y.tolist() == [7, 5, 5]
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_gradient_of_setitem_on_a_view():
+    x = parameter(2, 3)
+    y = x * 1
+    y[0][torch.tensor([2, 0])] = 0
+    y[:, 1] *= 3
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 3, 0], [1, 3, 1]]
+
+
+def test_setitem_on_a_leaf_is_refused():
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        parameter(2)[0] = 1
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_gradient_where_the_source_is_larger_than_the_index(reduce, include_self):
+    index = torch.tensor([[0, 2, 0]])
+
+    def reduced(x, src):
+        return x.scatter_reduce(1, index, src, reduce, include_self=include_self)
+
+    assert gradcheck(reduced, (parameter(2, 3), parameter(2, 4)))
+    assert gradgradcheck(reduced, (parameter(2, 3), parameter(2, 4)))
+
+
+@pytest.mark.parametrize("zeros", [1, 2])
+def test_gradient_of_products_of_zeros(zeros):
+    src = torch.tensor([0.0] * zeros + [2.0, 3.0], requires_grad=True)
+    x = torch.tensor([5.0, 0.0], requires_grad=True)
+    x.scatter_reduce(0, torch.tensor([0] * zeros + [0, 1]), src, "prod").sum().backward()
+    assert x.grad.tolist() == [0, 3]
+    assert src.grad.tolist() == ([10, 0, 0] if zeros == 1 else [0, 0, 0, 0])
+
+
+def test_gradient_of_scatter_with_a_larger_source():
+    index = torch.tensor([[0, 2]])
+    assert gradcheck(lambda x, src: x.scatter(1, index, src), (parameter(2, 3), parameter(2, 4)))
+    assert gradcheck(lambda x, src: x.scatter_add(1, index, src), (parameter(2, 3), parameter(2, 4)))
+
+
+def test_gradient_of_fill_values():
+    x, value = parameter(2, 3), parameter()
+    assert gradcheck(lambda x, v: (x * 1).fill_(v) * x, (x, value))
+    assert gradcheck(lambda x, v: x.masked_fill(MASK, v), (x, value))
+    assert gradcheck(lambda x, v: x.index_fill(1, torch.tensor([0, -1]), v), (x, value))
+
+
+def test_where_gives_its_gradient_to_numbers_neighbours():
+    x = parameter(2, 3)
+    assert gradcheck(lambda x: torch.where(MASK, x, 0), (x,))
+    assert gradcheck(lambda x: x.where(MASK, x * x), (x,))
+
+
+# -- forms of calls ---------------------------------------------------------------------------------------------------
+def test_where_takes_numbers():
+    condition = torch.tensor([True, False])
+    assert torch.where(condition, 1, 2).dtype is torch.int64
+    assert torch.where(condition, 1.0, 2).dtype is torch.float32
+    assert torch.where(condition, 0.1, torch.zeros(2, dtype=torch.float64)).tolist() == [0.1, 0.0]
+    assert torch.where(condition, torch.zeros(2, dtype=torch.float16), 2.0).dtype is torch.float16
+    assert torch.where(condition, torch.tensor([1, 2]), 0.5).tolist() == [1.0, 0.5]
+    out = torch.zeros(2)
+    assert torch.where(condition, torch.ones(2), torch.zeros(2), out=out) is out and out.tolist() == [1, 0]
+
+
+def test_where_of_a_condition_alone_gives_positions():
+    rows, columns = torch.where(torch.tensor([[0, 1], [2, 0]]))
+    assert rows.tolist() == [0, 1] and columns.tolist() == [1, 0]
+    assert [p.tolist() for p in torch.nonzero(torch.tensor(3.0), as_tuple=True)] == [[0]]
+
+
+def test_fill_values_take_the_dtype_of_what_they_fill():
+    assert torch.arange(3).fill_(2.7).tolist() == [2, 2, 2]
+    assert torch.arange(3).masked_fill(torch.tensor([True, False, True]), 2.7).tolist() == [2, 1, 2]
+    assert (
+        torch.zeros(2, dtype=torch.float16).masked_fill(torch.tensor([True, False]), torch.tensor(2.0)).dtype
+        is torch.float16
+    )
+    x = torch.arange(3)
+    x[x > 0] = 2.7
+    assert x.tolist() == [0, 2, 2]
+
+
+def test_copy_converts_and_broadcasts():
+    x = torch.zeros(2, 2, dtype=torch.int64)
+    assert x.copy_(torch.tensor([1.7, 2.9])) is x and x.tolist() == [[1, 2], [1, 2]]
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        torch.zeros(1).copy_(torch.tensor([1j]))
+
+
+def test_scatter_takes_numbers_and_reductions():
+    x, index = torch.ones(3), torch.tensor([0, 2, 2])
+    assert x.scatter(0, index, 5).tolist() == x.scatter(0, index, value=5).tolist() == [5, 1, 5]
+    assert x.scatter(0, index, 5, reduce="add").tolist() == [6, 1, 11]
+    assert x.scatter_(0, index, 5, reduce="multiply") is x and x.tolist() == [5, 1, 25]
+    assert x.scatter_(0, index, value=0) is x and x.tolist() == [0, 1, 0]
+
+
+def test_values_may_have_dimensions_of_size_one_in_front():
+    x = torch.zeros(2, 3)
+    x[0] = torch.ones(1, 1, 3)
+    x[torch.tensor([1])] = torch.full((1, 1, 1, 3), 2.0)
+    assert x.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
+def test_in_place_forms_write_where_the_memory_is_not_contiguous():
+    base = np.zeros((4, 6), np.float16)
+    x = torch.from_numpy(base)[::2, ::3]
+    x.index_add_(0, torch.tensor([1, 1]), torch.ones(2, 2, dtype=torch.float16))
+    x.index_put_((torch.tensor([0]), torch.tensor([1])), torch.tensor(3.0, dtype=torch.float16), accumulate=True)
+    x.put_(torch.tensor([0, 0]), torch.ones(2, dtype=torch.float16), accumulate=True)
+    x.masked_fill_(x == 3, 4)
+    assert base[::2, ::3].tolist() == [[2, 4], [2, 2]] and base.sum() == 10
+
+
+def test_half_sums_do_not_lose_what_is_small():
+    x = torch.zeros(1, dtype=torch.float16)
+    x.index_add_(0, torch.zeros(8192, dtype=torch.int64), torch.full((8192,), 0.5, dtype=torch.float16))
+    assert x.item() == 4096
