@@ -29,7 +29,7 @@ from corefw.devices import device, get_default_device, set_default_device
 from corefw.dispatch.inspect import backend, explain
 from corefw.dispatch.modes import ledger
 from corefw.dispatch.generator import Generator
-from corefw.dispatch.operands import result_type, set_default_dtype
+from corefw.dispatch.operands import set_default_dtype
 from corefw.dispatch.registry import registry as _registry
 from corefw.dtypes import (
     bfloat16,
@@ -83,6 +83,7 @@ from corefw.surface import (
     is_inference,
     is_tensor,
     numel,
+    result_type,
     tensor,
     tensor_types,
     to_dlpack,
@@ -136,6 +137,6 @@ _methods.attach_ops()
 _methods.attach_operators()
 
 # The namespaces need the ops above.
-from corefw import autograd, backends, cuda, nn, optim, profiler, random, utils  # noqa: E402
+from corefw import autograd, backends, cuda, nn, optim, profiler, random, special, utils  # noqa: E402
 
 __all__ = sorted({*(_name for _name in globals() if not _name.startswith("_")), "__version__"} - {"annotations"})

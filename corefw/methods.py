@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+from collections.abc import Callable
 
-from corefw.dispatch.operands import constant
+from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import Op, registry
+from corefw.dispatch.template import operator_function
 from corefw.ops.indexing import getitem, setitem, where_method
 from corefw.tensor import Tensor
 
@@ -73,28 +74,43 @@ _OPERATORS = {
     "truediv": "div",
     "xor": "bitwise_xor",
 }
-_REFLECTED = ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv", "xor")
+_REFLECTED = (
+    "add",
+    "and",
+    "floordiv",
+    "lshift",
+    "matmul",
+    "mod",
+    "mul",
+    "or",
+    "pow",
+    "rshift",
+    "sub",
+    "truediv",
+    "xor",
+)
 
 
-def _reflected(function: FunctionType):
+def _reflected(function: Callable):
     def operator(self, other):
-        if not isinstance(other, Tensor) and isinstance(other, int | float | complex):
-            other = constant(other, self.place)
+        if not isinstance(other, Tensor):
+            other = operand(other, self.place)
         return function(other, self)
 
     return operator
 
 
 def attach_operators() -> None:
-    """Make Python's operators call the ops; the op function itself is the method, with nothing between."""
+    """Make Python's operators call the ops; the method is generated as the op's function is, with nothing between."""
     Tensor.__getitem__ = getitem
     Tensor.__setitem__ = setitem
     for symbol, name in _OPERATORS.items():
         op = registry.ops.get(name)
         if op is None:
             continue
-        setattr(Tensor, f"__{symbol}__", op.function)
+        function = operator_function(op)
+        setattr(Tensor, f"__{symbol}__", function)
         if symbol in _REFLECTED:
-            setattr(Tensor, f"__r{symbol}__", _reflected(op.function))
+            setattr(Tensor, f"__r{symbol}__", _reflected(function))
             if op.inplace_function is not None:
                 setattr(Tensor, f"__i{symbol}__", op.inplace_function)

@@ -21,7 +21,7 @@ def manual_seed(seed: int) -> Generator:
     >>> import corefw as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.rand(2)
-    tensor([0.3990, 0.8815])
+    tensor([0.3990, 0.8805])
     """
     return defaults.manual_seed(int(seed))
 

@@ -61,16 +61,21 @@ class View:
 
     __slots__ = ("arguments", "base", "base_node", "function", "parent", "recorded")
 
-    def replay(self, base: Tensor) -> Tensor:
-        """Take the same view of another tensor of the base's geometry."""
-        steps = []
+    def steps(self) -> list[tuple[Any, tuple]]:
+        """The view ops from the base to this view, each with its arguments."""
+        found = []
         step: View | None = self
         while step is not None:
-            steps.append(step)
+            found.append((step.function, step.arguments))
             step = step.parent
-        for step in reversed(steps):
-            base = step.function(base, *step.arguments)
-        return base
+        return found[::-1]
+
+
+def replay(steps: list[tuple[Any, tuple]], base: Tensor) -> Tensor:
+    """Take the view that `steps` describe of another tensor of the base's geometry."""
+    for function, arguments in steps:
+        base = function(base, *arguments)
+    return base
 
 
 class Node:
@@ -84,7 +89,7 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "hooks", "inputs", "place", "saved", "sequence", "shape")
     inputs: tuple
-    saved: tuple | None
+    saved: Any  # a tuple or, where hooks packed it, an iterable; None once freed
     shape: tuple[int, ...]
     place: Any
     sequence: int
@@ -106,6 +111,11 @@ class Node:
     def name(self) -> str:
         """PyTorch's name of the node, e.g. "AddBackward0"."""
         return type(self).__name__
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for notes on the node; anomaly mode leaves the forward traceback here."""
+        return self.__dict__.setdefault("metadata_", {})
 
 
 class Output(Node):

@@ -44,7 +44,7 @@ LAZY = {
         "tqdm",
     ),
 }
-_BACKEND_NAME = re.compile(r"\bcorefw_(?!backend\b)[a-z]+\b|\bcupy\b")  # corefw_backend is the hook
+_BACKEND_NAME = re.compile(r"\bcorefw_(?:numpy|c|cupy)\b|\bcupy\b")
 
 
 def module_name(path: Path) -> str:

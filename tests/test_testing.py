@@ -1,14 +1,22 @@
 """Tests of the conformance kit itself: a right op has every property, and one of them catches each planted mistake."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from corefw import dtypes
 from corefw.dispatch.declare import primitive
 from corefw.dispatch.registry import Backend, Kernel, registry
 from corefw.dispatch.rules import floating
-from corefw.errors import ShapeError
 from corefw.shapes import broadcast
-from corefw.testing import PROPERTIES, Case, Check, Target, checks
+from corefw.testing import PROPERTIES, Case, Check, Target, assert_close, checks, make_tensor, samples
+from corefw.testing.comparison import host
+from corefw.testing.samples import LAYOUTS, to_tensor
+from tests import loopback
 
 TARGET = Target("planted", "cpu")
 ROW = Case(
@@ -111,6 +119,7 @@ MISTAKES = {
     "wrong dtype": ("forward", {"kernel": lambda input, other: np.asarray(multiply(input, other)).astype(np.float64)}),
     "wrong shape": ("forward", {"kernel": lambda input, other: np.atleast_1d(multiply(input, other))}),
     "input changed": ("forward", {"kernel": changes_input}),
+    "input's memory returned": ("memory", {"kernel": lambda input, other: input}),
     "strides ignored": ("layouts", {"kernel": reads_memory}),
     "NaN lost": ("special_values", {"kernel": lambda input, other: np.nan_to_num(multiply(input, other), nan=0.0)}),
     "shapes cut": ("wrong_shapes", {"kernel": cuts_shapes}),
@@ -148,5 +157,115 @@ def test_missing_docstring_is_reported(planted):
         Check(PROPERTIES["documentation"], ROW, TARGET)()
 
 
-def test_shape_errors_have_both_types():
-    assert issubclass(ShapeError, RuntimeError) and issubclass(ShapeError, ValueError)
+# -- assert_close -----------------------------------------------------------------------------------------------------
+def tensor(values, dtype="float32"):
+    return to_tensor(np.asarray(values).astype(dtypes.of_name(dtype).numpy))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "options"),
+    [
+        ([1.0, 2.0], [1.0, 2.0 + 1e-6], {}),
+        ([np.inf, 1.0], [np.inf, 1.0], {}),
+        ([np.nan], [np.nan], {"equal_nan": True}),
+        ([1.0], [1.1], {"rtol": 0.2, "atol": 0.0}),
+    ],
+)
+def test_close_tensors_pass(actual, expected, options):
+    assert_close(tensor(actual), tensor(expected), **options)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "options", "text"),
+    [
+        (tensor([1.0, 2.0]), tensor([1.0, 2.1]), {}, "index \\(1,\\)"),
+        (tensor([1.0]), tensor([1.0, 2.0]), {}, "shape"),
+        (tensor([1.0]), tensor([1.0], "float64"), {}, "dtype"),
+        (tensor([np.nan]), tensor([np.nan]), {}, "not close"),
+        (tensor([np.inf]), tensor([-np.inf]), {}, "not close"),
+        (tensor([1], "int64"), tensor([2], "int64"), {}, "not close"),
+        ([tensor([1.0]), 2.0], [tensor([1.0]), 3.0], {}, "item \\[1\\]"),
+        ({"a": 1}, {"b": 1}, {}, "keys"),
+        ([1], [1, 2], {}, "length"),
+        (tensor([1.0]), tensor([2.0]), {"msg": "mine"}, "^mine$"),
+        (tensor([1.0]), tensor([2.0]), {"msg": lambda text: "Prefix " + text}, "^Prefix Tensor"),
+    ],
+)
+def test_different_values_are_reported(actual, expected, options, text):
+    with pytest.raises(AssertionError, match=text):
+        assert_close(actual, expected, **options)
+
+
+def test_assert_close_refuses_what_it_cannot_compare():
+    with pytest.raises(TypeError, match="handle inputs"):
+        assert_close(tensor([1.0]), np.ones(1))
+    with pytest.raises(ValueError, match="both"):
+        assert_close(1.0, 1.0, rtol=1e-3)
+
+
+def test_dtypes_may_differ_where_they_are_not_checked():
+    assert_close(tensor([1, 2], "int64"), tensor([1.0, 2.0]), check_dtype=False)
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (2, 1, 3)], ids=str)
+def test_layouts_show_the_elements(layout, shape):
+    array = np.arange(float(np.prod(shape))).reshape(shape)
+    shown = host(layout(array, "cpu"))
+    assert shown.shape == shape
+    if layout is not LAYOUTS["expanded"]:
+        np.testing.assert_array_equal(shown, array)
+    elif array.size:
+        np.testing.assert_array_equal(shown, np.broadcast_to(array[:1] if shape else array, shape))
+
+
+def test_samples_are_the_same_every_time():
+    first, second = samples(ROW, dtypes.float32), samples(ROW, dtypes.float32)
+    assert len(first) == len(ROW.shapes)
+    for a, b in zip(first, second):
+        for x, y in zip(a.arrays(), b.arrays()):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_make_tensor(dtype):
+    made = make_tensor(2, 50, dtype=dtype, low=0, high=5)
+    values = host(made)
+    assert values.shape == (2, 50) and made.place.dtype is dtype
+    assert (np.abs(values.astype(complex)) <= 5 * 2**0.5).all() and len(np.unique(values.astype(complex))) > 1
+    values = host(make_tensor((40,), dtype=dtype, low=0, high=2, exclude_zero=True, noncontiguous=True))
+    assert dtype is dtypes.bool_ or (values != 0).all()
+
+
+def test_make_tensor_refuses_gradients_of_integers():
+    with pytest.raises(ValueError, match="requires_grad"):
+        make_tensor(2, dtype=dtypes.int64, requires_grad=True)
+
+
+# -- the device for tests, and the plugin -----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "use",
+    [np.asarray, np.sum, bool, lambda a: a + 1, lambda a: np.add(a, 1), lambda a: a[0], len, lambda a: a.sum()],
+    ids=range(8),
+)
+def test_loopback_arrays_are_opaque(use):
+    loopback.install()
+    array = to_tensor(np.ones(1), "loopback").array
+    with pytest.raises((TypeError, AttributeError)):
+        use(array)
+
+
+def test_plugin_tests_one_backend():
+    """What the author of a backend runs."""
+    options = ["-q", "-p", "no:cacheprovider", "-k", "pointwise-add-forward", "--corefw-backend", "numpy"]
+    conformance = ["-p", "corefw.testing.plugin", "--pyargs", "corefw.testing.conformance"]
+    folder = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options, *conformance]
+    result = subprocess.run(
+        [*command, "--corefw-cases", folder / "cases"], capture_output=True, text=True, cwd=folder.parent, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "passed" in result.stdout
+    missing = subprocess.run([*command, "--corefw-backend", "none"], capture_output=True, text=True, check=False)
+    assert "no usable backend is called 'none'" in missing.stdout + missing.stderr

@@ -20,8 +20,10 @@ def _add_hook(hooks: dict, hook: Callable) -> RemovableHandle:
     return handle
 
 
-class TensorAttributes:
+class TensorAttributes(Tensor):
     """What `attach_autograd` gives to Tensor."""
+
+    __slots__ = ()
 
     @property
     def retains_grad(self) -> bool:
@@ -96,8 +98,10 @@ class TensorAttributes:
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-class NodeAttributes:
+class NodeAttributes(Node):
     """What `attach_autograd` gives to Node."""
+
+    __slots__ = ()
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -106,11 +110,6 @@ class NodeAttributes:
             (None, 0) if node is None else (node.inputs[0], node.index) if node.__class__ is Output else (node, 0)
             for node in self.inputs
         )
-
-    @property
-    def metadata(self) -> dict:
-        """A dictionary for notes on the node; anomaly mode leaves the forward traceback here."""
-        return self.__dict__.setdefault("metadata_", {})
 
     def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces the gradients."""
@@ -141,19 +140,20 @@ def saved_value(node: Node, name: str):
     return values[name]
 
 
-def _leaf(node: Accumulate) -> Tensor | None:
-    """The leaf to which the gradient is added, None if it is gone."""
-    return node.leaf()
+class AccumulateAttributes(Accumulate):
+    """What `attach_autograd` gives to Accumulate."""
 
+    __slots__ = ()
 
-def _attach(source: type, target: type) -> None:
-    for name, value in vars(source).items():
-        if name not in ("__module__", "__dict__", "__weakref__", "__doc__"):
-            setattr(target, name, value)
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf to which the gradient is added, None if it is gone."""
+        return self.leaf()
 
 
 def attach_autograd() -> None:
-    """Give Tensor and Node their attributes for differentiation."""
-    _attach(TensorAttributes, Tensor)
-    _attach(NodeAttributes, Node)
-    Accumulate.variable = property(_leaf)
+    """Give Tensor and the nodes their attributes for differentiation."""
+    for source in (TensorAttributes, NodeAttributes, AccumulateAttributes):
+        for name, value in vars(source).items():
+            if name not in ("__module__", "__slots__", "__doc__"):
+                setattr(source.__base__, name, value)

@@ -10,7 +10,7 @@ from corefw.autograd.engine import run
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode, no_recording, node_of
 from corefw.errors import GradientError
-from corefw.tensor import Node, Output, Tensor
+from corefw.tensor import Node, Output, Tensor, wrap
 
 
 class GradientEdge(NamedTuple):
@@ -39,19 +39,22 @@ def _as_tuple(values) -> tuple:
     return (values,) if values is None or isinstance(values, Tensor | GradientEdge) else tuple(values)
 
 
-def _first_gradient(output: Differentiable, gradient: Tensor | None, batched: bool) -> Tensor:
-    """The gradient to start from: the given one, or one for a scalar."""
-    if isinstance(output, GradientEdge):
-        shape, place = output.target.shape, output.target.place
-    else:
-        shape, place = output.array.shape, output.place
+def _one(shape: tuple[int, ...], place) -> Tensor:
+    """The gradient of a scalar with respect to itself."""
+    if any(size != 1 for size in shape):
+        raise GradientError("grad can be implicitly created only for scalar outputs")
+    if not place.dtype.is_floating_point:
+        raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {place.dtype!r}")
+    if shape:
+        return ops.ones(shape, dtype=place.dtype, device=place.device)
+    runtime = place.runtime
+    return wrap(runtime.clone(runtime.constant(1.0, place.dtype, place.device.index)), place)
+
+
+def _first_gradient(shape: tuple[int, ...], place, gradient: Tensor | None, batched: bool = False) -> Tensor:
+    """The gradient to start from, of an output of this shape and place: the given one, or one for a scalar."""
     if gradient is None:
-        if any(size != 1 for size in shape):
-            raise GradientError("grad can be implicitly created only for scalar outputs")
-        if not place.dtype.is_floating_point:
-            raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {place.dtype!r}")
-        with no_recording():
-            return ops.ones(shape, dtype=place.dtype, device=place.device)
+        return _one(shape, place)
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     given = gradient.array.shape[1:] if batched else gradient.array.shape
@@ -61,14 +64,14 @@ def _first_gradient(output: Differentiable, gradient: Tensor | None, batched: bo
             f"Mismatch in shape: {what} has a shape of {tuple(gradient.array.shape)} and output has a shape of "
             f"{tuple(shape)}."
         )
+    if gradient.place is place:
+        return gradient
     if gradient.place.dtype.is_complex != place.dtype.is_complex:
         raise GradientError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output has a dtype of {gradient.place.dtype!r} and output has a dtype of {place.dtype!r}."
         )
-    if gradient.place is not place:
-        gradient = gradient.to(device=place.device, dtype=place.dtype)
-    return gradient
+    return gradient.to(device=place.device, dtype=place.dtype)
 
 
 def _roots(
@@ -82,7 +85,10 @@ def _roots(
         node = output.target if isinstance(output, GradientEdge) else node_of(output)
         if node is None:
             raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        roots.append((node, _first_gradient(output, gradient, batched)))
+        shape, place = (
+            (node.shape, node.place) if isinstance(output, GradientEdge) else (output.array.shape, output.place)
+        )
+        roots.append((node, _first_gradient(shape, place, gradient, batched)))
     return roots
 
 
@@ -123,21 +129,19 @@ def backward(
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
-    targets = None
-    if inputs is not None:
-        inputs = _as_tuple(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        targets = _targets(inputs)
-        for tensor in inputs:
-            if isinstance(tensor, Tensor):
-                tensor.retain_grad()
     retain_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        run(_roots(outputs, gradients), retain_graph=retain_graph, create_graph=create_graph)
+        return
+    inputs = _as_tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    targets = _targets(inputs)
+    for tensor in inputs:
+        if isinstance(tensor, Tensor):
+            tensor.retain_grad()
     roots = _roots(outputs, gradients)
-    if targets is None:
-        run(roots, retain_graph=retain_graph, create_graph=create_graph)
-    else:
-        _run_targeted(roots, retain_graph=retain_graph, create_graph=create_graph, targets=targets)
+    _run_targeted(roots, retain_graph=retain_graph, create_graph=create_graph, targets=targets)
 
 
 def _run_targeted(roots, **options) -> dict[Node, Tensor]:
@@ -150,9 +154,12 @@ def _run_targeted(roots, **options) -> dict[Node, Tensor]:
 
 
 def _targets(inputs: Sequence[Differentiable]) -> list[Node]:
-    nodes = [value.target if isinstance(value, GradientEdge) else node_of(value) for value in inputs]
-    if any(node is None for node in nodes):
-        raise GradientError("One of the differentiated Tensors does not require grad")
+    nodes = []
+    for value in inputs:
+        node = value.target if isinstance(value, GradientEdge) else node_of(value)
+        if node is None:
+            raise GradientError("One of the differentiated Tensors does not require grad")
+        nodes.append(node)
     return nodes
 
 
@@ -219,21 +226,18 @@ def grad(
             "this is the desired behavior."
         )
     if materialize_grads:
-        for i, (node, result) in enumerate(zip(targets, results)):
-            if result is None:
-                size = (len(roots[0][1]),) if is_grads_batched else ()
-                results[i] = zeros(node, size)
+        results = [zeros(node) if result is None else result for node, result in zip(targets, results)]
     return tuple(results)
 
 
-def zeros(node: Node, batch: tuple[int, ...] = ()) -> Tensor:
+def zeros(node: Node) -> Tensor:
     """A gradient of zeros for the output of `node`."""
-    return ops.zeros(batch + tuple(node.shape), dtype=node.place.dtype, device=node.place.device)
+    return ops.zeros(node.shape, dtype=node.place.dtype, device=node.place.device)
 
 
 def _batched(roots, targets, retain_graph: bool, create_graph: bool) -> list[Tensor | None]:
     """One run per vector; the results stacked."""
-    count = len(roots[0][1])
+    count = roots[0][1].array.shape[0]
     rows = []
     for i in range(count):
         found = _run_targeted(

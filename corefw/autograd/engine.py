@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from sys import getrefcount
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode
@@ -212,8 +213,10 @@ def run(
     if targets is not None:
         targets = set(targets)
         needed, last = _needed(targets, [node for node, _ in roots])
-    pending: dict[Node, Tensor] = {}  # gradients that have arrived; a list of them for a node with several outputs
-    queue: list[tuple[int, Node]] = []
+    pending: dict[Node, Any] = {}  # gradients that have arrived; a list of them for a node with several outputs
+    queue: list[tuple[int, Any]] = []
+    node: Any
+    gradient: Any
     call_node = mode.call_node
     before, mode.recording = mode.recording, mode.recorder if create_graph else False
     try:

@@ -97,12 +97,11 @@ class FunctionNode(Node):
         for i, (is_tensor, result) in enumerate(zip(arguments, results)):
             if result is not None and not is_tensor:
                 raise GradientError(
-                    f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
-                    f"corresponding "
-                    "forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable"
                 )
             if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(result).__name__})")
+                raise GradientError(f"expected Variable or None (got {type(result).__name__})")
             if is_tensor:
                 gradients.append(result)
         return gradients
@@ -238,14 +237,13 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs, and record the computation if one of the tensors in `args` requires a gradient."""
-        separate = cls.setup_context is not Function.setup_context
-        if separate:
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
-        elif kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         ctx = FunctionCtx()
+        separate = cls.setup_context is not Function.setup_context
+        if separate or kwargs:
+            leading = () if separate else (ctx,)
+            bound = inspect.signature(cls.forward).bind(*leading, *args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args[len(leading) :]
         are_tensors = tuple(isinstance(a, Tensor) for a in args)
         nodes = [node_of(a) for a in args if isinstance(a, Tensor)]
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)

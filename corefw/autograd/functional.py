@@ -42,8 +42,7 @@ def _evaluate(func: Callable, inputs: tuple[Tensor, ...], name: str, strict: boo
             if not output.requires_grad:
                 raise RuntimeError(
                     f"Output {i} of the user-provided function does not require gradients. The outputs must be "
-                    f"computed in a "
-                    "differentiable manner from the input when running in strict mode."
+                    "computed in a differentiable manner from the input when running in strict mode."
                 )
     return several, outputs
 
@@ -67,13 +66,12 @@ def _gradients(outputs, inputs, starts, create_graph: bool, strict: bool, retain
         if strict and gradient is None:
             raise RuntimeError(
                 f"The output of the user-provided function is independent of input {i}. This is not allowed in strict "
-                f"mode."
+                "mode."
             )
-        if strict and create_graph and not gradient.requires_grad:
+        if strict and create_graph and gradient is not None and not gradient.requires_grad:
             raise RuntimeError(
                 f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
-                f"strict mode "
-                "when create_graph=True."
+                "strict mode when create_graph=True."
             )
     return tuple(ops.zeros_like(t) if g is None else g for g, t in zip(found, inputs))
 
@@ -91,7 +89,7 @@ def _check_vector(v, like: tuple[Tensor, ...], several: bool, what: str) -> tupl
         if vector.array.shape != tensor.array.shape:
             raise RuntimeError(
                 f"v has invalid size at index {i}: {list(vector.array.shape)}; {what} has {list(tensor.array.shape)} "
-                f"there."
+                "there."
             )
     return vectors
 

@@ -30,7 +30,7 @@ class _GradMode:
 
     def __call__(self, function):
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
             return self._decorate_generator(function)

@@ -66,8 +66,8 @@ def _numerical(
 ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     """By central differences, for each output and input: how the output's real and its imaginary part change.
 
-    With a complex input z = x + iy, the gradient of a real s is ds/dx + i ds/dy, as in section 4.3 of Kreutz-Delgado, "The
-    complex gradient operator and the CR-calculus" (2009), times two.
+    With a complex input z = x + iy, the gradient of a real s is ds/dx + i ds/dy: twice the conjugate Wirtinger
+    derivative of Kreutz-Delgado, "The complex gradient operator and the CR-calculus" (2009).
     """
 
     def evaluate() -> list[np.ndarray]:
@@ -138,23 +138,20 @@ def _mismatch(i: int, j: int, part: str, numerical: np.ndarray, analytical: np.n
 def _check_inputs(checked: list[Tensor]) -> None:
     if not checked:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for i, tensor in enumerate(checked):
         if tensor.place.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                f"will likely "
-                "fail if all the inputs are not of double precision floating point or complex. ",
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=4,
             )
         if tensor.numel() and any(s == 0 and n > 1 for s, n in zip(tensor.array.strides, tensor.array.shape)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                f"non-overlapping to be "
-                "able to compute the numerical gradients correctly. You should call .contiguous on the input before "
-                "passing it to gradcheck."
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
+                "on the input before passing it to gradcheck."
             )
 
 
@@ -164,27 +161,33 @@ def _check(function: Callable, inputs, eps: float, atol: float, rtol: float, non
     with enable_grad():
         outputs = _outputs(function, inputs)
     numerical = _numerical(function, inputs, checked, eps)
+    if not any(o.requires_grad for o in outputs):
+        if any(not np.allclose(part, 0, rtol, atol) for row in numerical for parts in row for part in parts):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+        return
     for i, output in enumerate(outputs):
-        parts = (("real", 1.0), ("imaginary", 1j)) if output.place.dtype.is_complex else (("", 1.0),)
-        for k, (part, seed) in enumerate(parts):
-            differences = [numerical[i][j][k] for j in range(len(checked))]
-            if not output.requires_grad:
-                if any(not np.allclose(d, 0, rtol, atol) for d in differences):
-                    raise GradcheckError("Numerical gradient for function expected to be zero")
-                continue
-            first = _analytical(output, checked, seed)
-            second = _analytical(output, checked, seed)
-            for j, (n, a) in enumerate(zip(differences, first)):
-                if not np.allclose(a, n, rtol, atol):
-                    raise _mismatch(i, j, part, n, a)
-            if any(np.abs(a - b).max(initial=0) > nondet_tol for a, b in zip(first, second)):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    "gives different values, although analytical gradient matches numerical gradient. The tolerance "
-                    "for nondeterminism "
-                    f"was {nondet_tol}."
-                )
+        if output.requires_grad:
+            _check_output(i, output, checked, numerical[i], atol, rtol, nondet_tol)
     _check_zero_gradients(outputs, checked)
+
+
+def _check_output(
+    i: int, output: Tensor, checked: list[Tensor], numerical, atol: float, rtol: float, nondet_tol: float
+):
+    """Compare the Jacobians of one output, and two runs of its backward."""
+    parts = (("real", 1.0), ("imaginary", 1j)) if output.place.dtype.is_complex else (("", 1.0),)
+    for k, (part, seed) in enumerate(parts):
+        first = _analytical(output, checked, seed)
+        second = _analytical(output, checked, seed)
+        for j, jacobian in enumerate(first):
+            if not np.allclose(jacobian, numerical[j][k], rtol, atol):
+                raise _mismatch(i, j, part, numerical[j][k], jacobian)
+        if any(np.abs(a - b).max(initial=0) > nondet_tol for a, b in zip(first, second)):
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                "gives different values, although analytical gradient matches numerical gradient. The tolerance for "
+                f"nondeterminism was {nondet_tol}."
+            )
 
 
 def _check_zero_gradients(outputs: list[Tensor], checked: list[Tensor]) -> None:

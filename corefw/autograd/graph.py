@@ -31,7 +31,7 @@ class saved_tensors_hooks:
 
     >>> import corefw as torch
     >>> x = torch.ones(3, requires_grad=True)
-    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
+    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy(), torch.from_numpy):
     ...     y = (x * x).sum()
     >>> y.backward()
     >>> x.grad
@@ -62,7 +62,7 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
-        super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
+        super().__init__(lambda tensor: (tensor.device, tensor.detach().cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextmanager

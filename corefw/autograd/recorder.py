@@ -26,7 +26,7 @@ class Recorder:
 def exchange_step(kind: str, step: Step | None) -> Step | None:
     """Let `step` run for each new node instead of the present one of its kind (None: none); returns that one."""
     recorder = mode.recorder
-    steps = dict(recorder.steps) if isinstance(recorder, Recorder) else {}
+    steps: dict[str, Step] = dict(recorder.steps) if isinstance(recorder, Recorder) else {}
     before = steps.pop(kind, None)
     if step is not None:
         steps[kind] = step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from corefw.dispatch.record import freed, node_of, output_node
+from corefw.dispatch.record import freed, no_recording, node_of, output_node
 from corefw.dtypes import FLOATING
 from corefw.errors import GradientError
 from corefw.tensor import Constant, Node, Tensor, wrap
@@ -53,7 +53,8 @@ class _PackedTensor:
 
     def __init__(self, tensor: Tensor, node: Node | None, pack: Callable, unpack: Callable):
         before = tensor.version[0]
-        self.packed = pack(tensor)
+        with no_recording():
+            self.packed = pack(tensor)
         if tensor.version[0] != before:
             raise GradientError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
@@ -113,7 +114,7 @@ def _packed(tensor: Tensor | None, pack: Callable, unpack: Callable):
     """The tensor packed; numbers and what is absent stay as they are."""
     if tensor is None or tensor.__class__ is Constant:
         return tensor
-    return _PackedTensor(tensor.detach(), node_of(tensor), pack, unpack)
+    return _PackedTensor(tensor, node_of(tensor), pack, unpack)
 
 
 def _unpacked(value):

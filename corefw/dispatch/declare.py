@@ -103,13 +103,12 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         raise ValueError(f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}")
     if op.outputs:
         op.result_type = tuple if op.view else _result_type(options.get("result_name", name), op.outputs)
-    defaults = [p.default for p in op.parameters]
     if rule is None:
         op.function = wrap_out(op) if op.takes_out else function
         if op.inplace:
             op.inplace_function = _inplace_by_copy(op)
     else:
-        build_functions(op, defaults)
+        build_functions(op)
         if op.view and op.inplace:
             op.inplace_function = _inplace_view(op)
     registry.ops[name] = op

@@ -1,4 +1,4 @@
-"""The arguments that functions which make tensors share: size, dtype, device, layout, requires_grad, pin_memory, out."""
+"""The arguments shared by functions that make tensors: size, dtype, device, layout, requires_grad, out."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def target(name: str, dtype, device, layout=None, pin_memory=False) -> Place:
 def check_pinnable(device) -> None:
     """Refuse page-locked memory for tensors that do not lie on the CPU."""
     if device.type != "cpu":
-        raise CorefwRuntimeError(f"Only dense CPU tensors can be pinned, got device {device}")
+        raise ArgumentError(f"Only dense CPU tensors can be pinned, got device {device}")
 
 
-class CorefwRuntimeError(CorefwError, RuntimeError):
+class ArgumentError(CorefwError, RuntimeError):
     """An argument's value is refused, where PyTorch raises RuntimeError."""
 
 
@@ -91,9 +91,12 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
         if n.__class__ is not int:
             if isinstance(n, bool) or not hasattr(n, "__index__"):
                 if len(size) == 1:
-                    raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
+                    raise TypeError(
+                        f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}"
+                    )
                 raise TypeError(
-                    f"{name}(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
+                    f"{name}(): argument 'size' failed to unpack the object at pos {position} with error \"type must "
+                    f"be "
                     f'tuple of ints,but got {type(n).__name__}"'
                 )
             n = index(n)
@@ -107,7 +110,9 @@ def new_strided(place: Place, shape: Shape, strides: Shape) -> Tensor:
     """A tensor with arbitrary content whose elements lie at `strides`."""
     if strides == contiguous_strides(shape) or prod(shape) == 0:
         array = place.runtime.empty(shape, place.dtype, place.device.index)
-        return wrap(array if strides == contiguous_strides(shape) else place.runtime.as_strided(array, shape, strides, 0), place)
+        return wrap(
+            array if strides == contiguous_strides(shape) else place.runtime.as_strided(array, shape, strides, 0), place
+        )
     length = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
     memory = place.runtime.empty((length,), place.dtype, place.device.index)
     return wrap(place.runtime.as_strided(memory, shape, strides, 0), place)
@@ -140,12 +145,15 @@ def out_place(name: str, out, dtype, device) -> Place:
         wanted = dtype_argument(name, dtype)
         raise DtypeError(f"dtype {wanted.title} does not match dtype of out parameter ({place.dtype.title})")
     if device is not None and place_of(devices.device(device), place.dtype) is not place:
-        raise CorefwRuntimeError(f"device {device} does not match device of out parameter ({place.device})")
+        raise ArgumentError(f"device {device} does not match device of out parameter ({place.device})")
     return place
 
 
 def into_out(name: str, out: Tensor, value: Tensor) -> Tensor:
     """Write a fresh tensor to `out`, which is resized if its shape differs."""
+    if out.array.shape != value.array.shape:
+        place = out.place
+        out.array = place.runtime.empty(tuple(value.array.shape), place.dtype, place.device.index)
     store(name, out, value)
     return out
 
@@ -197,7 +205,13 @@ def fitting_number(value, d: dtypes.dtype):
 
 
 _LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool"}
+_C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "bool": "bool",
+}
 
 
 def _overflow(d: dtypes.dtype) -> ConversionError:

@@ -41,11 +41,10 @@ class Generator:
     >>> import corefw as torch
     >>> g = torch.Generator().manual_seed(0)
     >>> torch.rand(2, generator=g)
-    tensor([0.3990, 0.8815])
+    tensor([0.3990, 0.8805])
     """
 
     __slots__ = ("_lock", "_offset", "_seed", "device")
-    device: device
 
     def __init__(self, device: str | device | int = "cpu"):
         self.device = _as_device(device)
@@ -96,7 +95,9 @@ class Generator:
         if new_state.place.dtype is not uint8 or new_state.place.device is not _CPU:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if new_state.array.shape != (16,):
-            raise StateError(f"Expected a Generator state of size 16 but found the input RNG state size to be {new_state.array.size}")
+            raise StateError(
+                f"Expected a Generator state of size 16 but found the input RNG state size to be {new_state.array.size}"
+            )
         seed, offset = new_state.array.tobytes()[:8], new_state.array.tobytes()[8:]
         with self._lock:
             self._seed, self._offset = int.from_bytes(seed, "little"), int.from_bytes(offset, "little")

@@ -308,6 +308,14 @@ def recover(op: Op, error: Exception, *values):
     raise explain_failure(op, error, values, op.name) from (None if isinstance(error, CorefwError) else error)
 
 
+def recover_operator(op: Op, error: Exception, *values):
+    """As `recover`, for a Python operator: an operand that is neither a tensor, a number nor an array may know better."""
+    operands = (value for p, value in zip(op.parameters, values) if p.kind == "tensor")
+    if any(not isinstance(value, Tensor | int | float | complex | np.generic | np.ndarray) for value in operands):
+        return NotImplemented
+    return recover(op, error, *values)
+
+
 def recover_body(op: Op, error: AttributeError, *values):
     """As `recover`, for a composite's body; an error that is not about the kind of the arguments passes."""
     converted = _convert(op, values)

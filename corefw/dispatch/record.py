@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, next_sequence
+from corefw.tensor import Accumulate, Node, Output, Tensor, new, next_sequence, replay, wrap
 
 
 class Mode(threading.local):
@@ -18,10 +20,10 @@ class Mode(threading.local):
     for the gradients of some tensors only.
     """
 
-    recording = True
-    recorder = True
+    recording: bool | Callable[[Node], None] = True
+    recorder: bool | Callable[[Node], None] = True
     inference = False
-    call_node = None
+    call_node: Callable[[Node, Any], Any] | None = None
     targeted = False
 
 
@@ -73,10 +75,10 @@ def history(tensor: Tensor) -> Node | None:
     if view.base_node is not base.node:
         if base.node is None:
             tensor.node = None
-        else:
+        elif base.node.__class__ is not Accumulate:  # a base that became a leaf later has no part in the view's history
             before, mode.recording = mode.recording, mode.recorder
             try:
-                node = view.replay(base).node
+                node = replay(view.steps(), base).node
             finally:
                 mode.recording = before
             _move_retained(tensor.node, node)
@@ -128,18 +130,29 @@ def check_writable(tensor: Tensor) -> None:
         raise GradientError(_MULTIPLE_VIEWS.format(index=node.index, name=node.inputs[0].name()))
 
 
+def _in_layout(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """A copy of `tensor` whose memory has these strides."""
+    runtime, array = tensor.place.runtime, tensor.array
+    if array.strides == tuple(stride * array.dtype.itemsize for stride in strides):
+        return tensor.clone()
+    extent = sum((n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)) + 1 if 0 not in array.shape else 0
+    memory = runtime.empty((extent,), tensor.place.dtype, tensor.place.device.index)
+    return wrap(runtime.as_strided(memory, array.shape, strides, 0), tensor.place).copy_(tensor)
+
+
 class CopySlices(Node):
     """An in-place change of a view, as a computation of the view's base: the changed part's gradient goes through the
     op that changed it, the rest passes by."""
 
-    __slots__ = ("change", "view")
+    __slots__ = ("change", "layout", "steps")
     change: Node
-    view: View
+    layout: tuple[int, ...]  # the base's strides in elements, which view ops depend on
+    steps: list  # from the base to the changed view
     saves_tensors = True
 
     def backward(self, gradient):
-        result = gradient.clone()
-        part = self.view.replay(result)
+        result = _in_layout(gradient, self.layout)
+        part = replay(self.steps, result)
         gradients = self.change.backward(part.clone())
         first = gradients[0]
         if first is None:
@@ -170,7 +183,8 @@ def rebase(tensor: Tensor, node: Node) -> None:
     slices.hooks = None
     slices.sequence = next_sequence()
     slices.change = node
-    slices.view = view
+    slices.layout = tuple(stride // base.array.dtype.itemsize for stride in base.array.strides)
+    slices.steps = view.steps()  # not the View itself: it holds the base, which holds this node
     _move_retained(base.node, slices)
     base.node = slices  # the view's own node is renewed from here when it is next asked for
 

@@ -61,10 +61,6 @@ class Runtime:
         offset counted from the memory's start."""
         raise NotImplementedError
 
-    def reinterpret(self, array, dtype: dtype) -> Any:
-        """A view of the array's bytes as elements of `dtype`; the last dimension is scaled by the ratio of their sizes."""
-        return array.view(dtype.numpy)
-
     def is_contiguous(self, array) -> bool:
         """Whether the elements lie in memory without gaps, in row-major order."""
         expected = array.dtype.itemsize
@@ -191,12 +187,6 @@ class MetaRuntime(Runtime):
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy
         return MetaArray(shape, element, tuple(s * element.itemsize for s in strides), offset)
-
-    def reinterpret(self, array, dtype):
-        shape = array.shape
-        if array.dtype.itemsize != dtype.itemsize:
-            shape = (*shape[:-1], shape[-1] * array.dtype.itemsize // dtype.itemsize)
-        return MetaArray(shape, dtype.numpy)
 
     def storage_offset(self, array):
         return array.offset

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from corefw.dispatch import record
-from corefw.dispatch.operands import mixed, mixed_into, operand, recover, recover_body, recover_into, write_out
+from corefw.dispatch.operands import mixed, mixed_into, operand, recover, recover_body, recover_into, recover_operator, write_out
 from corefw.dispatch.registry import REQUIRED, Op, Parameter
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
@@ -186,7 +186,7 @@ class Writer:
         for names, formula in self.op.gradients.items():
             code = formula.__code__
             for value in code.co_varnames[: code.co_argcount]:
-                if value in ("grad", "grads", "needs") or value.startswith("grad_"):
+                if value in ("grad", "grads", "needs") or (value.startswith("grad_") and value not in known):
                     continue
                 if value not in known and not (value.endswith("_shape") and value[:-6] in known):
                     raise TypeError(f"{self.op.name}: the gradient formula of {names} asks for {value!r}, which the op does not have")
@@ -249,12 +249,15 @@ class Writer:
                 if parameter.kind == "optional":
                     guard = f"{value} is not None" + (f" and ({needed})" if needed else "")
                 tensor, version = value, f"{value}.version[0]"
+                if inplace:  # saved after the change; memory shared with what was changed must be seen as stale
+                    version = f"({value}.version[0] - ({value}.version is version))"
                 if inplace and value == self.parameters[0].name:
                     tensor, version = "original", "0"
                 items += [f"({tensor} if {guard} else None)" if guard else tensor]
                 items += [f"({version} if {guard} else 0)" if guard else version]
             elif kind == "tensors":
-                items += [f"tuple({value})", f"[0 if t is None else t.version[0] for t in {value}]"]
+                before = " - (t.version is version)" if inplace else ""
+                items += [f"tuple({value})", f"[0 if t is None else t.version[0]{before} for t in {value}]"]
             elif kind == "output":
                 array = f"{value}_array" if self.op.outputs else "array"
                 version = f"{value}_version" if self.op.outputs else "version"
@@ -474,6 +477,8 @@ class Writer:
         arguments = ", ".join(self.all_names())
         into = f"inplace_table[place]({first}.array, {self.kernel_arguments()})"
         agree = self.agree()
+        if not self.differentiable and self.parameters[0] in self.tensors:
+            self.differentiable = [self.parameters[0]]  # its history ends here: no gradient flows to what it was before
         start = [] if self.differentiable else [f"place = {first}.place", *self.numbers()]
         body = [*start, *self.canonical()]
         lines = [line.replace("BODY(", "INPLACE_BODY(") for line in self.rewrite()]
@@ -495,7 +500,9 @@ class Writer:
                 f"    check_writable({first})",
             ]
             if first in self.saved:
-                before += [f"    original = {first}.detach().clone()", "    original.node = n0"]
+                needed = self._needed(first) or "True"
+                before += ["    original = None", f"    if {needed}:"]
+                before += [f"        original = {first}.detach().clone()", "        original.node = n0"]
             after = ["if recorder:", f"    array = {first}.array", f"    version = {first}.version"]
             after += [*_indent(self.make_node(inplace=True)), f"    rebase({first}, node)"]
         lines += [
@@ -512,6 +519,8 @@ class Writer:
 
     def backward(self) -> str:
         """The node's method: unpack what was saved, check versions, apply the formula of each input that needs it."""
+        if not self.differentiable:
+            return self._function("backward", "node, grad", ["return (None,)"])
         lines = ["saved = node.saved", "if saved is None:", "    raise freed(node)"]
         names: list[str] = []
         checks: list[str] = []
@@ -603,18 +612,23 @@ def node_class(op: Op) -> type[Node]:
     return op.node_class
 
 
-def build_functions(op: Op, defaults: list) -> None:
-    """Give `op` its generated functions; nothing is written or compiled before the first call."""
-    scope: dict[str, Any] = {
+def _scope(op: Op) -> dict[str, Any]:
+    """What the generated functions of `op` name."""
+    return {
         "OP": op,
         "table": op.table,
         "inplace_table": op.inplace_table,
         "BODY": op.body,
         "INPLACE_BODY": _inplace_body(op),
-        "DEFAULTS": defaults,
+        "DEFAULTS": [p.default for p in op.parameters],
         "RESULT": op.result_type,
         "PART": _part_function(op),
     }
+
+
+def build_functions(op: Op) -> None:
+    """Give `op` its generated functions; nothing is written or compiled before the first call."""
+    scope = _scope(op)
 
     def source(kind: str) -> str:
         scope["NODE"] = node_class(op)
@@ -624,6 +638,20 @@ def build_functions(op: Op, defaults: list) -> None:
     op.function = lazy_function(op.name, lambda: source("forward"), scope, op.body)
     if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source("inplace"), scope, op.body)
+
+
+def operator_function(op: Op) -> Callable:
+    """The op as a Python operator: its function, but an operand of a foreign type is left to that type."""
+    if op.rule is None:
+        return op.function
+    scope = _scope(op)
+    scope["recover"] = recover_operator
+
+    def source() -> str:
+        scope["NODE"] = node_class(op)
+        return Writer(op).forward()
+
+    return lazy_function(op.name, source, scope, op.body)
 
 
 def _inplace_body(op: Op):

@@ -11,7 +11,7 @@ _OPS = """
     leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss multilabel_soft_margin_loss nll_loss
     normalize one_hot pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 selu sigmoid
     silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink threshold
-    triplet_margin_loss
+    triplet_margin_loss triplet_margin_with_distance_loss
 """.split()
 _INPLACE = "celu_ elu_ hardtanh_ leaky_relu_ relu_ selu_ threshold_".split()
 for _name in _OPS:

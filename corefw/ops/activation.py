@@ -85,7 +85,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     """
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val {min_val} cannot be greater than max_val {max_val}")
-    if not input.is_floating_point():
+    if not input.dtype.is_floating_point:
         min_val, max_val = int(min_val), int(max_val)
     return input.clamp(min_val, max_val)
 
@@ -167,8 +167,8 @@ def prelu(input, weight):
             raise ShapeError("prelu: Not allow zero-dim input tensor for a weight per channel")
         if weight.ndim != 1 or channels != weight.numel():
             raise ShapeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
-                f"size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
             )
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     elif weight.ndim > 1:
@@ -178,7 +178,7 @@ def prelu(input, weight):
     return ops.where(input > 0, input, weight.reshape(()) * input if weight.numel() == 1 else weight * input)
 
 
-@composite(dtype=real_floating, shape=same_shape, method=False)
+@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
 def hardsigmoid(input, inplace: bool = False):
     """A piecewise linear sigmoid, ``clamp(input / 6 + 1 / 2, 0, 1)``.
 
@@ -301,8 +301,8 @@ def elu_backward(grad, input, alpha: float, scale: float, input_scale: float):
 
 @composite(inplace=True, method=False)
 def selu(input, inplace: bool = False):
-    """The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0 and
-    variance 1.
+    """The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0
+    and variance 1.
 
     >>> import corefw as torch
     >>> torch.selu(torch.tensor([-1.0, 2.0]))

@@ -7,7 +7,7 @@ from corefw.dispatch.rules import complex_of, floating_real, same
 from corefw.dispatch.rules import real as real_of
 from corefw.dtypes import bool_
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import same_shape
+from corefw.shapes import contiguous_strides, same_shape
 
 
 @view(dtype=real_of.without("bool", "integer", "floating"), method=False)
@@ -42,6 +42,8 @@ def view_as_complex(input):
     shape, strides, offset = input
     if not shape or shape[-1] != 2:
         raise ShapeError(f"view_as_complex: Tensor must have a last dimension of size 2, but has shape {list(shape)}")
+    if 0 in shape:
+        return shape[:-1], contiguous_strides(shape[:-1]), offset // 2
     if strides[-1] != 1:
         raise ShapeError(
             f"view_as_complex: Tensor must have a last dimension with stride 1, but has stride {strides[-1]}"
@@ -121,34 +123,12 @@ def resolve_conj(input):
     return input
 
 
-@composite()
-def resolve_neg(input):
-    """The tensor itself: negatives are always computed at once.
-
-    >>> import corefw as torch
-    >>> torch.resolve_neg(torch.tensor([1.0]))
-    tensor([1.])
-    """
-    return input
-
-
 @composite(method=False)
 def is_conj(input):
     """Whether the conjugation of `input` is still to be done: never, as conjugates are computed at once.
 
     >>> import corefw as torch
     >>> torch.is_conj(torch.tensor([1 + 2j]))
-    False
-    """
-    return False
-
-
-@composite(method=False)
-def is_neg(input):
-    """Whether the negation of `input` is still to be done: never.
-
-    >>> import corefw as torch
-    >>> torch.is_neg(torch.tensor([1.0]))
     False
     """
     return False

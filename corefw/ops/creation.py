@@ -68,8 +68,8 @@ def eye_at(place: Place, n: int, m: int, dtype: Any):
 
 @primitive(dtype=same, shape=lambda input, dtype, copy: input, method=False, grad_name="ToCopy")
 def cast(place: Place, input, dtype: Any, copy: bool):
-    """The elements of `input` as `dtype`, converted as C converts; the memory itself if `copy` is false and it is of that
-    dtype already."""
+    """The elements of `input` as `dtype`, converted as C converts; the memory itself if `copy` is false and it is of
+    that dtype already."""
 
 
 @cast.gradient("input")
@@ -215,7 +215,9 @@ def _filled(place: Place, shape, value: Number) -> Tensor:
 
 
 @composite(method=False)
-def scalar_tensor(s: Number, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False):
+def scalar_tensor(
+    s: Number, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False
+):
     """A 0-d tensor of the number `s`; the default floating type unless `dtype` says otherwise.
 
     >>> import corefw as torch
@@ -245,15 +247,21 @@ def empty_strided(
     (1, 2)
     """
     shape, strides = size_argument("empty_strided", (size,)), tuple(stride)
-    result = new_strided(target("empty_strided", dtype, device, layout, pin_memory), shape, _checked_strides(shape, strides))
+    result = new_strided(
+        target("empty_strided", dtype, device, layout, pin_memory), shape, _checked_strides(shape, strides)
+    )
     return require_grad(result) if requires_grad else result
 
 
 def _checked_strides(shape, strides):
     if len(shape) != len(strides):
-        raise ShapeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
+        raise ShapeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
     if any(stride < 0 for stride in strides):
-        raise ShapeError(f"empty_strided: strides must not be negative, got sizes={list(shape)} and strides={list(strides)}")
+        raise ShapeError(
+            f"empty_strided: strides must not be negative, got sizes={list(shape)} and strides={list(strides)}"
+        )
     return strides
 
 
@@ -282,7 +290,9 @@ def empty_permuted(
             f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
         )
     if any(not 0 <= d < len(shape) for d in order):
-        raise ShapeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {list(order)})")
+        raise ShapeError(
+            f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {list(order)})"
+        )
     if len(set(order)) != len(order):
         raise ShapeError(f"Duplicate dim not allowed: physical_layout {list(order)}")
     place = target("empty_permuted", dtype, device, layout, pin_memory)
@@ -291,10 +301,16 @@ def empty_permuted(
 
 
 # -- like another tensor ----------------------------------------------------------------------------------------------
-def _new_like(name: str, like, dtype, layout, device, pin_memory, memory_format, fill: Number | None, requires_grad: bool):
+def _new_like(
+    name: str, like, dtype, layout, device, pin_memory, memory_format, fill: Number | None, requires_grad: bool
+):
     place = target_like(name, like, dtype, device, layout, pin_memory)
-    shape = tuple(like.array.shape)
-    strides = strides_like(like, memory_format)
+    array = like.array
+    shape = tuple(array.shape)
+    if memory_format is None and like.place.runtime.is_contiguous(array):
+        strides = contiguous_strides(shape)
+    else:
+        strides = strides_like(like, memory_format)
     if fill is None or strides != contiguous_strides(shape):
         result = new_strided(place, shape, strides)
         if fill is not None:
@@ -309,7 +325,14 @@ def _new_like(name: str, like, dtype, layout, device, pin_memory, memory_format,
 
 @composite(method=False)
 def zeros_like(
-    input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, memory_format=None
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
 ):
     """Zeros in the shape, dtype, device and memory order of `input`.
 
@@ -327,7 +350,14 @@ def zeros_like(
 
 @composite(method=False)
 def ones_like(
-    input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, memory_format=None
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
 ):
     """Ones in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
 
@@ -340,9 +370,17 @@ def ones_like(
 
 @composite(method=False)
 def empty_like(
-    input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, memory_format=None
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
 ):
-    """A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
+    """A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for
+    `zeros_like`.
 
     >>> import corefw as torch
     >>> torch.empty_like(torch.tensor([1, 2])).dtype
@@ -390,7 +428,9 @@ def new_zeros(
 
 
 @composite()
-def new_ones(input, *size, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named):
+def new_ones(
+    input, *size, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+):
     """Ones of shape `size`, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch
@@ -466,7 +506,7 @@ def new_full(
 
 # -- ranges -----------------------------------------------------------------------------------------------------------
 def _not_implemented(name: str, d: dtype) -> KernelNotFoundError:
-    return KernelNotFoundError(f'"{name}" not implemented for \'{d.title}\'')
+    return KernelNotFoundError(f"\"{name}\" not implemented for '{d.title}'")
 
 
 @composite(method=False)
@@ -548,13 +588,19 @@ def range_(
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
     warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's "
         "range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
         stacklevel=2,
     )
-    start, end, step = (number_argument("range", n, v, i) for i, (n, v) in enumerate({"start": start, "end": end, "step": step}.items(), 1))
-    place = target("range", dtype, device, layout, pin_memory) if out is None else out_place("range", out, dtype, device)
+    start, end, step = (
+        number_argument("range", n, v, i)
+        for i, (n, v) in enumerate({"start": start, "end": end, "step": step}.items(), 1)
+    )
+    place = (
+        target("range", dtype, device, layout, pin_memory) if out is None else out_place("range", out, dtype, device)
+    )
     if step == 0:
         raise ShapeError("step must be nonzero")
     if not math.isfinite(start) or not math.isfinite(end):
@@ -570,7 +616,8 @@ def range_(
 def _end_point(name: str, argument: str, value, position: int):
     if isinstance(value, Tensor) and value.array.ndim:
         raise ShapeError(
-            f"{name} only supports 0-dimensional start and end tensors, but got {argument} with {value.array.ndim} dimension(s)."
+            f"{name} only supports 0-dimensional start and end tensors, but got {argument} with {value.array.ndim} "
+            f"dimension(s)."
         )
     return number_argument(name, argument, value, position)
 

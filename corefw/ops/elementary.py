@@ -148,8 +148,8 @@ def log10(input):
     """The logarithm to base 10.
 
     >>> import corefw as torch
-    >>> torch.log10(torch.tensor([1.0, 1000.0]))
-    tensor([0., 3.])
+    >>> torch.log10(torch.tensor([1.0, 20.0]))
+    tensor([0.0000, 1.3010])
     """
 
 
@@ -250,20 +250,20 @@ def _(grad, out):
     return ops.sigmoid_backward(grad, out)
 
 
-@composite(dtype=promote, shape=broadcast, method=False)
-def sigmoid_backward(grad_output, output):
-    """The gradient of `sigmoid`: ``grad_output * conj((1 - output) * output)``."""
-    return grad_output * ((1 - output) * output).conj()
+@composite(dtype=promote.without("bool", "integer"), shape=broadcast, method=False)
+def sigmoid_backward(gradient, output):
+    """The gradient of `sigmoid`: ``gradient * conj((1 - output) * output)``."""
+    return gradient * ((1 - output) * output).conj()
 
 
-@sigmoid_backward.gradient("grad_output")
+@sigmoid_backward.gradient("gradient")
 def _(grad, output):
     return ops.sigmoid_backward(grad, output.conj())
 
 
 @sigmoid_backward.gradient("output")
-def _(grad, grad_output, output):
-    return grad.conj() * grad_output * (1 - output * 2).conj()
+def _(grad, gradient, output):
+    return grad.conj() * gradient * (1 - output * 2).conj()
 
 
 @primitive(dtype=_real, shape=same_shape, inplace=True, out=True)
@@ -489,20 +489,20 @@ def _(grad, out):
     return ops.tanh_backward(grad, out)
 
 
-@composite(dtype=promote, shape=broadcast, method=False)
-def tanh_backward(grad_output, output):
-    """The gradient of `tanh`: ``grad_output * conj(1 - output**2)``."""
-    return grad_output * (1 - output * output).conj()
+@composite(dtype=promote.without("bool", "integer"), shape=broadcast, method=False)
+def tanh_backward(gradient, output):
+    """The gradient of `tanh`: ``gradient * conj(1 - output**2)``."""
+    return gradient * (1 - output * output).conj()
 
 
-@tanh_backward.gradient("grad_output")
+@tanh_backward.gradient("gradient")
 def _(grad, output):
     return ops.tanh_backward(grad, output.conj())
 
 
 @tanh_backward.gradient("output")
-def _(grad, grad_output, output):
-    return grad.conj() * grad_output * (output * -2).conj()
+def _(grad, gradient, output):
+    return grad.conj() * gradient * (output * -2).conj()
 
 
 @primitive(dtype=floating, shape=same_shape, inplace=True, out=True, aliases=("arcsinh",))

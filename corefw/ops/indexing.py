@@ -9,9 +9,10 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
-from corefw.dispatch.operands import constant
+from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import place_of
-from corefw.dispatch.rules import first, index as positions_rule, promote, same
+from corefw.dispatch.rules import first, promote, same
+from corefw.dispatch.rules import index as positions_rule
 from corefw.errors import DeviceError, DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor, wrap
@@ -34,8 +35,8 @@ def _index_shape(input, indices):
             for i, size in enumerate(item.shape):
                 if input[at + i : at + i + 1] != (size,):
                     raise PositionError(
-                        f"The shape of the mask {list(item.shape)} at index {i} does not match the shape of the indexed tensor "
-                        f"{list(input)} at index {at + i}"
+                        f"The shape of the mask {list(item.shape)} at index {i} does not match the shape of the "
+                        f"indexed tensor {list(input)} at index {at + i}"
                     )
             masked = True
             at += len(item.shape)
@@ -63,9 +64,9 @@ def index(input, indices: Indices):
 
     Args:
         input: any shape.
-        indices: for each dimension, in order, a tensor of positions, or None to take it whole; a mask stands for as many
-            dimensions as it has. They broadcast, and their common shape replaces the dimensions they index: in place where
-            these are neighbours, else in front.
+        indices: for each dimension, in order, a tensor of positions, or None to take it whole; a mask stands for as
+            many dimensions as it has. They broadcast, and their common shape replaces the dimensions they index: in
+            place where these are neighbours, else in front.
     """
 
 
@@ -97,10 +98,11 @@ def _put_shape(input, indices, values):
         found = _index_shape(input, indices)
     except TypeError:
         return input  # a mask: whether the values fit is seen when they are written
-    fits = all(n in (1, size) for n, size in zip(reversed(values), reversed(found), strict=False))
-    if not fits or any(n != 1 for n in values[: -len(found) or None] if len(values) > len(found)):
+    more = len(values) - len(found)
+    if any(n not in (1, size) for n, size in zip(values, (1,) * more + found[max(-more, 0) :], strict=True)):
         raise ShapeError(
-            f"shape mismatch: value tensor of shape {list(values)} cannot be broadcast to indexing result of shape {list(found)}"
+            f"shape mismatch: value tensor of shape {list(values)} cannot be broadcast to indexing result of shape "
+            f"{list(found)}"
         )
     return input
 
@@ -113,6 +115,9 @@ def _(grad, indices, accumulate):
 @index_put.gradient("values")
 def _(grad, indices):
     return index(grad, indices)
+
+
+_index = index.op.function
 
 
 # -- x[key] -----------------------------------------------------------------------------------------------------------
@@ -134,8 +139,10 @@ def getitem(self: Tensor, key):
         return ops.integer_index(self, (key,))
     if kind is slice and key.step is None:
         return ops.slice_index(self, (key,))
+    if kind is tuple and _is_basic(key):
+        return ops.basic_index(self, key)
     part, indices = _part(self, key)
-    return part if indices is None else index(part, indices)
+    return part if indices is None else _index(part, indices)
 
 
 def setitem(self: Tensor, key, value) -> None:
@@ -145,28 +152,47 @@ def setitem(self: Tensor, key, value) -> None:
         ShapeError: the value does not broadcast.
         TypeError: the value is neither tensor nor number.
     """
-    part, indices = _part(self, key)
-    if isinstance(value, np.generic):
-        value = value.item()
+    if key.__class__ is int:
+        part, indices = ops.integer_index(self, (key,)), None
+    else:
+        part, indices = _part(self, key)
     if isinstance(value, Tensor):
         shape = value.array.shape
-        if shape and shape[0] == 1:  # further dimensions in front do no harm if their size is 1
+        if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
+            # further dimensions in front do no harm if their size is 1
             ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
             value = value.reshape(shape[ones:])
-    elif not isinstance(value, bool | int | float | complex):
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.place.dtype.title}Tensor")
-    if indices is not None:
-        part.index_put_(indices, value if isinstance(value, Tensor) else constant(value, part.place))
-    elif isinstance(value, Tensor):
-        part.copy_(value)
+        if indices is None:
+            part.copy_(value)
+        else:
+            part.index_put_(indices, value)
+    elif isinstance(value, int | float | complex | np.generic):
+        if indices is None:
+            part.fill_(value)
+        else:
+            part.index_put_(indices, operand(value, part.place))
     else:
-        part.fill_(value)
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.place.dtype.title}Tensor")
+
+
+def _is_basic(key: tuple) -> bool:
+    """Whether a key holds only ints, slices without steps, None and Ellipsis."""
+    for item in key:
+        kind = item.__class__
+        if kind is slice:
+            if item.step is not None:
+                return False
+        elif kind is not int and item is not None and item is not Ellipsis:
+            return False
+    return True
 
 
 def _part(self: Tensor, key):
     """The view of `self` that the basic entries of `key` show, and the index tensors to apply to it, or None."""
+    if key.__class__ is tuple and _is_basic(key):
+        return ops.basic_index(self, key), None
     if isinstance(key, Tensor) and key.array.ndim:
-        indices = [_positions(self, key)]
+        indices: list = [_positions(self, key)]
         if _taken(indices[0]) > self.array.ndim:
             raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
         return self, indices
@@ -199,7 +225,7 @@ def _part(self: Tensor, key):
         indices.pop()
     if not indices:
         return ops.basic_index(self, tuple(basic)), None
-    if all(item is Ellipsis or item.__class__ is slice and item == _WHOLE for item in basic):
+    if all(item is Ellipsis or (item.__class__ is slice and item == _WHOLE) for item in basic):
         return self, indices
     return ops.basic_index(self, tuple(basic)), indices
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations as tuples_of
-from itertools import combinations_with_replacement
+from itertools import pairwise
 from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import Sizes, Tensors, composite, ops, primitive
-from corefw.dispatch.rules import index, promote, same
+from corefw.dispatch.rules import promote, same
 from corefw.errors import DimensionError, ShapeError
+from corefw.layouts import contiguous_format
 from corefw.shapes import as_shape, canonical_dim
 from corefw.tensor import Tensor
 
@@ -234,7 +234,7 @@ def tile(input, dims: Sizes):
     return repeat(input, (1,) * (input.array.ndim - len(dims)) + dims)
 
 
-@primitive(dtype=index.without("bool", "floating", "complex"), shape=None, method=False)
+@primitive(dtype=same.without("bool", "floating", "complex"), shape=None, method=False)
 def repeated_positions(repeats):
     """The position i of each element of the vector `repeats`, repeats[i] times."""
 
@@ -580,9 +580,11 @@ def combinations(input, r: int = 2, with_replacement: bool = False):
         raise ShapeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    chosen = list((combinations_with_replacement if with_replacement else tuples_of)(range(input.array.shape[0]), r))
-    positions = ops.tensor([i for choice in chosen for i in choice], dtype=dtypes.int64, device=input.device)
-    return input.index_select(0, positions).reshape(len(chosen), r)
+    positions = meshgrid(*[ops.arange(input.array.shape[0], device=input.place.device)] * r)
+    chosen = ops.ones_like(positions[0], dtype=dtypes.bool_)
+    for first, second in pairwise(positions):
+        chosen = chosen & (first <= second if with_replacement else first < second)
+    return stack([grid.masked_select(chosen) for grid in meshgrid(*[input] * r)], 1)
 
 
 # -- depth and space --------------------------------------------------------------------------------------------------
@@ -618,7 +620,7 @@ def pixel_shuffle(input, upscale_factor: int):
     n = len(batch)
     parts = input.reshape((*batch, c, r, r, height // r, width // r))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.permute(order).reshape((*batch, c, height, width))
+    return parts.permute(order).clone(memory_format=contiguous_format).reshape((*batch, c, height, width))
 
 
 @pixel_shuffle.gradient("input")
@@ -653,7 +655,7 @@ def pixel_unshuffle(input, downscale_factor: int):
     n = len(batch)
     parts = input.reshape((*batch, channels // (r * r), h, r, w, r))
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.permute(order).reshape((*batch, channels, h, w))
+    return parts.permute(order).clone(memory_format=contiguous_format).reshape((*batch, channels, h, w))
 
 
 @pixel_unshuffle.gradient("input")

@@ -9,9 +9,10 @@ from math import log, pi
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import same
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import broadcast, canonical_dim
+from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 
+REDUCTIONS = ("mean", "sum", "none")
 floating_loss = same.without("bool", "integer", "complex")
 
 
@@ -24,7 +25,7 @@ def _reduction(reduction: str, size_average: bool | None = None, reduce: bool | 
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
             stacklevel=3,
         )
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
@@ -51,8 +52,8 @@ def _reduced_shape(input, target, reduction="mean", *statics):
 def _warn_of_broadcasting(input, target) -> None:
     if input.shape != target.shape:
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
 
@@ -77,7 +78,7 @@ def mse_loss(
     """
     if input.array.shape != target.array.shape:
         _warn_of_broadcasting(input, target)
-    if size_average is not None or reduce is not None:
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(squared_error(input, target, "none"), weight, reduction)
@@ -88,7 +89,7 @@ def mse_loss(
 def _squared_error(input, target, reduction: str):
     """The squared differences of `input` and `target`, reduced."""
     difference = input - target
-    return _reduced(difference * difference, _reduction(reduction))
+    return _reduced(difference * difference, reduction)
 
 
 squared_error = _squared_error.op.function
@@ -141,7 +142,8 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ):
-    """The differences d, squared where small: ``d² / (2 beta)`` if ``|d| < beta``, else ``|d| - beta / 2`` (Girshick 2015).
+    """The differences d, squared where small: ``d² / (2 beta)`` if ``|d| < beta``, else ``|d| - beta / 2``
+    (Girshick 2015).
 
     Args:
         input: any shape.
@@ -166,7 +168,8 @@ def smooth_l1_loss(
 
 @composite(method=False)
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
-    """The differences d, squared where small: ``d² / 2`` if ``|d| < delta``, else ``delta * (|d| - delta / 2)`` (Huber 1964).
+    """The differences d, squared where small: ``d² / 2`` if ``|d| < delta``, else ``delta * (|d| - delta / 2)``
+    (Huber 1964).
 
     Args:
         input: any shape.
@@ -202,13 +205,20 @@ def _check_classes(name: str, input, target) -> None:
     if len(input) > 1 and target and input[0] != target[0]:
         raise ShapeError(f"Expected input batch_size ({input[0]}) to match target batch_size ({target[0]}).")
     raise ShapeError(
-        f"{name}: expected target size {list(input[:dim] + input[dim + 1 :])}, got {list(target)} for input of shape {list(input)}"
+        f"{name}: expected target size {list(input[:dim] + input[dim + 1 :])}, got {list(target)} for input of shape "
+        f"{list(input)}"
     )
 
 
-def _sample_shape(input, target, *others):
+def _sample_shape(input, target, ignore_index, reduction, weight=None):
     _check_classes("nll_loss", input, target)
-    return () if others[-1] != "none" else target
+    classes = input[_class_dim(input)]
+    if weight is not None and tuple(weight) != (classes,):
+        raise ShapeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight)}"
+        )
+    return () if reduction != "none" else target
 
 
 @composite(method=False)
@@ -237,7 +247,7 @@ def nll_loss(
     """
     reduction = _reduction(reduction, size_average, reduce)
     _check_class_indices("nll_loss", target)
-    return ops.class_nll(input, target, weight, ignore_index, reduction)
+    return ops.class_nll(input, target, ignore_index, reduction, weight)
 
 
 def _check_class_indices(name: str, target) -> None:
@@ -259,9 +269,9 @@ def _target_weights(input, target, weight, ignore_index: int) -> tuple:
 
 
 @composite(dtype=floating_loss, shape=_sample_shape, method=False, grad_name="NllLoss")
-def class_nll(input, target: Index, weight, ignore_index: int, reduction: str):
+def class_nll(input, target: Index, ignore_index: int, reduction: str, weight=None):
     """The negative log-likelihood of class indices, reduced."""
-    _check_classes("nll_loss", tuple(input.shape), tuple(target.shape))
+    _sample_shape(input.shape, target.shape, ignore_index, reduction, None if weight is None else weight.shape)
     dim = _class_dim(input.shape)
     positions, weights = _target_weights(input, target, weight, ignore_index)
     picked = input.gather(dim, positions)
@@ -273,12 +283,26 @@ def class_nll(input, target: Index, weight, ignore_index: int, reduction: str):
 
 @class_nll.gradient("input")
 def _(grad, input_shape, target, weight, ignore_index, reduction):
-    return ops.class_nll_backward(grad, target, weight, input_shape, ignore_index, reduction)
+    return ops.class_nll_backward(grad, target, input_shape, ignore_index, reduction, weight)
 
 
-@composite(dtype=floating_loss, shape=lambda grad, target, weight, shape, ignore_index, reduction: shape, method=False)
-def class_nll_backward(grad, target: Index, weight, shape: tuple, ignore_index: int, reduction: str):
+def _check_gradient(name: str, grad, input, target, reduction: str) -> None:
+    """Refuse a gradient that is not of the loss's shape."""
+    _check_classes(name, input, target)
+    expected = target if reduction == "none" else ()
+    if grad != expected:
+        raise ShapeError(f"{name}: expected a gradient of shape {list(expected)}, got {list(grad)}")
+
+
+def _nll_gradient_shape(grad, target, shape, ignore_index, reduction, weight=None):
+    _check_gradient("nll_loss", grad, shape, target, reduction)
+    return shape
+
+
+@composite(dtype=floating_loss, shape=_nll_gradient_shape, method=False)
+def class_nll_backward(grad, target: Index, shape: tuple, ignore_index: int, reduction: str, weight=None):
     """The gradient of class_nll: ``-weight[target] * grad`` at the target classes, 0 elsewhere."""
+    _nll_gradient_shape(grad.shape, target.shape, shape, ignore_index, reduction)
     dim = _class_dim(shape)
     zeros = ops.zeros(shape, dtype=grad.dtype, device=grad.device)
     positions, weights = _target_weights(zeros, target, weight, ignore_index)
@@ -290,7 +314,7 @@ def class_nll_backward(grad, target: Index, weight, shape: tuple, ignore_index: 
 
 @class_nll_backward.gradient("grad")
 def _(grad, target, weight, ignore_index, reduction):
-    return ops.class_nll(grad, target, weight, ignore_index, reduction)
+    return ops.class_nll(grad, target, ignore_index, reduction, weight)
 
 
 @composite(method=False)
@@ -320,7 +344,7 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
     tensor(0.6931)
     """
-    if size_average is not None or reduce is not None or reduction not in ("mean", "sum", "none"):
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = _reduction(reduction, size_average, reduce)
     if label_smoothing == 0 and weight is None and not target.place.dtype.is_floating_point:
         return ops.class_cross_entropy(input, target, ignore_index, reduction)[0]
@@ -330,7 +354,7 @@ def cross_entropy(
     logs = ops.log_softmax(input, dim)
     if target.place.dtype.is_floating_point:
         return _probability_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
-    loss = ops.class_nll(logs, target, weight, ignore_index, reduction)
+    loss = ops.class_nll(logs, target, ignore_index, reduction, weight)
     return (
         loss
         if label_smoothing == 0
@@ -351,7 +375,8 @@ def _per_class(weight, logs, dim: int):
 def _probability_cross_entropy(logs, target, weight, reduction: str, label_smoothing: float, dim: int):
     if target.shape != logs.shape:
         raise ShapeError(
-            f"Expected floating point type for target with class probabilities of the input's shape {list(logs.shape)}, got {list(target.shape)}"
+            f"cross_entropy: expected class probabilities of the input's shape {list(logs.shape)}, got "
+            f"{list(target.shape)}"
         )
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / logs.shape[dim]
@@ -390,10 +415,19 @@ def _loss_and_logsumexp_shape(input, target, ignore_index, reduction):
 def class_cross_entropy(input, target: Index, ignore_index: int, reduction: str):
     """The cross entropy of class indices and the softmax of `input`, reduced; beside it the logarithm of the softmax's
     denominator, from which the gradient makes the probabilities again instead of keeping them."""
-    _check_classes("cross_entropy", tuple(input.shape), tuple(target.shape))
+    _check_classes("cross_entropy", input.shape, target.shape)
     dim = _class_dim(input.shape)
     total = input.logsumexp(dim)
-    return ops.class_nll(input - total.unsqueeze(dim), target, None, ignore_index, reduction), total
+    return ops.class_nll(input - total.unsqueeze(dim), target, ignore_index, reduction), total
+
+
+def _class_gradient_shape(grad, input, logsumexp, target, ignore_index, reduction):
+    _check_gradient("cross_entropy", grad, input, target, reduction)
+    if logsumexp != target:
+        raise ShapeError(
+            f"cross_entropy: expected logsumexp of the target's shape {list(target)}, got {list(logsumexp)}"
+        )
+    return input
 
 
 @class_cross_entropy.gradient("input")
@@ -407,14 +441,11 @@ def _(grad_loss, grad_logsumexp, input, logsumexp, target, ignore_index, reducti
     return through_sum + ops.class_cross_entropy_backward(grad_loss, input, logsumexp, target, ignore_index, reduction)
 
 
-@composite(
-    dtype=floating_loss,
-    shape=lambda grad, input, logsumexp, target, ignore_index, reduction: input,
-    method=False,
-)
+@composite(dtype=floating_loss, shape=_class_gradient_shape, method=False)
 def class_cross_entropy_backward(grad, input, logsumexp, target: Index, ignore_index: int, reduction: str):
     """The gradient of class_cross_entropy, ``grad * (softmax(input) - onehot(target))``, over the number of samples for
     a mean."""
+    _class_gradient_shape(grad.shape, input.shape, logsumexp.shape, target.shape, ignore_index, reduction)
     dim = _class_dim(input.shape)
     positions, weights = _target_weights(input, target, None, ignore_index)
     if reduction == "mean":
@@ -450,8 +481,8 @@ def binary_cross_entropy(
     reduction = _reduction(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ShapeError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
-            "ensure they have the same size."
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
         )
     loss = ops.bernoulli_nll(input, target)
     return _reduced(loss if weight is None else loss * weight, reduction)
@@ -538,8 +569,8 @@ def kl_div(
         input: log-probabilities, any shape.
         target: probabilities of the input's shape, or their logarithms.
         size_average, reduce: deprecated forms of `reduction`.
-        reduction: "none", "mean" (over all elements), "batchmean" (the sum over the size of dimension 0: the divergence's
-            usual definition) or "sum".
+        reduction: "none", "mean" (over all elements), "batchmean" (the sum over the size of dimension 0: the
+            divergence's usual definition) or "sum".
         log_target: whether `target` has logarithms.
 
     >>> import corefw as torch
@@ -550,9 +581,9 @@ def kl_div(
     reduction = _reduction("sum" if batch_mean else reduction, size_average, reduce)
     if reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only "
-            "by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
-            "'batchmean' in the next major release.",
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release.",
             stacklevel=3,
         )
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
@@ -594,9 +625,7 @@ def poisson_nll_loss(
 
 
 @composite(method=False)
-def gaussian_nll_loss(
-    input, target, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-):
+def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
     """The negative log-likelihood under normal distributions, ``(log(var) + (input - target)² / var) / 2``.
 
     Args:
@@ -615,7 +644,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = ops.full_like(input, var)
-    elif bool((var < 0).any()):
+    elif bool(ops.lt(var, 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
@@ -695,7 +724,8 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ):
-    """How far `input1` fails to exceed `input2` (target 1) or to stay below (-1), ``max(0, -target * (x1 - x2) + margin)``.
+    """How far `input1` fails to exceed `input2` (target 1) or to stay below (-1),
+    ``max(0, -target * (input1 - input2) + margin)``.
 
     >>> import corefw as torch
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1]))
@@ -703,8 +733,8 @@ def margin_ranking_loss(
     """
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, input2: "
-            f"{input2.shape}, target: {target.shape} "
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     loss = (-target * (input1 - input2) + margin).clamp_min(0)
     return _reduced(loss, _reduction(reduction, size_average, reduce))
@@ -811,8 +841,8 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
-            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
     distance = ops.pairwise_distance if distance_function is None else distance_function
     to_positive, to_negative = distance(anchor, positive), distance(anchor, negative)

@@ -16,7 +16,6 @@ from corefw.tensor import Tensor, new
 
 
 # -- memory order -----------------------------------------------------------------------------------------------------
-@composite()
 def stride(input, dim: int | None = None):
     """How many elements lie between neighbours along each dimension, or along `dim`.
 
@@ -32,7 +31,6 @@ def stride(input, dim: int | None = None):
     return strides if dim is None else strides[canonical_dim(dim, len(strides))]
 
 
-@composite()
 def is_contiguous(input, memory_format: layouts.memory_format = contiguous_format):
     """Whether the elements lie in memory without gaps in the order of the dimensions (or in that of `memory_format`).
 
@@ -55,6 +53,10 @@ def is_contiguous(input, memory_format: layouts.memory_format = contiguous_forma
                 return False
             wanted *= shape[d]
     return True
+
+
+Tensor.stride = stride  # type: ignore[attr-defined]
+Tensor.is_contiguous = is_contiguous  # type: ignore[attr-defined]
 
 
 @primitive(dtype=same, shape=lambda input: input, rewrites=("memory_format",))
@@ -107,8 +109,8 @@ def contiguous(input, memory_format: layouts.memory_format = contiguous_format):
 # -- strided views ----------------------------------------------------------------------------------------------------
 @composite()
 def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = None):
-    """A view of the memory of `input`: element (i, j, ...) lies ``storage_offset + i * stride[0] + j * stride[1] + ...``
-    elements after its start.
+    """A view of the memory of `input`: element (i, j) of the result lies ``storage_offset + i * stride[0] + j * stride[1]``
+    elements after its start, and so on for other numbers of dimensions.
 
     Args:
         input: any shape.
@@ -186,19 +188,23 @@ Tensor.as_strided_ = _as_strided_  # type: ignore[attr-defined]
 @composite(method=False)
 def view_dtype(input, dtype: dtypes.dtype):
     """The bytes of `input` as elements of another dtype; no gradient flows through."""
-    old, place = input.place.dtype.itemsize, input.place.with_dtype(dtype)
-    shape, strides = input.array.shape, input.array.strides
-    if old != dtype.itemsize:
+    array, place = input.array, input.place.with_dtype(dtype)
+    old, new_size, shape = array.dtype.itemsize, dtype.itemsize, array.shape
+    offset = place.runtime.storage_offset(array) * old
+    if old != new_size:
         purpose = f"to view {input.place.dtype!r} as {dtype!r} (different element sizes)"
         if not shape:
             raise ShapeError(f"self.dim() cannot be 0 {purpose}")
-        if strides[-1] != old and shape[-1] != 1:
+        if array.strides[-1] != old and shape[-1] != 1:
             raise ShapeError(f"self.stride(-1) must be 1 {purpose}")
-        if shape[-1] * old % dtype.itemsize:
-            raise ShapeError(
-                f"self.size(-1) must be divisible by {dtype.itemsize // old} {purpose}, but got {shape[-1]}"
-            )
-    return _sharing(input, place.runtime.reinterpret(input.array, dtype), place)
+        if shape[-1] * old % new_size:
+            raise ShapeError(f"self.size(-1), {shape[-1]}, must be divisible by {new_size // old} {purpose}")
+        if offset % new_size or any(stride % new_size for stride in array.strides[:-1]):
+            raise ShapeError(f"self.storage_offset() and strides must be divisible by {new_size // old} {purpose}")
+        shape = (*shape[:-1], shape[-1] * old // new_size)
+    strides = tuple(stride // new_size for stride in array.strides[: None if old == new_size else -1])
+    strides = strides if old == new_size else (*strides, 1)
+    return _sharing(input, place.runtime.as_strided(array, shape, strides, offset // new_size, dtype), place)
 
 
 def _sharing(input, array, place):

@@ -24,10 +24,12 @@ def _counting(d):
 counting = DtypeRule("counting", compute=_counting, results=(_counting,))
 
 
-def _check_alpha(name: str, alpha, input, other) -> None:
-    """Integers take an integer factor only."""
-    if alpha.__class__ is float and result_type(input, other).category < dtypes.FLOATING:
+def _factor(name: str, alpha, input, other):
+    """`alpha` as the operands take it: integers only an integer, bool as a bool."""
+    category = result_type(input, other).category
+    if alpha.__class__ is float and category < dtypes.FLOATING:
         raise DtypeError(f"{name}: For integral input tensors, argument alpha must not be a floating point number.")
+    return bool(alpha) if category == dtypes.BOOL else alpha
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -44,8 +46,7 @@ def add(input, other, *, alpha: float = 1):
     >>> torch.add(torch.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
     """
-    _check_alpha("add", alpha, input, other)
-    return input + other * alpha
+    return input + other * _factor("add", alpha, input, other)
 
 
 @add.gradient("input")
@@ -73,8 +74,7 @@ def sub(input, other, *, alpha: float = 1):
     >>> torch.sub(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 3.0]), alpha=2)
     tensor([-5., -4.])
     """
-    _check_alpha("sub", alpha, input, other)
-    return input - other * alpha
+    return input - other * _factor("sub", alpha, input, other)
 
 
 @sub.gradient("input")
@@ -232,8 +232,8 @@ def remainder(input, other):
     An integer divided by zero raises RuntimeError; a floating number gives NaN.
 
     >>> import corefw as torch
-    >>> torch.remainder(torch.tensor([-3.0, -2.0, 3.0]), 2)
-    tensor([1., -0., 1.])
+    >>> torch.remainder(torch.tensor([-3.0, -2.5, 3.0]), 2)
+    tensor([1.0000, 1.5000, 1.0000])
     """
 
 
@@ -365,7 +365,7 @@ def pow(input, exponent):
         exponent: a tensor or number that broadcasts with it.
 
     Raises:
-        RuntimeError: an integer tensor to a negative integer number. Where such exponents are tensors, the quotient is
+        RuntimeError: integers to one negative integer exponent. Where a tensor of exponents has some, the quotient is
             rounded towards zero, as for all integer division in C.
 
     >>> import corefw as torch
@@ -389,7 +389,7 @@ def _(grad, input, exponent):
 
 @pow.gradient("exponent")
 def _(grad, input, exponent, out):
-    if input.__class__ is Constant and input.number > 0:
+    if input.__class__ is Constant and isinstance(input.number, int | float) and input.number > 0:
         return grad * (out * math.log(input.number)).conj()
     flat = (input == 0).logical_and(ops.real(exponent) >= 0)  # 0 ** exponent is constant there
     slope = out * input.log()

@@ -12,10 +12,9 @@ from corefw import dtypes
 from corefw.devices import Place
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.factories import (
-    CorefwRuntimeError,
+    ArgumentError,
     fitting_number,
     into_out,
-    number_argument,
     out_place,
     require_grad,
     size_argument,
@@ -125,7 +124,7 @@ def _in_order(result: Tensor, strides) -> Tensor:
 
 
 def _refuse(kernel: str, d: dtype) -> KernelNotFoundError:
-    return KernelNotFoundError(f'"{kernel}" not implemented for \'{d.title}\'')
+    return KernelNotFoundError(f"\"{kernel}\" not implemented for '{d.title}'")
 
 
 def _check_floating(kernel: str, d: dtype, *, complex_too: bool = True) -> None:
@@ -160,7 +159,7 @@ def rand(
     >>> import corefw as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.rand(2)
-    tensor([0.3990, 0.8815])
+    tensor([0.3990, 0.8805])
     """
     shape = size_argument("rand", size, named)
     place = target("rand", dtype, device, layout, pin_memory) if out is None else out_place("rand", out, dtype, device)
@@ -191,7 +190,9 @@ def randn(
     torch.Size([2])
     """
     shape = size_argument("randn", size, named)
-    place = target("randn", dtype, device, layout, pin_memory) if out is None else out_place("randn", out, dtype, device)
+    place = (
+        target("randn", dtype, device, layout, pin_memory) if out is None else out_place("randn", out, dtype, device)
+    )
     _check_floating("normal_kernel_cpu", place.dtype)
     result = _draw("normal_at", place, shape, generator, 0.0, 1.0)
     if out is not None:
@@ -215,15 +216,16 @@ _SIGNIFICAND = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtyp
 def _check_bounds(low: int, high: int, d: dtype) -> None:
     """Refuse a range of integers that is empty or that the dtype does not hold."""
     if low >= high:
-        raise CorefwRuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if d.is_complex:
-        raise CorefwRuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+        raise ArgumentError("check_random_bounds handles only integral, floating-point and boolean types")
     if d.is_floating_point:
         limit = 1 << _SIGNIFICAND[d]
         for name, value in (("from", low), ("to - 1", high - 1)):
             if abs(value) > limit:
                 warnings.warn(
-                    f"{name} is out of bounds [-(2^{_SIGNIFICAND[d]}), 2^{_SIGNIFICAND[d]}]. Due to precision limitations "
+                    f"{name} is out of bounds [-(2^{_SIGNIFICAND[d]}), 2^{_SIGNIFICAND[d]}]. Due to precision "
+                    f"limitations "
                     f"{d.name} can support discrete uniform distribution only within this range.",
                     UserWarning,
                     stacklevel=4,
@@ -232,9 +234,9 @@ def _check_bounds(low: int, high: int, d: dtype) -> None:
     smallest, largest = (0, 1) if d is dtypes.bool_ else (dtypes.iinfo(d).min, dtypes.iinfo(d).max)
     name = _C_TYPES.get(d.name, d.name)
     if not smallest <= low <= largest:
-        raise CorefwRuntimeError(f"from is out of bounds for {name}")
+        raise ArgumentError(f"from is out of bounds for {name}")
     if high - 1 > largest:
-        raise CorefwRuntimeError(f"to - 1 is out of bounds for {name}")
+        raise ArgumentError(f"to - 1 is out of bounds for {name}")
 
 
 def _integer(name: str, argument: str, value) -> int:
@@ -282,8 +284,10 @@ def randint(
     elif low is _MISSING:
         low = 0
     if high is _MISSING or not isinstance(size, list | tuple):
-        raise TypeError("randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
-                        "(int low, int high, tuple of ints size)")
+        raise TypeError(
+            "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
+            "(int low, int high, tuple of ints size)"
+        )
     low, high = _integer("randint", "low", low), _integer("randint", "high", high)
     shape = size_argument("randint", (size,))
     if out is None:
@@ -332,7 +336,7 @@ def randperm(
     if d is dtypes.bool_ or d.is_complex:
         raise _refuse("randperm", d)
     if d.is_floating_point and n > (1 << _SIGNIFICAND[d]) + 1:
-        raise CorefwRuntimeError(f"n cannot be greater than {(1 << _SIGNIFICAND[d]) + 1} for {d.title} type.")
+        raise ArgumentError(f"n cannot be greater than {(1 << _SIGNIFICAND[d]) + 1} for {d.title} type.")
     fitting_number(max(n - 1, 0), d)
     seed, offset = _take("permutation_at", place, n, generator)
     result = ops.permutation_at(place, n, seed, offset, d.numpy)
@@ -419,7 +423,9 @@ def randint_like(
         low = 0
     if high is _MISSING:
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
-    low, high = (_integer("randint_like", n, int(v) if isinstance(v, Tensor) else v) for n, v in (("low", low), ("high", high)))
+    low, high = (
+        _integer("randint_like", n, int(v) if isinstance(v, Tensor) else v) for n, v in (("low", low), ("high", high))
+    )
     place = target_like("randint_like", input, dtype, device, layout, pin_memory)
     _check_bounds(low, high, place.dtype)
     result = _draw("integers_at", place, tuple(input.array.shape), generator, low, high)
@@ -459,10 +465,15 @@ def normal(
     if not tensors:
         if size is None:
             raise TypeError(
-                "normal() received an invalid combination of arguments: expected tensors `mean` or `std`, or numbers and a `size`"
+                "normal() received an invalid combination of arguments: expected tensors `mean` or `std`, or numbers "
+                "and a `size`"
             )
         shape = size_argument("normal", (size,))
-        place = target("normal", dtype, device, layout, pin_memory) if out is None else out_place("normal", out, dtype, device)
+        place = (
+            target("normal", dtype, device, layout, pin_memory)
+            if out is None
+            else out_place("normal", out, dtype, device)
+        )
         _check_floating("normal_kernel_cpu", place.dtype)
         _check_std(std)
         result = _draw("normal_at", place, shape, generator, float(mean), float(std))
@@ -475,18 +486,20 @@ def normal(
     if not isinstance(std, Tensor):
         _check_std(std)
     elif place.device.type != "meta" and not bool((std.detach() >= 0).all()):
-        raise CorefwRuntimeError("normal expects all elements of std >= 0.0")
+        raise ArgumentError("normal expects all elements of std >= 0.0")
     shape = broadcast(*(tuple(tensor.array.shape) for tensor in tensors))
     result = _draw("normal_at", place, shape, generator, 0.0, 1.0)
     for combine, parameter in ((ops.mul, std), (ops.add, mean)):
         if isinstance(parameter, Tensor) or parameter != (1 if parameter is std else 0):
-            result = combine(result, parameter.detach().to(place.dtype) if isinstance(parameter, Tensor) else float(parameter))
+            result = combine(
+                result, parameter.detach().to(place.dtype) if isinstance(parameter, Tensor) else float(parameter)
+            )
     return result if out is None else into_out("normal", out, result)
 
 
 def _check_std(std) -> None:
     if not std >= 0:
-        raise CorefwRuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise ArgumentError(f"normal expects std >= 0.0, but found std {std}")
 
 
 def _probability(place: Place, p: float) -> Tensor:
@@ -497,14 +510,16 @@ def _probability(place: Place, p: float) -> Tensor:
 
 def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
-        raise CorefwRuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise ArgumentError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
 
 def _check_probabilities(p: Tensor) -> None:
     if not p.place.dtype.is_floating_point:
         raise _refuse("bernoulli_tensor_cpu_p_", p.place.dtype)
     if p.place.device.type != "meta" and not bool(((p >= 0) & (p <= 1)).all()):
-        raise CorefwRuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]")
+        raise ArgumentError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
+        )
 
 
 def _draw_bernoulli(place: Place, p: Tensor, shape, generator: Generator | None) -> Tensor:
@@ -577,7 +592,9 @@ def multinomial(
     tensor([1])
     """
     if not input.place.dtype.is_floating_point:
-        raise CorefwRuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.place.dtype.title}")
+        raise ArgumentError(
+            f"multinomial only supports floating-point dtypes for input, got: {input.place.dtype.title}"
+        )
     shape = tuple(input.array.shape)
     if not 1 <= len(shape) <= 2:
         raise ShapeError("prob_dist must be 1 or 2 dim")
@@ -590,9 +607,9 @@ def multinomial(
     weights = input.detach()
     if input.place.device.type != "meta" and math.prod(shape):
         if not bool(((weights >= 0) & (weights < math.inf)).all()):
-            raise CorefwRuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
         if not bool((weights.sum(-1) > 0).all()):
-            raise CorefwRuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
     count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
     seed, offset = _take("multinomial_at", input.place, count, generator)
     result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
@@ -639,12 +656,13 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     for argument, value in (("from", low), ("to", to)):
         smallest, largest = _limits(d)
         if not smallest <= value <= largest:
-            raise CorefwRuntimeError(f"{argument} is out of bounds for {name}")
+            raise ArgumentError(f"{argument} is out of bounds for {name}")
     if low > to:
-        raise CorefwRuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
     if to - low > _limits(d)[1]:
-        raise CorefwRuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} which result in "
+        raise ArgumentError(
+            f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
+            f"which result in "
             "to-from to exceed the limit"
         )
     return _fill(input, "uniform_at", generator, float(low), float(to))
@@ -720,12 +738,13 @@ def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = Non
     True
     """
     if not input.place.dtype.is_floating_point:
-        raise CorefwRuntimeError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+        raise ArgumentError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
+            "you specified "
             f"{input.place.dtype.title}"
         )
     if not lambd > 0:
-        raise CorefwRuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _fill(input, "exponential_at", generator, float(lambd))
 
 
@@ -738,12 +757,13 @@ def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Genera
     torch.Size([2])
     """
     if not input.place.dtype.is_floating_point:
-        raise CorefwRuntimeError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+        raise ArgumentError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+            "specified "
             f"{input.place.dtype.title}"
         )
     if not sigma > 0:
-        raise CorefwRuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+        raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _fill(input, "cauchy_at", generator, float(median), float(sigma))
 
 
@@ -757,7 +777,7 @@ def log_normal_(input, mean: float = 1.0, std: float = 2.0, *, generator: Genera
     """
     _check_floating("log_normal_cpu", input.place.dtype, complex_too=False)
     if not std > 0:
-        raise CorefwRuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+        raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
     return _fill(input, "log_normal_at", generator, float(mean), float(std))
 
 
@@ -773,12 +793,12 @@ def geometric_(input, p: float, *, generator: Generator | None = None):
     if d is dtypes.bool_ or d.is_complex:
         raise _refuse("geometric_cpu", d)
     if not 0 < p < 1:
-        raise CorefwRuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return _fill(input, "geometric_at", generator, float(p))
 
 
 # -- dropout ----------------------------------------------------------------------------------------------------------
-class ProbabilityError(CorefwRuntimeError, ValueError):
+class ProbabilityError(ArgumentError, ValueError):
     """A dropout probability outside [0, 1]."""
 
 
@@ -800,7 +820,9 @@ _floats = same.without("bool", "integer", "complex")
 def masked_dropout(input, p: float, seed: int, offset: int):
     """`input` with each element zero with probability `p`, else scaled by ``1 / (1 - p)``; and where it was kept."""
     place = input.place
-    keep = ops.bernoulli_at(place, _probability(place, 1 - p), tuple(input.array.shape), seed, offset, place.dtype.numpy)
+    keep = ops.bernoulli_at(
+        place, _probability(place, 1 - p), tuple(input.array.shape), seed, offset, place.dtype.numpy
+    )
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return input * (keep * scale), keep.to(dtypes.bool_)
 
@@ -820,7 +842,8 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
         training: whether anything happens; ``train`` is another name.
         inplace: overwrite `input`.
 
-    Raises ValueError (a RuntimeError too) for `p` outside [0, 1]. The numbers are drawn as by `bernoulli` with ``1 - p``.
+    Raises ValueError (a RuntimeError too) for `p` outside [0, 1]. The numbers are drawn as by `bernoulli` with ``1 -
+    p``.
 
     >>> import corefw as torch
     >>> torch.dropout(torch.ones(3), 0.0, True), torch.dropout(torch.ones(3), 1.0, True)
@@ -830,11 +853,16 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
     if not (training if train is None else train) or p == 0 or 0 in input.array.shape:
         return input
     if not input.place.dtype.is_floating_point:
-        raise CorefwRuntimeError(f"result type Float can't be cast to the desired output type {input.place.dtype.title}")
+        raise ArgumentError(f"result type Float can't be cast to the desired output type {input.place.dtype.title}")
     seed, offset = _take("bernoulli_at", input.place, math.prod(input.array.shape), None)
     if inplace:
         mask = ops.bernoulli_at(
-            input.place, _probability(input.place, 1 - p), tuple(input.array.shape), seed, offset, input.place.dtype.numpy
+            input.place,
+            _probability(input.place, 1 - p),
+            tuple(input.array.shape),
+            seed,
+            offset,
+            input.place.dtype.numpy,
         )
         return input.mul_(mask * (0.0 if p == 1 else 1 / (1 - p)))
     return masked_dropout(input, p, seed, offset)[0]
@@ -880,7 +908,8 @@ def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = F
     return input.mul_(factor) if inplace else input * factor
 
 
-# The constants of SELU (Klambauer et al., "Self-normalizing neural networks", 2017): -alpha * scale, where it saturates.
+# The constants of SELU (Klambauer et al., "Self-normalizing neural networks", 2017): -alpha * scale, where it
+# saturates.
 _SATURATION = -1.7580993408473766
 
 
@@ -898,9 +927,9 @@ def _alpha(name: str, input: Tensor, p: float, train: bool, inplace: bool, featu
 
 
 @composite(method=False)
-def alpha_dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None):
-    """In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so that
-    mean 0 and variance 1 are kept.
+def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None):
+    """In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so
+    that mean 0 and variance 1 are kept.
 
     Args:
         input: any shape, floating.
@@ -918,7 +947,9 @@ def alpha_dropout(input, p: float = 0.5, training: bool = True, inplace: bool = 
 
 
 @composite(method=False)
-def feature_alpha_dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None):
+def feature_alpha_dropout(
+    input, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
+):
     """As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go together.
 
     >>> import corefw as torch
@@ -934,26 +965,34 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     ndim = input.array.ndim
     if ndim not in (spatial + 1, spatial + 2):
         advice = (
-            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To "
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a "
+            f"future release. To "
             "retain the behavior and silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and "
+            f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+            f"dimension, and "
             f"an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs)."
         )
         if spatial == 1:
             raise ShapeError(
-                f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
-                "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
+                f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to "
+                f"provide "
+                "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
+                "dimension "
                 "(i.e. 2D or 3D inputs)."
             )
         warnings.warn(advice, UserWarning, stacklevel=4)
-        return feature_dropout(input, p, training, inplace)
+        if spatial == 2:
+            return feature_dropout(input, p, training, inplace)
     if ndim == spatial + 2:
         return feature_dropout(input, p, training, inplace)
     if spatial == 2:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
-            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
-            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - input is "
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
+            "release to "
+            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+            "channel-wise dropout "
             "behavior, please switch to using dropout1d instead.",
             UserWarning,
             stacklevel=4,
@@ -997,8 +1036,8 @@ def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 @composite(method=False)
 def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    """In training, each channel of ``(C, D, H, W)`` or ``(N, C, D, H, W)`` zero with probability `p`, the others scaled.
-    Arguments as for `dropout1d`.
+    """In training, each channel of ``(C, D, H, W)`` or ``(N, C, D, H, W)`` zero with probability `p`, the others
+    scaled. Arguments as for `dropout1d`.
 
     >>> import corefw as torch
     >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 2), 1.0)

@@ -66,7 +66,8 @@ def _slices_shape(name: str):
         given = source if source else (1,) * len(input[:1])
         if given[dim : dim + 1] not in ((), (count,)):
             raise ShapeError(
-                f"{name}_(): Number of indices ({count}) should be equal to source.size(dim): ({given[dim]}), for dim: {dim}"
+                f"{name}_(): Number of indices ({count}) should be equal to source.size(dim): ({given[dim]}), "
+                f"for dim: {dim}"
             )
         if given != _replaced(input, dim, count) and not (prod(source) == count == 1 and not input):
             raise ShapeError(
@@ -221,13 +222,14 @@ def _gather_shape(input, dim, index):
     if 0 not in index:
         if len(input or (1,)) != len(index or (1,)):
             raise ShapeError(
-                f"gather(): Index tensor must have the same number of dimensions as input tensor, got index {list(index)} and input {list(input)}"
+                "gather(): Index tensor must have the same number of dimensions as input tensor, got index "
+                f"{list(index)} and input {list(input)}"
             )
         for i, (n, size) in enumerate(zip(index, input, strict=False)):
             if i != dim and n > size:
                 raise ShapeError(
-                    f"gather(): Size does not match at dimension {i} expected index {list(index)} to be no larger than self "
-                    f"{list(input)} apart from dimension {dim}"
+                    f"gather(): Size does not match at dimension {i} expected index {list(index)} to be no larger than "
+                    f"self {list(input)} apart from dimension {dim}"
                 )
     return index
 
@@ -264,14 +266,15 @@ def _scatter_shape(input, dim, index, src=None, *statics):
     for name, shape in (("self", input), ("src", src)):
         if shape is not None and len(shape or (1,)) != len(index or (1,)):
             raise ShapeError(
-                f"scatter(): Index tensor must have the same number of dimensions as {name} tensor, got index {list(index)} and "
-                f"{name} {list(shape)}"
+                f"scatter(): Index tensor must have the same number of dimensions as {name} tensor, got index "
+                f"{list(index)} and {name} {list(shape)}"
             )
     fits = all(i == dim or n <= size for i, (n, size) in enumerate(zip(index, input, strict=False)))
-    if not fits or src is not None and any(n > size for n, size in zip(index, src, strict=False)):
+    if not fits or (src is not None and any(n > size for n, size in zip(index, src, strict=False))):
         within = "" if src is None else f" and to be no larger size than src {list(src)}"
         raise ShapeError(
-            f"scatter(): Expected index {list(index)} to be no larger than self {list(input)} apart from dimension {dim}{within}"
+            f"scatter(): Expected index {list(index)} to be no larger than self {list(input)} apart from dimension "
+            f"{dim}{within}"
         )
     return input
 
@@ -334,8 +337,8 @@ def scatter(input, dim: int, index, src=None, *, value: Number | None = None, re
     Args:
         input: any shape.
         dim: the dimension.
-        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and in none
-            but `dim` larger than `input`.
+        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and
+            in none but `dim` larger than `input`.
         src: a tensor, or a number.
         value: the number, by its own keyword.
         reduce: "add" or "multiply" to combine with the elements there instead of replacing them.
@@ -392,8 +395,8 @@ def scatter_add(input, dim: Dim, index: Index, src):
     Args:
         input: any shape.
         dim: the dimension.
-        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and in none
-            but `dim` larger than `input`.
+        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and
+            in none but `dim` larger than `input`.
         src: what is added.
 
     >>> import corefw as torch
@@ -430,14 +433,15 @@ def scatter_reduce(input, dim: Dim, index: Index, src, reduce: str, *, include_s
     Args:
         input: any shape.
         dim: the dimension.
-        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and in none
-            but `dim` larger than `input`.
+        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and
+            in none but `dim` larger than `input`.
         src: what is combined.
         reduce: "sum", "prod", "mean" (of integers rounded down), "amax" or "amin".
         include_self: whether the elements of `input` count at the positions written to.
 
     >>> import corefw as torch
-    >>> torch.scatter_reduce(torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 4.0]), "mean", include_self=False)
+    >>> x, index, src = torch.zeros(3), torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 4.0])
+    >>> torch.scatter_reduce(x, 0, index, src, "mean", include_self=False)
     tensor([1., 0., 3.])
     """
 
@@ -498,8 +502,8 @@ def take_along_dim(input, indices, dim: int | None = None):
     shape, wanted = input.array.shape, indices.array.shape
     if len(shape) != len(wanted):
         raise ShapeError(
-            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {len(shape)} dimensions "
-            f"for input, and {len(wanted)} dimensions for indices"
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
     dim = canonical_dim(dim, len(shape))
     common = broadcast(_replaced(shape, dim, 1), _replaced(wanted, dim, 1))

@@ -1,5 +1,4 @@
-"""Ops that show a part of their input without a copy: slices, parts, windows, diagonals; and copies with a part "
-"changed."""
+"""Ops that show a part of their input: slices, parts, windows, diagonals; and copies with a part changed."""
 
 from __future__ import annotations
 
@@ -540,7 +539,7 @@ def as_strided_scatter(input, src, size: Sizes, stride: Sizes, storage_offset: i
     """A copy of `input` whose part that `as_strided` shows is `src`.
 
     >>> import corefw as torch
-    >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
+    >>> torch.zeros(2, 2).as_strided_scatter(torch.ones(2), (2,), (3,))
     tensor([[1., 0.],
             [0., 1.]])
     """

@@ -152,7 +152,7 @@ def ravel(input):
 
 
 @composite()
-def unflatten(input, dim: int, sizes: Sizes):
+def unflatten(input, dim: int, sizes: Sequence[int]):
     """`input` with dimension `dim` split into several of the given `sizes`, one of which may be -1.
 
     >>> import corefw as torch
@@ -288,7 +288,7 @@ def adjoint(input):
     """The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated.
 
     >>> import corefw as torch
-    >>> torch.adjoint(torch.tensor([[1.0, 2.0]])).shape
+    >>> torch.tensor([[1.0, 2.0]]).adjoint().shape
     torch.Size([2, 1])
     """
     return transpose(input, -2, -1).conj()

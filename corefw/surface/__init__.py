@@ -1,10 +1,10 @@
-"""The methods and attributes of Tensor that are not ops, and the functions that make tensors from Python and NumPy values."""
+"""Tensor beside its ops: its other methods and attributes, and tensors from Python and NumPy values."""
 
 from corefw.surface import conversion, copying, interchange, legacy, memory, properties, scalars
 from corefw.surface.construction import as_tensor, asarray, frombuffer, tensor
 from corefw.surface.interchange import from_dlpack, from_numpy, to_dlpack
 from corefw.surface.legacy import tensor_types, typename
-from corefw.surface.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel
+from corefw.surface.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel, result_type
 
 __all__ = [
     "as_tensor",
@@ -23,6 +23,7 @@ __all__ = [
     "memory",
     "numel",
     "properties",
+    "result_type",
     "scalars",
     "tensor",
     "tensor_types",

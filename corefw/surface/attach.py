@@ -14,6 +14,16 @@ def method(function: Callable) -> Callable:
     return function
 
 
+def method_called(name: str) -> Callable[[Callable], Callable]:
+    """Make the decorated function the method of Tensor called `name`, which its module needs for something else."""
+
+    def decorate(function: Callable) -> Callable:
+        function.__name__ = name
+        return method(function)
+
+    return decorate
+
+
 def attribute(getter: Callable) -> property:
     """Make `getter` the read-only attribute of Tensor that has its name; the result's ``setter`` extends it."""
     found = property(getter)

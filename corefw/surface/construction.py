@@ -12,7 +12,7 @@ from corefw.devices import device, get_default_device
 from corefw.dispatch.factories import ConversionError, check_pinnable, dtype_argument, fitting_number, require_grad
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
-from corefw.surface.attach import method
+from corefw.surface.attach import method_called
 from corefw.surface.interchange import check_array, from_dlpack, warn_read_only
 from corefw.tensor import Tensor, wrap
 
@@ -54,7 +54,9 @@ def _leaves(value, shape, dim=0) -> list:
             raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as a number")
         return [value]
     if not _is_sequence(value):
-        raise TypeError(f"not a sequence: {type(value).__name__} at dim {dim}, where sequences of length {shape[dim]} are expected")
+        raise TypeError(
+            f"not a sequence: {type(value).__name__} at dim {dim}, where sequences of length {shape[dim]} are expected"
+        )
     if len(value) != shape[dim]:
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(value)})")
     if dim == len(shape) - 1:
@@ -84,7 +86,12 @@ def _infer(leaf) -> dtype:
 
 def _infer_all(leaves: list, kinds: set[type]) -> dtype:
     if kinds <= _PLAIN:
-        for kind, d in ((complex, dtypes.of_number(1j)), (float, dtypes.get_default_dtype()), (int, dtypes.int64), (bool, dtypes.bool_)):
+        for kind, d in (
+            (complex, dtypes.of_number(1j)),
+            (float, dtypes.get_default_dtype()),
+            (int, dtypes.int64),
+            (bool, dtypes.bool_),
+        ):
             if kind in kinds:
                 return d
         return dtypes.get_default_dtype()
@@ -164,9 +171,7 @@ def _from_sequence(data, d: dtype | None) -> np.ndarray:
 
 
 # -- from memory ------------------------------------------------------------------------------------------------------
-def frombuffer(
-    buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor over the memory of an object with Python's buffer interface.
 
     Args:
@@ -185,14 +190,18 @@ def frombuffer(
     if size == 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) - 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) - 1"
+        )
     if count < 0 and (size - offset) % item:
         raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({item})"
         )
     if count > 0 and offset + count * item > size:
         raise ValueError(
-            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual "
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater "
+            f"than actual "
             f"buffer length ({size} bytes)"
         )
     if view.readonly:
@@ -224,7 +233,7 @@ def new_tensor(name: str, data, d: dtype | None, where: device, requires_grad: b
         array = np.asarray(data)
         held = check_array(array)
         if d is None or d is held:
-            result = _upload(array.copy(), held, where)
+            result = _upload(array.copy("K"), held, where)
         else:
             result = wrap(array, place_of(device("cpu"), held)).to(device=where, dtype=d)
     else:
@@ -245,8 +254,8 @@ def tensor(
 
     Args:
         data: a number, nested sequences of numbers, a NumPy array, a tensor.
-        dtype: the element type; inferred from `data` if missing: bool, int64, the default floating type, its complex type,
-            or what arrays and tensors have.
+        dtype: the element type; inferred from `data` if missing: bool, int64, the default floating type, its complex
+            type, or what arrays and tensors have.
         device: where the tensor lies; the default device, or that of a tensor `data`, if missing.
         requires_grad: whether gradients of the result are wanted.
         pin_memory: page-locked memory, from which GPUs copy faster.
@@ -268,7 +277,10 @@ def tensor(
     return new_tensor("torch.tensor", data, dtype, where, requires_grad)
 
 
-def _new_tensor(self, data: Any, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+@method_called("new_tensor")
+def _new_tensor(
+    self, data: Any, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A new tensor, without history, with a copy of `data`, of this tensor's dtype and device unless others are given.
 
     >>> import corefw as torch
@@ -278,10 +290,6 @@ def _new_tensor(self, data: Any, *, dtype=None, device=None, requires_grad: bool
     where = self.place.device if device is None else _where(device)
     wanted = self.place.dtype if dtype is None else dtype_argument("new_tensor", dtype)
     return new_tensor("tensor.new_tensor", data, wanted, where, requires_grad)
-
-
-_new_tensor.__name__ = "new_tensor"
-method(_new_tensor)
 
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int | None = None) -> Tensor:

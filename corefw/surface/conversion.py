@@ -22,7 +22,8 @@ _FORMS = (
     "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
     "torch.memory_format memory_format = None)\n"
-    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
     " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
 )
 
@@ -75,8 +76,8 @@ def _describe(arguments: tuple, named: dict[str, Any]) -> str:
 def to(self, *arguments, **named) -> Tensor:
     """The tensor with another dtype, on another device, or both; itself if nothing changes.
 
-    Call it as ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each followed by ``non_blocking=False,
-    copy=False, memory_format=torch.preserve_format``.
+    Call it as ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each followed by
+    ``non_blocking=False, copy=False, memory_format=torch.preserve_format``.
 
     Args:
         dtype: the element type.
@@ -195,7 +196,9 @@ def cuda(self, device=None, non_blocking: bool = False, memory_format=None) -> T
         non_blocking: do not wait for the copy.
         memory_format: the order of the dimensions in memory.
     """
-    return convert(self, place_of(devices.device("cuda" if device is None else device), self.place.dtype), False, memory_format)
+    return convert(
+        self, place_of(devices.device("cuda" if device is None else device), self.place.dtype), False, memory_format
+    )
 
 
 @method

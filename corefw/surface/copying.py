@@ -39,12 +39,19 @@ def __deepcopy__(self, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf:
         raise GradientError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. Use "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "Use "
             ".detach().clone() to copy a computed tensor."
         )
     made = new(self.__class__)
     memo[id(self)] = made
-    made.array, made.place, made.origin, made.version, made.node = self.detach().clone().array, self.place, None, [0], None
+    made.array, made.place, made.origin, made.version, made.node = (
+        self.detach().clone().array,
+        self.place,
+        None,
+        [0],
+        None,
+    )
     if self.requires_grad:
         made.node = leaf_node(made)
     made.__dict__.update(copy.deepcopy(_attributes(self), memo))
@@ -54,7 +61,9 @@ def __deepcopy__(self, memo: dict) -> Tensor:
 
 
 # -- pickle -----------------------------------------------------------------------------------------------------------
-def rebuild(host, dtype: str, where: str, shape: tuple, strides: tuple, requires_grad: bool, cls: type[Tensor]) -> Tensor:
+def rebuild(
+    host, dtype: str, where: str, shape: tuple, strides: tuple, requires_grad: bool, cls: type[Tensor]
+) -> Tensor:
     """A tensor from what `Tensor.__reduce_ex__` gave; `host` holds the elements, None on the meta device."""
     d = dtypes.of_name(dtype)
     place = place_of(devices.device(where), d)

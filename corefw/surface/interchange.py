@@ -17,8 +17,10 @@ from corefw.surface.attach import method
 from corefw.tensor import Tensor, wrap
 
 _READ_ONLY = (
-    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will "
-    "result in undefined behavior. You may want to copy the {what} to protect its data or make it writable before converting it "
+    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
+    "tensor will "
+    "result in undefined behavior. You may want to copy the {what} to protect its data or make it writable before "
+    "converting it "
     "to a tensor."
 )
 
@@ -31,24 +33,28 @@ def check_array(array: np.ndarray) -> dtype:
     except TypeError:
         if array.dtype.kind in "iufc" and not array.dtype.isnative:
             raise ValueError(
-                "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                "given numpy array has byte order different from the native byte order. Conversion between byte "
+                "orders is "
                 "currently not supported."
             ) from None
         raise
     if not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+            "is currently "
             "not supported."
         )
     for stride in array.strides:
         if stride < 0:
             raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently "
                 "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
             )
         if stride % array.dtype.itemsize:
             raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                "reallocate the memory."
             )
     return d
 
@@ -94,8 +100,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     Args:
         force: detach the tensor and copy it to the CPU if need be, instead of refusing.
 
-    Raises RuntimeError if the tensor requires a gradient, TypeError if it is not on the CPU or NumPy has no such element
-    type (bfloat16).
+    Raises RuntimeError if the tensor requires a gradient, TypeError if it is not on the CPU or NumPy has no such
+    element type (bfloat16).
 
     >>> import corefw as torch
     >>> torch.ones(2).numpy()
@@ -107,7 +113,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
             raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if place.device.type != "cpu":
             raise TypeError(
-                f"can't convert {place.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+                f"can't convert {place.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                f"host memory first."
             )
     if place.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
@@ -186,6 +193,8 @@ def _type_code(capsule) -> ctypes.c_uint8:
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     name = get_name(capsule)
+    if name not in (b"dltensor", b"dltensor_versioned"):  # a consumed one is renamed
+        raise ValueError(f"a capsule named {name!r}")
     address = get_pointer(capsule, name) + _CODE_OFFSET
     return ctypes.c_uint8.from_address(address + (_VERSIONED_OFFSET if name == b"dltensor_versioned" else 0))
 
@@ -234,7 +243,8 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
         capsule, kind, index = ext_tensor, 1, 0
     else:
         raise CapsuleError(
-            f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A capsule can be "
+            f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A "
+            f"capsule can be "
             "consumed only once."
         )
     name = next((name for name, code in _DLPACK_DEVICES.items() if code == int(kind)), None)
@@ -247,7 +257,8 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
             code = _type_code(capsule)
         except ValueError:
             raise CapsuleError(
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so "
+                "you might have "
                 "already constructed a tensor from it once."
             ) from None
         bfloat = code.value == _BFLOAT

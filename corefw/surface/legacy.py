@@ -6,11 +6,11 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import device
-from corefw.dispatch.factories import CorefwRuntimeError, size_argument
+from corefw.dispatch.factories import ArgumentError, size_argument
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import MODULE, dtype
 from corefw.shapes import Size
-from corefw.surface.attach import method
+from corefw.surface.attach import method, method_called
 from corefw.surface.construction import new_tensor
 from corefw.surface.conversion import convert
 from corefw.tensor import Tensor, new, wrap
@@ -22,7 +22,10 @@ def _construct(name: str, arguments: tuple, wanted: dtype, where: device, *, any
     place = place_of(where, wanted)
     if len(arguments) == 1 and isinstance(first, Tensor):
         if not any_dtype and first.place is not place:
-            raise TypeError(f"{name}(): expected a tensor of {place.dtype!r} on {place.device}, got {first.place.dtype!r} on {first.place.device}")
+            raise TypeError(
+                f"{name}(): expected a tensor of {place.dtype!r} on {place.device}, got {first.place.dtype!r} on "
+                f"{first.place.device}"
+            )
         alias = first.detach()
         alias.version = first.version
         return alias
@@ -52,7 +55,13 @@ Tensor.__new__ = staticmethod(_new)  # type: ignore[method-assign]
 def as_subclass(self, cls: type[Tensor]) -> Tensor:
     """The same tensor, memory and history, as an instance of a subclass of Tensor."""
     made = new(cls)
-    made.array, made.place, made.node, made.origin, made.version = self.array, self.place, self.node, self.origin, self.version
+    made.array, made.place, made.node, made.origin, made.version = (
+        self.array,
+        self.place,
+        self.node,
+        self.origin,
+        self.version,
+    )
     return made
 
 
@@ -64,12 +73,16 @@ class TensorType(type):
     device_type: str
 
     def __instancecheck__(cls, instance) -> bool:
-        return isinstance(instance, Tensor) and instance.place.dtype is cls.dtype and instance.place.device.type == cls.device_type
+        return (
+            isinstance(instance, Tensor)
+            and instance.place.dtype is cls.dtype
+            and instance.place.device.type == cls.device_type
+        )
 
     def __call__(cls, *arguments, device: Any = None) -> Tensor:
         where = _device(cls.device_type if device is None else device)
         if where.type != cls.device_type:
-            raise CorefwRuntimeError(
+            raise ArgumentError(
                 f"legacy constructor expects device type: {cls.device_type} but device type: {where.type} was passed"
             )
         return _construct(cls.__name__, arguments, cls.dtype, where, any_dtype=False)
@@ -86,13 +99,16 @@ def tensor_types(device_type: str) -> dict[str, TensorType]:
     for d in (*dtypes.ALL,):
         module, _, name = _type_name(d, device_type).rpartition(".")
         doc = f"Makes tensors of {d!r} on {device_type}; isinstance tells whether a tensor is one."
-        found[name] = TensorType(name, (), {"dtype": d, "device_type": device_type, "__module__": module, "__doc__": doc})
+        found[name] = TensorType(
+            name, (), {"dtype": d, "device_type": device_type, "__module__": module, "__doc__": doc}
+        )
     return found
 
 
 _BY_NAME = {_type_name(d, kind): (d, kind) for d in dtypes.ALL for kind in ("cpu", "cuda", "meta")}
 
 
+@method_called("type")
 def _type(self, dtype: Any = None, non_blocking: bool = False) -> str | Tensor:
     """The name of the tensor's type, or the tensor as another type.
 
@@ -114,14 +130,12 @@ def _type(self, dtype: Any = None, non_blocking: bool = False) -> str | Tensor:
     else:
         found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
         if found is None:
-            raise ValueError(f"invalid type: '{dtype if isinstance(dtype, str) else getattr(dtype, '__name__', dtype)}'")
+            raise ValueError(
+                f"invalid type: '{dtype if isinstance(dtype, str) else getattr(dtype, '__name__', dtype)}'"
+            )
         wanted, kind = found
     where = place.device if kind == place.device.type else _device(kind)
     return convert(self, place_of(where, wanted))
-
-
-_type.__name__ = "type"
-method(_type)
 
 
 def typename(obj: Any) -> str:
@@ -132,6 +146,6 @@ def typename(obj: Any) -> str:
     ('torch.FloatTensor', 'builtins.int')
     """
     if isinstance(obj, Tensor):
-        return _type(obj)
+        return _type_name(obj.place.dtype, obj.place.device.type)
     kind = obj if hasattr(obj, "__qualname__") else type(obj)
     return f"{kind.__module__}.{kind.__qualname__}"

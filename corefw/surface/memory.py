@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.factories import CorefwRuntimeError, number_argument, fitting_number, size_argument
+from corefw.dispatch.factories import ArgumentError, fitting_number, number_argument, size_argument
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
 from corefw.layouts import contiguous_format, preserve_format
@@ -85,7 +85,9 @@ def is_set_to(self, tensor: Tensor) -> bool:
 
 # -- other memory or another shape for the same tensor ----------------------------------------------------------------
 @method
-def set_(self, source=None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Tensor:
+def set_(
+    self, source=None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None
+) -> Tensor:
     """Let the tensor show the memory of `source`; returns it.
 
     Args:
@@ -103,7 +105,9 @@ def set_(self, source=None, storage_offset: int = 0, size: Sequence[int] | None 
     if tensor.place.device is not place.device:
         raise DeviceError(f"set_: cannot set a tensor on {place.device} to memory on {tensor.place.device}")
     if tensor.place.dtype is not place.dtype:
-        raise DtypeError(f"Could not set tensor of type {tensor.place.dtype.name} to a tensor of type {place.dtype.name}")
+        raise DtypeError(
+            f"Could not set tensor of type {tensor.place.dtype.name} to a tensor of type {place.dtype.name}"
+        )
     if size is None and isinstance(source, UntypedStorage):
         size = (source.nbytes() // place.dtype.itemsize,)
     if size is None:
@@ -121,8 +125,8 @@ def set_(self, source=None, storage_offset: int = 0, size: Sequence[int] | None 
 def resize_(self, *sizes, memory_format=contiguous_format) -> Tensor:
     """Give the tensor another shape over its memory, which grows if it is too small; returns it.
 
-    Elements keep their place in memory; new ones are arbitrary. After growing, other tensors over the old memory no longer
-    share it.
+    Elements keep their place in memory; new ones are arbitrary. After growing, other tensors over the old memory no
+    longer share it.
 
     >>> import corefw as torch
     >>> torch.arange(6).resize_(2, 2)
@@ -227,7 +231,7 @@ def _accelerator():
         registry.load("cuda")
     found = next((runtime for kind, (_, runtime) in registry.runtimes.items() if kind not in ("cpu", "meta")), None)
     if found is None:
-        raise CorefwRuntimeError("Cannot access accelerator device when none is available.")
+        raise ArgumentError("Cannot access accelerator device when none is available.")
     return found
 
 
@@ -235,7 +239,7 @@ def _accelerator():
 def pin_memory(self, device=None) -> Tensor:
     """A copy in page-locked memory, from which a GPU copies faster; RuntimeError without a GPU."""
     if self.place.device.type != "cpu":
-        raise CorefwRuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+        raise ArgumentError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
     runtime = _accelerator()
     if self.is_pinned():
         return self

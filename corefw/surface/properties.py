@@ -6,9 +6,10 @@ import warnings
 from math import prod
 from operator import attrgetter
 
+from corefw.dispatch import operands
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import history, leaf_node, node_of
-from corefw.dtypes import FLOATING
+from corefw.dtypes import FLOATING, dtype
 from corefw.errors import GradientError
 from corefw.layouts import strided
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
@@ -49,6 +50,17 @@ def is_tensor(obj) -> bool:
     (True, False)
     """
     return isinstance(obj, Tensor)
+
+
+def result_type(tensor, other) -> dtype:
+    """The dtype of arithmetic between two tensors or numbers: tensors with dimensions decide, then 0-d tensors, then
+    numbers, each only by a higher category.
+
+    >>> import corefw as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    return operands.result_type(tensor, other)
 
 
 def broadcast_shapes(*shapes) -> Size:
@@ -161,6 +173,36 @@ def get_device(input) -> int:
 
 
 @method
+def is_floating_point(self) -> bool:
+    """Whether the elements are of a floating type."""
+    return self.place.dtype.is_floating_point
+
+
+@method
+def is_complex(self) -> bool:
+    """Whether the elements are complex."""
+    return self.place.dtype.is_complex
+
+
+@method
+def is_signed(self) -> bool:
+    """Whether the element type has negative numbers."""
+    return self.place.dtype.is_signed
+
+
+@method
+def is_conj(self) -> bool:
+    """False: conjugation is computed at once."""
+    return False
+
+
+@method
+def is_neg(self) -> bool:
+    """False: negation is computed at once."""
+    return False
+
+
+@method
 def is_inference(input) -> bool:
     """False: tensors of inference mode are ordinary ones."""
     return False
@@ -202,7 +244,8 @@ def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
         if wanted:
             return
         raise GradientError(
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+            "subgraph that "
             "doesn't require differentiation use var_no_grad = var.detach()."
         )
     if wanted == (node is not None):
@@ -243,9 +286,12 @@ def grad(self) -> Tensor | None:
         hooks = self.node.hooks
         if hooks is None or hooks.retain is None:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-                "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+                "non-leaf Tensor, "
+                "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                "you access the "
                 "leaf Tensor instead.",
                 UserWarning,
                 stacklevel=2,
@@ -257,7 +303,9 @@ def grad(self) -> Tensor | None:
 def grad(self, value) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise GradientError("can't assign Variable as its own grad")
         if value.place.device is not self.place.device:

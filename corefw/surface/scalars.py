@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from corefw import dtypes, printing
-from corefw.dispatch.registry import place_of
 from corefw.errors import CorefwError
-from corefw.surface.attach import method
+from corefw.surface.attach import method, method_called
 from corefw.surface.interchange import host_array
-from corefw.tensor import Accumulate, Tensor
+from corefw.tensor import Tensor
 
 
 class ValueAmbiguousError(CorefwError, RuntimeError, ValueError):
@@ -147,6 +146,6 @@ def __format__(self, specification: str) -> str:
     return object.__format__(self, specification)
 
 
-@method
-def __dir__(self) -> list[str]:
+@method_called("__dir__")
+def _names(self) -> list[str]:
     return sorted({*dir(type(self)), *self.__dict__})

@@ -51,7 +51,7 @@ def compare_values(
             difference = np.abs(a - b)
             close = (a == b) | (difference <= atol + rtol * np.abs(b)) & np.isfinite(b)
             if equal_nan:
-                close |= np.isnan(a) & np.isnan(b) & _same_parts(a, b)
+                close |= np.isnan(a) & np.isnan(b)
     if close.all():
         return
     wrong = ~close
@@ -64,11 +64,6 @@ def compare_values(
         f"Greatest difference at index {position}: {actual[worst]} where {expected[worst]} was expected "
         f"(allowed: relative {rtol:g}, absolute {atol:g})"
     )
-
-
-def _same_parts(a: np.ndarray, b: np.ndarray):
-    """For complex values: a part that is a number in one is the same number in the other, unless it is NaN there."""
-    return True  # a complex value with a NaN in either part is NaN
 
 
 def _tolerance(rtol: float | None, atol: float | None, *found: dtype) -> tuple[float, float]:

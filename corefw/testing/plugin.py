@@ -25,8 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker of tests that compare with PyTorch."""
+    """The marker of tests that compare with PyTorch; and no news of floating-point flags: the value says it."""
     config.addinivalue_line("markers", "oracle: compares with PyTorch; skipped when it is not installed")
+    config.addinivalue_line("filterwarnings", r"ignore::RuntimeWarning:corefw\.(generated|dispatch)")
 
 
 def _parameters(config: pytest.Config) -> Iterator:

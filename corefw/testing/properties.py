@@ -14,11 +14,12 @@ import numpy as np
 
 import corefw
 from corefw import dtypes
+from corefw.dispatch.declare import ops
 from corefw.dispatch.operands import result_type
-from corefw.dispatch.record import no_recording
+from corefw.dispatch.record import no_recording, node_of
 from corefw.dispatch.registry import Op, registry
 from corefw.dtypes import BOOL, COMPLEX, FLOATING, dtype
-from corefw.errors import CorefwError, ShapeError
+from corefw.errors import CorefwError, GradientError, ShapeError
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
 from corefw.testing.comparison import TOLERANCES, compare_values, host
@@ -415,31 +416,162 @@ def inplace(case: Case, op: Op, target: Target) -> None:
     assert tested or not wanted, "no sample of the row has a result that fits into the first argument"
 
 
+@_property(lambda case, op: op.inplace_function is not None and not op.view)
+def inplace_wrong_shape(case: Case, op: Op, target: Target) -> None:
+    """A result that is larger than the first argument is refused."""
+    d = _representative(case, op)
+    for sample in samples(case, d):
+        arrays = sample.arrays()
+        if len(arrays) < 2 or not arrays[0].ndim or not arrays[0].size or not _writable(op, sample, target):
+            continue
+        smaller = sample.with_array(0, np.asarray(arrays[0][0]))
+        try:
+            (result,) = call(op.function, smaller, target)
+        except (RuntimeError, IndexError):  # the latter for a dimension that the smaller argument lacks
+            continue
+        if tuple(result.array.shape) != arrays[0].shape[1:]:
+            with _about(d.name, smaller):
+                _refuses(RuntimeError, "a result larger than its target", call, op.inplace_function, smaller, target)
+
+
+def _gradients_of(function: Callable, sample: Sample, target: Target, between: Callable | None = None) -> list:
+    """The gradients of a call on clones of leaves, as arrays; `between` is first given the clones and the results."""
+    tensors = sample.map(partial(to_tensor, on=target.device))
+    inputs = list(require_gradients((*tensors.arguments, *tensors.keywords.values())))
+    clones: dict[int, Tensor] = {id(leaf): ops.clone(leaf) for leaf in inputs}
+
+    def cloned(value):
+        return [cloned(v) for v in value] if isinstance(value, list) else clones.get(id(value), value)
+
+    results = flat(function(*map(cloned, tensors.arguments), **{k: cloned(v) for k, v in tensors.keywords.items()}))
+    results = [r for r in differentiable(results) if node_of(r) is not None]
+    if between is not None:
+        between(list(clones.values()), results)
+    weights = [np.arange(1.0, 1.0 + host(r).size).reshape(host(r).shape).astype(host(r).dtype) for r in results]
+    found = gradients(results, inputs, [to_tensor(w, target.device) for w in weights])
+    return [None if g is None else host(g) for g in found]
+
+
+def _compare_gradients(actual: list, expected: list, case: Case) -> None:
+    for a, e in zip(actual, expected, strict=True):
+        if a is not None or e is not None:
+            known = a if e is None else e
+            zeros = np.zeros_like(known)
+            compare_values(zeros if a is None else a, zeros if e is None else e, case.rtol, case.atol)
+
+
 @_property(lambda case, op: op.inplace_function is not None and not op.view and _has_gradient(case, op))
 def inplace_gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient through the in-place form is that of the op."""
     for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
-        if not _writable(op, sample, target) or not sample.arrays()[0].size:
+        if _writable(op, sample, target) and sample.arrays()[0].size:
+            with _about(sample):
+                assert op.inplace_function is not None
+                in_place = _gradients_of(op.inplace_function, sample, target)
+                _compare_gradients(in_place, _gradients_of(op.function, sample, target), case)
+
+
+@_property(lambda case, op: _has_gradient(case, op))
+def saved_values(case: Case, op: Op, target: Target) -> None:
+    """After a change in place of an input or a result, the gradient is refused or what it was."""
+    for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
+        expected = _gradients_of(op.function, sample, target)
+
+        def change_inputs(inputs, results):
+            for tensor in inputs:
+                tensor.add_(1.0)
+
+        def change_results(inputs, results):
+            for tensor in results:
+                tensor.add_(1.0)
+
+        for change in (change_inputs, change_results):
+            with _about(change.__name__, sample):
+                try:
+                    actual = _gradients_of(op.function, sample, target, change)
+                except GradientError:
+                    continue
+                _compare_gradients(actual, expected, case)
+
+
+_MIXED = (
+    ("float32", "float64"),
+    ("float64", "float32"),
+    ("int32", "float32"),
+    ("int64", "uint8"),
+    ("float16", "float32"),
+)
+
+
+def _mixes(case: Case, op: Op) -> bool:
+    """Whether the row's calls start with several tensors that take part in promotion."""
+    operands = [p for p in op.parameters if p.kind in ("tensor", "optional")]
+    return op.rule is not None and case.make is None and len(operands) > 1 and all(len(s) > 1 for s in case.shapes)
+
+
+@_property(_mixes)
+def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
+    """Operands of different dtypes give what operands of their common dtype give, or are refused."""
+    assert op.rule is not None
+    known = {d.name for d in case_dtypes(case, op)}
+    for pair in _MIXED:
+        first, second = map(dtypes.of_name, pair)
+        common = dtypes.promote_types(first, second)
+        if not {first.name, second.name, common.name} <= known:
             continue
-        with _about(sample):
+        sample = max(samples(case, second if second.category < first.category else first), key=_smallest)
+        if _smallest(sample) == 0 or not all(a.ndim for a in sample.arrays()):
+            continue
+        arrays = sample.arrays()
+        mixed = sample.with_array(0, arrays[0].astype(first.numpy)).with_array(1, arrays[1].astype(second.numpy))
+        for position in range(2, len(arrays)):
+            mixed = mixed.with_array(position, arrays[position].astype(common.numpy))
+        with _about(mixed):
+            if not op.rule.promotes:
+                _refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
+                continue
+            same = mixed.map(lambda array: array.astype(common.numpy))  # noqa: B023
+            _same(call(op.function, mixed, target), call(op.function, same, target), case, common)
 
-            def of(function, copies: bool, sample=sample) -> list:
-                tensors = sample.map(partial(to_tensor, on=target.device))
-                inputs = list(require_gradients((*tensors.arguments, *tensors.keywords.values())))
-                arguments = tensors.arguments
-                if copies:
-                    arguments = (arguments[0].clone(), *arguments[1:])
-                result = flat(function(*arguments, **tensors.keywords))[:1]
-                weights = [
-                    to_tensor(np.arange(1.0, 1.0 + host(r).size).reshape(host(r).shape), target.device) for r in result
-                ]
-                return [None if g is None else host(g) for g in gradients(result, inputs, weights)]
 
-            for a, e in zip(of(op.inplace_function, True), of(op.function, False), strict=True):
-                if e is None:
-                    assert a is None or not a.any(), "a gradient flows through the in-place form only"
-                else:
-                    compare_values(np.zeros_like(e) if a is None else a, e, case.rtol, case.atol)
+def _smallest(sample: Sample) -> int:
+    return min(array.size for array in sample.arrays())
+
+
+@_property(lambda case, op: op.rule is not None)
+def memory(case: Case, op: Op, target: Target) -> None:
+    """The result of a view is the input's memory; other results are memory of their own."""
+    if not (op.view or op.primitive or op.gradients):
+        return  # the body decides
+    d = _representative(case, op)
+    for sample in samples(case, d):
+        tensors = _given(op.function, sample, target)
+        for result in flat(op.function(*tensors.arguments, **tensors.keywords)):
+            if not isinstance(result, Tensor) or not host(result).size:
+                continue
+            with _about(d.name, sample):
+                _check_memory(op, result, _tensors_in(tensors))
+
+
+def _check_memory(op: Op, result: Tensor, inputs: list[Tensor]) -> None:
+    """Write into the result and see which inputs change."""
+    runtime = result.place.runtime
+    before = [host(tensor).copy() for tensor in inputs]
+    values = host(result)
+    changed = ~values if values.dtype == np.bool_ else values + values.dtype.type(1)
+    kept = runtime.clone(result.array)
+    try:
+        runtime.copy(result.array, runtime.upload(np.where(changed == values, 0, changed).astype(values.dtype), None))
+    except ValueError:
+        assert op.view, "the result cannot be written to"
+        return  # a read-only view
+    seen = [not np.array_equal(b, host(t), equal_nan=b.dtype.kind in "fc") for b, t in zip(before, inputs)]
+    runtime.copy(result.array, kept)
+    if op.view:
+        assert seen[0], "the result of a view does not share its input's memory"
+        assert result.version is inputs[0].version, "a view does not share its base's version"
+    else:
+        assert not any(seen), "the result is an input's memory"
 
 
 @_property(lambda case, op: op.takes_out)

@@ -31,9 +31,9 @@ class Sample:
         """The call with every array replaced by what `change` makes of it."""
 
         def changed(value):
-            if isinstance(value, np.ndarray):
-                return change(value)
-            if isinstance(value, list | tuple) and any(isinstance(item, np.ndarray) for item in value):
+            if isinstance(value, np.ndarray | np.generic):
+                return change(np.asarray(value))
+            if isinstance(value, list | tuple) and any(isinstance(item, np.ndarray | np.generic) for item in value):
                 return [changed(item) for item in value]
             return value
 
@@ -89,7 +89,8 @@ def samples(case: Case, d: dtype) -> list[Sample]:
     rng = _generator(case)
     if case.make is not None:
         assert d.numpy is not None
-        return [Sample(tuple(arguments), dict(keywords)) for arguments, keywords in case.make(rng, d.numpy)]
+        made = [Sample(tuple(arguments), dict(keywords)) for arguments, keywords in case.make(rng, d.numpy)]
+        return [sample.map(np.asarray) for sample in made]
     return [
         Sample(tuple(draw(rng, shape, d, *case.domain) for shape in shapes), dict(statics))
         for shapes in case.shapes

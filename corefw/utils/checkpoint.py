@@ -30,7 +30,7 @@ class _RandomState:
     def __init__(self, tensors: Sequence[Any], enabled: bool):
         self.devices = {t.device for t in tensors if isinstance(t, Tensor) and t.device.type not in ("cpu", "meta")}
         self.enabled = enabled
-        self.states = self._read() if enabled else None
+        self.states = self._read() if enabled else []
 
     def _read(self) -> list:
         return [corefw.get_rng_state(), *(getattr(corefw, d.type).get_rng_state(d) for d in self.devices)]

@@ -125,7 +125,13 @@ CASES = (
     Case("relu", lambda x: np.where(x <= 0, x.dtype.type(0), x)),
     Case("relu_backward", lambda g, out: g * np.sign(out), shapes=PAIRS, constant=(1,), special=False, torch=None),
     Case("relu6", lambda x: np.clip(x, 0, 6), domain=(-3, 9), torch=F + "relu6"),
-    Case("hardtanh", hardtanh, statics=({}, {"min_val": 0.0, "max_val": 2.0}), dtypes=("int8", "int64", *REAL), torch=F + "hardtanh"),
+    Case(
+        "hardtanh",
+        hardtanh,
+        statics=({}, {"min_val": 0.0, "max_val": 2.0}),
+        dtypes=("int8", "int64", *REAL),
+        torch=F + "hardtanh",
+    ),
     Case(
         "threshold",
         threshold,

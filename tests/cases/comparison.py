@@ -51,12 +51,17 @@ def special_numbers(rng, dtype):
     a = rng.uniform(-3, 3, (3, 4)) if dtype.kind != "u" else rng.uniform(0, 3, (3, 4))
     if dtype.kind in "fcV":
         a.flat[:5] = np.nan, np.inf, -np.inf, 0.0, -0.0
-    return [([a.astype(dtype)], {}), ([a.astype(dtype)[0, 0]], {}), ([a.astype(dtype)[:0]], {})]
+    a = a.astype(dtype)
+    return [([a], {}), ([np.asarray(a[0, 0])], {}), ([a[:0]], {})]
 
 
 def replacements(rng, dtype):
     a = special_numbers(rng, dtype)[0][0][0]
     return [([a], {}), ([a], {"nan": 1.5}), ([a], {"nan": 0.5, "posinf": 2.0, "neginf": -2.0})]
+
+
+def nan_to_num(a, nan=None, posinf=None, neginf=None):
+    return np.nan_to_num(a, nan=0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 def shifts(rng, dtype):
@@ -90,9 +95,15 @@ CASES = (
     Case("clamp", clamp, make=bounds),
     Case("clamp_min", np.maximum, shapes=PAIRS),
     Case("clamp_max", np.minimum, shapes=PAIRS),
-    Case("nan_to_num", np.nan_to_num, make=replacements, wide=False),
-    Case("heaviside", heaviside, shapes=PAIRS),
-    Case("nextafter", np.nextafter, shapes=PAIRS, wide=False, dtypes=("float32", "float64")),
+    Case(
+        "nan_to_num",
+        nan_to_num,
+        make=replacements,
+        wide=False,
+        dtypes=("bool", "int64", "float16", "float32", "float64"),
+    ),
+    Case("heaviside", heaviside, shapes=PAIRS, gradient=False),
+    Case("nextafter", np.nextafter, shapes=PAIRS, wide=False, dtypes=("float32", "float64"), gradient=False),
     Case("logical_and", np.logical_and, shapes=PAIRS),
     Case("logical_or", np.logical_or, shapes=PAIRS),
     Case("logical_xor", np.logical_xor, shapes=PAIRS),

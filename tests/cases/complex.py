@@ -8,26 +8,18 @@ from tests.cases.pointwise import nonzero
 BOTH = ("float32", "float64", "complex64", "complex128")
 
 
-def pairs(rng, dtype):
-    """Tensors whose last dimension holds real and imaginary parts."""
-    return [([rng.standard_normal((*shape, 2)).astype(dtype)], {}) for shape in ((3,), (), (2, 3), (0,))]
-
-
 def angle(a):
     return np.angle(a) if a.dtype.kind == "c" else np.where(np.isnan(a), np.nan, np.where(a < 0, np.pi, 0))
 
 
 CASES = (
     Case("view_as_real", lambda a: np.stack([a.real, a.imag], -1)),
-    Case("view_as_complex", lambda a: a[..., 0] + 1j * a[..., 1], make=pairs, dtypes=("float32", "float64")),
     Case("real", np.real, dtypes=BOTH),
     Case("imag", np.imag, dtypes=("complex64", "complex128")),
     Case("conj", np.conj, dtypes=BOTH),
     Case("conj_physical", lambda a: np.conj(a) if a.dtype.kind == "c" else a),
     Case("resolve_conj", lambda a: a, dtypes=BOTH),
-    Case("resolve_neg", lambda a: a, dtypes=BOTH),
     Case("is_conj", lambda a: False, dtypes=BOTH),
-    Case("is_neg", lambda a: False, dtypes=BOTH),
     Case("is_complex", lambda a: a.dtype.kind == "c", dtypes=BOTH),
     Case("isreal", np.isreal, dtypes=BOTH),
     Case("angle", angle, make=nonzero),

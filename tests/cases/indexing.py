@@ -1,6 +1,7 @@
 """Rows of the ops that read and write parts of tensors."""
 
 import numpy as np
+
 from corefw import dtypes
 from corefw.testing import Case
 from corefw.testing.samples import draw

@@ -62,6 +62,10 @@ def nll_terms(input, target, weight, ignore_index):
     return losses.reshape(target.shape), weights.reshape(target.shape)
 
 
+def class_nll(input, target, ignore_index, reduction, weight=None):
+    return nll_loss(input, target, weight, ignore_index, reduction)
+
+
 def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
     losses, weights = nll_terms(input, target, weight, ignore_index)
     return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
@@ -147,7 +151,9 @@ def backward_of(calls, *names, before):
     def made(rng, numpy_dtype):
         found = []
         for (input, target, *values), _ in private(calls, *names)(rng, numpy_dtype):
-            grad = rng.normal(size=target.shape if values[-1] == "none" else ()).astype(numpy_dtype)
+            grad = rng.normal(
+                size=target.shape if any(v == "none" for v in values if isinstance(v, str)) else ()
+            ).astype(numpy_dtype)
             found.append(([grad, *before(input, target, *values)], {}))
         return found
 
@@ -163,7 +169,7 @@ def class_cross_entropy_calls(rng, numpy_dtype):
     return class_calls(rng, numpy_dtype, log=False)
 
 
-def class_nll_backward(grad, target, weight, shape, ignore_index, reduction):
+def class_nll_backward(grad, target, shape, ignore_index, reduction, weight=None):
     out = np.zeros(shape)
     _, weights = nll_terms(out, target, weight, ignore_index)
     scale = -weights / (weights.sum() if reduction == "mean" else 1) * grad
@@ -177,7 +183,7 @@ def class_nll_backward(grad, target, weight, shape, ignore_index, reduction):
 
 def class_cross_entropy_backward(grad, input, logsumexp, target, ignore_index, reduction):
     axis = 0 if input.ndim == 1 else 1
-    share = -class_nll_backward(grad, target, None, input.shape, ignore_index, reduction)
+    share = -class_nll_backward(grad, target, input.shape, ignore_index, reduction)
     probabilities = np.exp(input - np.expand_dims(logsumexp, axis))
     return probabilities * share.sum(axis, keepdims=True) - share
 
@@ -341,8 +347,8 @@ CASES = (
     Case("nll_loss", nll_loss, make=class_calls, dtypes=FLOATS, constant=(2,), torch=F + "nll_loss"),
     Case(
         "class_nll",
-        nll_loss,
-        make=private(class_calls, "weight", "ignore_index", "reduction"),
+        class_nll,
+        make=private(class_calls, "ignore_index", "reduction", "weight"),
         constant=(2,),
         meta=False,
         torch=None,
@@ -352,8 +358,8 @@ CASES = (
         class_nll_backward,
         make=backward_of(
             class_calls,
-            *("weight", "ignore_index", "reduction"),
-            before=lambda input, target, weight, *rest: [target, weight, input.shape, *rest],
+            *("ignore_index", "reduction", "weight"),
+            before=lambda input, target, *rest: [target, input.shape, *rest],
         ),
         constant=(2,),
         torch=None,

@@ -1,8 +1,8 @@
 """Rows of the ops that gather and scatter along a dimension, and by positions in the flattened tensor."""
 
 import numpy as np
-from corefw.testing import Case
 
+from corefw.testing import Case
 from tests.cases.indexing import values
 
 COMBINE = {
@@ -29,9 +29,7 @@ def scatter(x, dim, index, src):
         where = list(at)
         if where:
             where[dim] = index[at]
-        out[tuple(where)] = (
-            src[at] if np.ndim(src) or np.ndim(src) == np.ndim(index) == 0 and hasattr(src, "shape") else src
-        )
+        out[tuple(where)] = src[at] if isinstance(src, np.ndarray) else src
     return out
 
 

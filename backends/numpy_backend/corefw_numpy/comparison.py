@@ -7,6 +7,8 @@ def kernels(xp):
     """Ops that compute."""
 
     def clamp(input, min, max):
+        if min is None and max is None:
+            raise ValueError("no bound is given")
         bounded = input if min is None else xp.maximum(input, min)
         return bounded if max is None else xp.minimum(bounded, max)
 
@@ -56,6 +58,8 @@ def movements(xp):
         "isfinite": xp.isfinite,
         "isinf": xp.isinf,
         "isnan": xp.isnan,
+        "isneginf": lambda input: input == -xp.inf,
+        "isposinf": lambda input: input == xp.inf,
         "le": xp.less_equal,
         "logical_and": xp.logical_and,
         "logical_not": xp.logical_not,

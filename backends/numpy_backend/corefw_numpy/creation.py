@@ -19,11 +19,15 @@ def movements(xp):
     """Ops that only create or convert elements."""
 
     def full_at(size, value, dtype):
-        return xp.full(size, value, dtype)
+        result = xp.empty(size, dtype)
+        result.fill(value)
+        return result
 
     def arange_at(start, step, count, dtype):
         if dtype.kind in "iu":
             # 64-bit arithmetic wraps as the elements of a narrower type do.
+            if step == 1:
+                return xp.arange(start, start + count).astype(dtype, copy=False)
             return (xp.arange(count, dtype=xp.int64) * step + start).astype(dtype, copy=False)
         return (xp.arange(count, dtype=xp.float64) * step + start).astype(dtype, copy=False)
 

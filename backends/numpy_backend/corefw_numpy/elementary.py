@@ -1,5 +1,7 @@
 """Elementary functions: most kernels are the ufunc itself."""
 
+import math
+
 from corefw_numpy.error_function import erf, erfc
 
 
@@ -12,11 +14,11 @@ def kernels(xp):
     def sigmoid(input):
         return 1 / (1 + xp.exp(-input))
 
-    def sigmoid_backward(grad_output, output):
-        return grad_output * xp.conjugate((1 - output) * output)
+    def sigmoid_backward(gradient, output):
+        return gradient * xp.conjugate((1 - output) * output)
 
-    def tanh_backward(grad_output, output):
-        return grad_output * xp.conjugate(1 - output * output)
+    def tanh_backward(gradient, output):
+        return gradient * xp.conjugate(1 - output * output)
 
     def logit(input, eps):
         if eps is not None and eps >= 0:
@@ -32,6 +34,10 @@ def kernels(xp):
 
     def xlogy(input, other):
         return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other))
+
+    def sinc(input):
+        angle = math.pi * xp.where(input == 0, 1, input)
+        return xp.where(input == 0, 1, xp.sin(angle) / angle)
 
     def in_double(function):
         """Computed in float64, where the approximation is stated."""
@@ -66,7 +72,7 @@ def kernels(xp):
         "sigmoid": sigmoid,
         "sigmoid_backward": sigmoid_backward,
         "sin": xp.sin,
-        "sinc": xp.sinc,
+        "sinc": sinc,
         "sinh": xp.sinh,
         "sqrt": xp.sqrt,
         "tan": xp.tan,

@@ -1,9 +1,11 @@
-"""The error function and its complement in float64, by rational approximations on four intervals of |x|.
+"""The error function, its complement and its inverse in float64, by rational approximations on four intervals of |x|.
 
 The approximations and their coefficients are those of FDLIBM's s_erf.c (Copyright 1993 by Sun Microsystems, Inc.;
 "Permission to use, copy, modify, and distribute this software is freely granted, provided that this notice is
 preserved"). Coefficients stand in ascending order of the power.
 """
+
+import math
 
 _NEAR, _MIDDLE, _FAR = 0.84375, 1.25, 1 / 0.35  # where the intervals meet
 _ZERO_BEYOND = 28.0  # erfc underflows to 0
@@ -106,3 +108,36 @@ def erfc(xp, x):
         lambda x, rest: xp.where(x >= 0, (1 - _ERF_OF_ONE) - rest, 1 + (_ERF_OF_ONE + rest)),
         lambda x, tail: xp.where(x >= 0, tail, 2 - tail),
     )
+
+
+def erfcx(xp, x):
+    """``exp(x**2) * erfc(x)`` of a float64 array."""
+    square = x * x
+    middle = xp.clip(x, _MIDDLE, 100)
+    inverse = 1 / (middle * middle)
+    ratio = xp.where(middle < _FAR, _ratio(_FAR_P, _FAR_Q, inverse), _ratio(_FARTHER_P, _FARTHER_Q, inverse))
+    small = 1 / (2 * xp.maximum(square, 1))
+    series = (1 - small * (1 - 3 * small * (1 - 5 * small * (1 - 7 * small)))) / (x * math.sqrt(math.pi))  # asymptotic
+    near = xp.exp(square) * erfc(xp, x)
+    return xp.where(x < _MIDDLE, near, xp.where(x < _ZERO_BEYOND, xp.exp(ratio - 0.5625) / middle, series))
+
+
+# A first approximation of the inverse: y * P(y**2) / Q(y**2) for |y| <= 0.7, else P(z) / Q(z) with
+# z = sqrt(-log((1 - |y|) / 2)); two steps of Newton's method follow.
+_INVERSE_NEAR_P = (0.886226899, -1.645349621, 0.914624893, -0.140543331)
+_INVERSE_NEAR_Q = (1.0, -2.118377725, 1.442710462, -0.329097515, 0.012229801)
+_INVERSE_FAR_P = (-1.970840454, -1.624906493, 3.429567803, 1.641345311)
+_INVERSE_FAR_Q = (1.0, 3.543889200, 1.637067800)
+
+
+def erfinv(xp, y):
+    """The inverse of the error function of a float64 array."""
+    size = xp.absolute(y)
+    z = xp.sqrt(-xp.log((1 - xp.minimum(size, 1 - 2.0**-53)) / 2))
+    near = size * _ratio(_INVERSE_NEAR_P, _INVERSE_NEAR_Q, size * size)
+    x = xp.where(size <= 0.7, near, _ratio(_INVERSE_FAR_P, _INVERSE_FAR_Q, z))
+    for _ in range(2):
+        excess = xp.where(size <= 0.7, erf(xp, x) - size, (1 - size) - erfc(xp, x))
+        x = x - excess * xp.exp(x * x) * (math.sqrt(math.pi) / 2)
+    x = xp.where(size == 1, math.inf, xp.where(size <= 1, x, math.nan))
+    return xp.copysign(x, y)

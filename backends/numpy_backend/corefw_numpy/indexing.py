@@ -1,7 +1,6 @@
 """Reading and writing parts of arrays by positions and masks. In-place forms write to `out`, the input's own memory."""
 
 from corefw.errors import DtypeError
-
 from corefw_numpy.positions import accumulate, changed, flat_positions
 
 
@@ -18,7 +17,7 @@ def as_key(indices):
     for item in indices:
         if item is None:
             key.append(slice(None))
-        elif item.dtype.kind == "b" or item.dtype.kind == "i" and item.dtype.itemsize > 2:
+        elif item.dtype.kind == "b" or (item.dtype.kind == "i" and item.dtype.itemsize > 2):
             key.append(item)
         elif item.dtype.kind == "u" and item.dtype.itemsize == 1:
             key.append(item.astype(bool))

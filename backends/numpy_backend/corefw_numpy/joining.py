@@ -7,7 +7,7 @@ def kernels(xp):
     def repeated_positions(repeats):
         if repeats.size and repeats.min() < 0:
             raise ValueError("repeats can not be negative")
-        return xp.repeat(xp.arange(repeats.shape[0]), repeats)
+        return xp.repeat(xp.arange(repeats.shape[0], dtype=repeats.dtype), repeats)
 
     return {"repeated_positions": repeated_positions}
 

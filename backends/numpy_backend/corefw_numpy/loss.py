@@ -21,81 +21,104 @@ def kernels(xp):
         )
         return difference
 
-    def class_axis(array):
-        return 0 if array.ndim == 1 else 1
+    def rows(input):
+        """The class scores of each sample as one row."""
+        if input.ndim == 2:
+            return input
+        return input.reshape(1, -1) if input.ndim == 1 else xp.moveaxis(input, 1, -1).reshape(-1, input.shape[1])
 
-    def classes(target, count, ignore_index, axis):
-        """(positions of the classes, mask of those that count or None for all); raises for a class out of range."""
-        positions = xp.expand_dims(target.astype("int64", copy=False), axis)
-        if positions.view("uint64").max(initial=0) < count:  # negative ones are huge
-            return positions, None
-        counted = positions != ignore_index
-        positions = xp.where(counted, positions, 0)
-        wrong = positions[(positions < 0) | (positions >= count)]
+    def unrow(array, shape):
+        """Undo `rows` for a result of the input's shape."""
+        if len(shape) < 3:
+            return array.reshape(shape)
+        return xp.moveaxis(array.reshape(shape[0], *shape[2:], shape[1]), -1, 1)
+
+    def check_shapes(shape, target):
+        axis = 0 if len(shape) == 1 else 1
+        if target.shape != shape[:axis] + shape[axis + 1 :]:
+            raise ValueError("one class per sample expected")
+
+    def check_gradient(grad, target, reduction):
+        if grad.shape != (target.shape if reduction == "none" else ()):
+            raise ValueError("a gradient of the loss's shape expected")
+
+    def classes(target, count, ignore_index):
+        """(the class of each row, mask of those that count or None for all); raises for a class out of range."""
+        found = target.reshape(-1).astype("int64", copy=False)
+        if not 0 <= ignore_index < count and found.view("uint64").max(initial=0) < count:  # negative ones are huge
+            return found, None
+        counted = found != ignore_index
+        found = xp.where(counted, found, 0)
+        wrong = found[(found < 0) | (found >= count)]
         if wrong.size:
             raise IndexError(f"Target {int(wrong[0])} is out of bounds for {count} classes.")
-        return positions, counted
+        return found, counted
 
-    def check_shapes(input, target):
-        axis = class_axis(input)
-        if target.shape != input.shape[:axis] + input.shape[axis + 1 :]:
-            raise ValueError("one class per sample expected")
-        return axis
+    def class_weights(found, counted, weight):
+        """The weight of each row, None if all weigh 1."""
+        if weight is None:
+            return counted
+        return weight[found] if counted is None else weight[found] * counted
 
-    def reduced(loss, weights, reduction):
+    def reduced(loss, weights, reduction, shape):
         if reduction == "none":
-            return loss
-        return loss.sum() / (loss.size if weights is None else weights.sum()) if reduction == "mean" else loss.sum()
+            return loss.reshape(shape)
+        if reduction == "sum":
+            return loss.sum()
+        return loss.sum() / (loss.dtype.type(loss.size) if weights is None else weights.sum(dtype=loss.dtype))
 
-    def class_weights(positions, counted, weight):
-        weights = None if weight is None else weight[positions]
-        if counted is None:
-            return weights
-        return counted if weights is None else weights * counted
-
-    def class_nll(input, target, weight, ignore_index, reduction):
-        axis = check_shapes(input, target)
-        positions, counted = classes(target, input.shape[axis], ignore_index, axis)
-        loss = -xp.take_along_axis(input, positions, axis)
-        weights = class_weights(positions, counted, weight)
-        if weights is not None:
-            loss = xp.where(weights == 0, input.dtype.type(0), loss * weights)
-        return reduced(loss.squeeze(axis), weights, reduction)
-
-    def shares(grad, weights, size, reduction, axis):
-        """What of the gradient each sample gets."""
+    def shares(grad, weights, size, reduction):
+        """What of the gradient each row gets."""
         if reduction == "none":
-            grad = xp.expand_dims(grad, axis)
+            grad = grad.reshape(-1)
         elif reduction == "mean":
-            grad = grad / grad.dtype.type(size if weights is None else weights.sum())
+            grad = grad / grad.dtype.type(size if weights is None else weights.sum(dtype=grad.dtype))
         return grad if weights is None else grad * weights
 
-    def class_nll_backward(grad, target, weight, shape, ignore_index, reduction):
-        out = xp.zeros(shape, grad.dtype)
-        axis = class_axis(out)
-        positions, counted = classes(target, shape[axis], ignore_index, axis)
-        weights = class_weights(positions, counted, weight)
-        xp.put_along_axis(out, positions, -shares(grad, weights, target.size, reduction, axis), axis)
-        return out
+    def class_nll(input, target, ignore_index, reduction, weight):
+        check_shapes(input.shape, target)
+        scores = rows(input)
+        if weight is not None and weight.shape != scores.shape[1:]:
+            raise ValueError("one weight per class expected")
+        found, counted = classes(target, scores.shape[1], ignore_index)
+        weights = class_weights(found, counted, weight)
+        loss = -scores[xp.arange(len(found)), found]
+        if weights is not None:
+            loss = xp.where(weights == 0, input.dtype.type(0), loss * weights)
+        return reduced(loss, weights, reduction, target.shape)
+
+    def class_nll_backward(grad, target, shape, ignore_index, reduction, weight):
+        check_shapes(shape, target)
+        check_gradient(grad, target, reduction)
+        out = rows(xp.zeros(shape, grad.dtype))
+        found, counted = classes(target, out.shape[1], ignore_index)
+        weights = class_weights(found, counted, weight)
+        out[xp.arange(len(found)), found] = -shares(grad, weights, len(found), reduction)
+        return unrow(out, shape)
 
     def class_cross_entropy(input, target, ignore_index, reduction):
-        axis = check_shapes(input, target)
-        positions, counted = classes(target, input.shape[axis], ignore_index, axis)
-        largest = input.max(axis, keepdims=True)
-        total = xp.log(xp.exp(input - largest).sum(axis, keepdims=True))
-        total += largest
-        loss = total - xp.take_along_axis(input, positions, axis)
+        check_shapes(input.shape, target)
+        scores = rows(input)
+        found, counted = classes(target, scores.shape[1], ignore_index)
+        largest = scores.max(1, keepdims=True)
+        total = xp.log(xp.exp(scores - largest).sum(1))
+        total += largest[:, 0]
+        loss = total - scores[xp.arange(len(found)), found]
         if counted is not None:
             loss = xp.where(counted, loss, input.dtype.type(0))
-        return reduced(loss.squeeze(axis), counted, reduction), total.squeeze(axis)
+        return reduced(loss, counted, reduction, target.shape), total.reshape(target.shape)
 
     def class_cross_entropy_backward(grad, input, logsumexp, target, ignore_index, reduction):
-        axis = class_axis(input)
-        positions, counted = classes(target, input.shape[axis], ignore_index, axis)
-        out = xp.exp(input - xp.expand_dims(logsumexp, axis))
-        xp.put_along_axis(out, positions, xp.take_along_axis(out, positions, axis) - 1, axis)
-        out *= shares(grad, counted, target.size, reduction, axis)
-        return out
+        check_shapes(input.shape, target)
+        check_gradient(grad, target, reduction)
+        check_gradient(logsumexp, target, "none")
+        scores = rows(input)
+        found, counted = classes(target, scores.shape[1], ignore_index)
+        out = xp.exp(scores - logsumexp.reshape(-1, 1))
+        out[xp.arange(len(found)), found] -= 1
+        share = shares(grad, counted, len(found), reduction)
+        out *= share.reshape(-1, 1) if share.ndim else share
+        return unrow(out, input.shape)
 
     def bernoulli_nll(input, target):
         if not xp.all((input >= 0) & (input <= 1)):

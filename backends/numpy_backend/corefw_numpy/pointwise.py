@@ -12,7 +12,7 @@ def kernels(xp):
                 raise RuntimeError("ZeroDivisionError")
             return ufunc(input, other, out=out)
 
-        divide.takes_out = True
+        divide.takes_out = True  # type: ignore[attr-defined]
         return divide
 
     floor_divide = dividing(xp.floor_divide)
@@ -31,7 +31,7 @@ def kernels(xp):
         quotient = tensor1 / tensor2
         return xp.add(input, quotient if value == 1 else value * quotient, out=out)
 
-    addcmul.takes_out = addcdiv.takes_out = True
+    addcmul.takes_out = addcdiv.takes_out = True  # type: ignore[attr-defined]
 
     def lerp(input, end, weight):
         distance = end - input

@@ -45,17 +45,15 @@ def flat_positions(xp, shape, key):
     entries += [None] * (len(shape) - len(entries))
     arrays = [i for i, item in enumerate(entries) if item is not None]
     neighbours = arrays == list(range(arrays[0], arrays[-1] + 1))
-    first = arrays[0] if neighbours else 0  # where their common dimensions stand in the result
-    common = max(entries[i].ndim for i in arrays)
+    common = max(entries[i].ndim for i in arrays)  # dimensions that the arrays have together
+    after = len(entries) - arrays[-1] - 1 if neighbours else len(entries) - len(arrays)  # whole ones behind these
     result = xp.zeros((), dtype="int64")
     stride = 1
-    after = len(entries) - len(arrays) - first  # dimensions taken whole behind the common ones
-    whole = len(entries) - len(arrays)
+    behind = 0  # dimensions of the result behind that of the entry, if this is taken whole
     for i in reversed(range(len(entries))):
         if entries[i] is None:
-            whole -= 1
-            behind = len(entries) - len(arrays) - 1 - whole + (common if whole < first else 0)
-            item = xp.arange(shape[i]).reshape((-1,) + (1,) * behind)
+            item = xp.arange(shape[i]).reshape((-1,) + (1,) * (behind + common * (behind >= after)))
+            behind += 1
         else:
             item = nonnegative(xp, entries[i], shape[i], i)
             item = item.reshape(item.shape + (1,) * after)
@@ -67,9 +65,10 @@ def flat_positions(xp, shape, key):
 def accumulate(xp, out, positions, values, reduce="sum", include_self=True):
     """Combine `values` with the elements of `out` at flat `positions`; half types in float32.
 
-    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what was at the positions does not count.
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what was at the positions does not
+    count.
     """
-    half = out.dtype.kind == "V" or out.dtype.kind == "f" and out.dtype.itemsize == 2
+    half = out.dtype.kind == "V" or (out.dtype.kind == "f" and out.dtype.itemsize == 2)
     direct = out.flags.c_contiguous and not half
     flat = (out if direct else out.astype(xp.float32 if half else out.dtype, order="C")).reshape(-1)
     positions, values = positions.reshape(-1), values.reshape(-1).astype(flat.dtype, copy=False)

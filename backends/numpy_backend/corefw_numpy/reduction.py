@@ -14,17 +14,20 @@ def kernels(xp):
     add_reduce, multiply_reduce = xp.add.reduce, xp.multiply.reduce
     wider = {"f": xp.float64, "F": xp.complex128}
 
+    def count(input, dim):
+        return input.size if dim is None else prod(input.shape[d] for d in dim)
+
+    def long_columns(input, dim):
+        """Whether many elements are added one after the other: NumPy adds pairwise along the last dimension only."""
+        return input.size > LONG and input.ndim - 1 not in dim and count(input, dim) > LONG
+
     def sum(input, dim, keepdim):
         kind = input.dtype.char
         if kind in "BHIL":
             return add_reduce(input, dim, xp.int64, None, keepdim)
-        if dim is not None and input.size > LONG and kind in wider and input.ndim - 1 not in dim:
-            # NumPy adds pairwise along the last dimension only
+        if dim is not None and kind in wider and long_columns(input, dim):
             return add_reduce(input, dim, wider[kind], None, keepdim).astype(input.dtype)
         return add_reduce(input, dim, None, None, keepdim)
-
-    def count(input, dim):
-        return input.size if dim is None else prod(input.shape[d] for d in dim)
 
     def mean(input, dim, keepdim):
         elements = count(input, dim)

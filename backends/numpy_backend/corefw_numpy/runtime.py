@@ -59,6 +59,8 @@ class NumpyRuntime(Runtime):
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         memory = _memory(array)
+        if not memory.flags.c_contiguous:  # dense in another order of its dimensions
+            memory = memory.transpose(np.argsort([-step for step in memory.strides], kind="stable"))
         element = array.dtype if dtype is None else dtype.numpy
         size = element.itemsize
         return np.ndarray(shape, element, memory, _lowest(memory, array) + offset * size, [s * size for s in strides])
@@ -67,7 +69,8 @@ class NumpyRuntime(Runtime):
         return array.flags.c_contiguous
 
     def storage_offset(self, array):
-        return (array.ctypes.data - _memory(array).ctypes.data) // array.dtype.itemsize
+        memory = _memory(array)
+        return 0 if memory is array else (array.ctypes.data - memory.ctypes.data) // array.dtype.itemsize
 
     def address(self, array):
         return array.ctypes.data

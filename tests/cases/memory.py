@@ -1,0 +1,65 @@
+"""Rows of the ops on a tensor's memory."""
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.testing import Case
+
+SHAPES = (((2, 3),), ((),), ((0, 3),), ((4, 1, 3),))
+FLOATING = ("float32", "float64", "complex128")
+
+
+def repeated(x, *statics, **keywords):
+    """The only geometry that all memory layouts share: one element, shown several times."""
+    return np.broadcast_to(x, (2, 3))
+
+
+def added(grad, shape, *statics, **keywords):
+    return grad.sum().reshape(shape)
+
+
+REPEATED = {"size": (2, 3), "stride": (0, 0)}
+
+CASES = (
+    Case("clone", np.array, shapes=SHAPES),
+    Case(
+        "clone_in_order",
+        lambda x, order: x,
+        shapes=(((2, 3),),),
+        statics=({"order": (0, 1)}, {"order": (1, 0)}),
+        torch=None,
+    ),
+    Case(
+        "clone_in_order", lambda x, order: x, shapes=(((2, 3, 4, 2),),), statics=({"order": (0, 2, 3, 1)},), torch=None
+    ),
+    Case("contiguous", np.array, shapes=SHAPES, torch="torch.Tensor.contiguous"),
+    Case("detach", np.array, shapes=SHAPES, gradient=False),
+    Case(
+        "view_dtype",
+        lambda x, dtype: x.view(dtype.numpy),
+        shapes=SHAPES,
+        statics=({"dtype": dtypes.int32},),
+        dtypes=("float32",),
+        gradient=False,
+        torch=None,
+        wide=False,
+    ),
+    Case("as_strided", repeated, shapes=(((1,),), ((),)), statics=(REPEATED,), dtypes=FLOATING),
+    Case(
+        "strided_view",
+        repeated,
+        shapes=(((1,),),),
+        statics=(REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
+        dtypes=FLOATING,
+        torch=None,
+    ),
+    Case(
+        "strided_view_backward",
+        added,
+        shapes=(((2, 3),),),
+        statics=({"shape": (1,)} | REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
+        dtypes=FLOATING,
+        torch=None,
+        special=False,
+    ),
+)

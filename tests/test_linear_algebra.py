@@ -1,0 +1,94 @@
+"""Matrix products: errors, broadcasting rules and precision beyond what the rows of tests/cases say."""
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from corefw.dispatch.declare import ops
+
+
+def ones(*shape, dtype=torch.float32):
+    return torch.ones(shape, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "text"),
+    [
+        ("matmul", ((2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
+        ("matmul", ((2, 2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(4x3 and 4x5\)"),
+        ("matmul", ((3,), (4,)), r"inconsistent tensor size, expected tensor \[3\] and src \[4\]"),
+        ("matmul", ((2, 3), (4,)), r"size mismatch, got input \(2\), mat \(2x3\), vec \(4\)"),
+        ("matmul", ((2, 2, 3), (2, 4, 5)), r"Expected size for first two dimensions of batch2 tensor to be: \[2, 3\]"),
+        ("matmul", ((2, 2, 3), (3, 3, 2)), r"The size of tensor a \(2\) must match the size of tensor b \(3\)"),
+        ("matmul", ((), (2,)), "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
+        ("mm", ((2, 3), (2, 3)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
+        ("mm", ((3,), (3, 2)), "self must be a matrix"),
+        ("mm", ((2, 3), (3,)), "mat2 must be a matrix"),
+        ("bmm", ((2, 3), (2, 3, 2)), "batch1 must be a 3D tensor"),
+        ("bmm", ((2, 1, 3), (3, 3, 2)), r"to be: \[2, 3\] but got: \[3, 3\]"),
+        ("dot", ((2, 3), (3,)), "1D tensors expected, but got 2D and 1D tensors"),
+        ("mv", ((2, 3), (3, 1)), "vector"),
+        ("outer", ((2, 1), (3,)), "Expected 1-D argument self, but got 2-D"),
+        ("addmm", ((3, 3), (2, 3), (3, 4)), "cannot be expanded"),
+        ("linear", ((2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
+        ("linear", ((2, 3), (4, 3), (3,)), "bias"),
+        ("bilinear", ((2, 3), (1, 3), (2, 3, 3)), "input batch dimensions do not match"),
+        ("inner", ((2, 3), (2, 4)), "the last dimension must match"),
+        ("cross", ((2, 4), (2, 4)), "no dimension of size 3"),
+    ],
+)
+def test_shape_errors(name, shapes, text):
+    with pytest.raises(RuntimeError, match=text) as caught:
+        getattr(ops, name)(*(ones(*shape) for shape in shapes))
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("name", ["matmul", "mm"])
+def test_dtypes_must_agree(name):
+    with pytest.raises(RuntimeError, match="Float != Double"):
+        getattr(ops, name)(ones(2, 2), ones(2, 2, dtype=torch.float64))
+
+
+def test_operators():
+    a, b = ones(2, 3), ones(3, 2)
+    assert (a @ b).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    assert torch.matmul(a, b).shape == (2, 2)
+    with pytest.raises(TypeError):
+        a @ "text"
+
+
+def test_beta_of_zero_ignores_nan():
+    nan = torch.full((2, 2), float("nan"))
+    for name in ("addmm", "addmv", "addr", "addbmm", "baddbmm"):
+        arguments = {
+            "addmm": (nan, ones(2, 3), ones(3, 2)),
+            "addmv": (nan[0], ones(2, 3), ones(3)),
+            "addr": (nan, ones(2), ones(2)),
+            "addbmm": (nan, ones(2, 2, 3), ones(2, 3, 2)),
+            "baddbmm": (nan, ones(2, 2, 3), ones(2, 3, 2)),
+        }[name]
+        assert not getattr(ops, name)(*arguments, beta=0).isnan().any(), name
+
+
+def test_half_products_accumulate_in_single_precision():
+    x = torch.full((1, 4096), 1.0, dtype=torch.float16)
+    y = torch.full((4096, 1), 1.0, dtype=torch.float16)
+    assert (x @ y).item() == 4096  # 2048 + 1 is 2048 in float16
+
+
+def test_a_broadcast_weight_gets_the_summed_gradient():
+    x = torch.from_numpy(np.arange(12.0).reshape(2, 2, 3))
+    w = torch.ones(3, 2, dtype=torch.float64).requires_grad_()
+    (x @ w).sum().backward()
+    assert w.grad.tolist() == [[18.0, 18.0], [22.0, 22.0], [26.0, 26.0]]
+
+
+def test_cosine_similarity_of_short_vectors_divides_by_eps():
+    assert torch.cosine_similarity(ones(1, 1), ones(1, 1), eps=4.0).item() == 1 / 16
+
+
+def test_float_factors_of_integers_are_refused():
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.addmm(
+            ones(2, 2, dtype=torch.int64), ones(2, 2, dtype=torch.int64), ones(2, 2, dtype=torch.int64), alpha=0.5
+        )

@@ -1,0 +1,148 @@
+"""Losses: errors, warnings, deprecated arguments and special values beyond what the rows of tests/cases say."""
+
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+import corefw as torch
+
+F = torch.nn.functional
+LOGITS = [[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
+@pytest.mark.parametrize(
+    ("target", "error", "text"),
+    [
+        ([0, 3], IndexError, "Target 3 is out of bounds"),
+        ([0, -1], IndexError, "Target -1 is out of bounds"),
+        ([0, 1, 2], RuntimeError, r"Expected input batch_size \(2\) to match target batch_size \(3\)"),
+        ([[0, 1], [0, 1]], RuntimeError, "expected target size"),
+    ],
+)
+def test_wrong_classes(name, target, error, text):
+    with pytest.raises(error, match=text):
+        getattr(F, name)(torch.tensor(LOGITS), torch.tensor(target))
+
+
+def test_only_ignored_classes():
+    target = torch.tensor([-100, -100])
+    logits = torch.tensor(LOGITS).requires_grad_()
+    assert isnan(F.cross_entropy(logits, target).item())
+    loss = F.cross_entropy(logits, target, reduction="sum")
+    loss.backward()
+    assert loss.item() == 0
+    assert not logits.grad.any()
+
+
+def test_an_ignored_infinite_logit_does_no_harm():
+    logits = torch.tensor([[0.0, -inf], [0.0, 0.0]]).requires_grad_()
+    F.cross_entropy(logits, torch.tensor([0, -100])).backward()
+    assert logits.grad.isfinite().all()
+
+
+def test_wrong_weights():
+    with pytest.raises(RuntimeError, match="weight tensor should be defined either for all 3 classes or no classes"):
+        F.nll_loss(torch.tensor(LOGITS), torch.tensor([0, 1]), torch.ones(2))
+    with pytest.raises(RuntimeError, match="integer"):
+        F.nll_loss(torch.tensor(LOGITS), torch.tensor([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8])
+def test_classes_of_narrow_integers(dtype):
+    target = torch.tensor([0, 2])
+    expected = F.cross_entropy(torch.tensor(LOGITS), target).item()
+    assert F.cross_entropy(torch.tensor(LOGITS), target.to(dtype)).item() == expected
+
+
+def test_second_derivative_of_cross_entropy():
+    """The Hessian of the loss of one sample is diag(p) - p pᵀ."""
+    logits = torch.tensor([0.1, -0.4, 0.7], dtype=torch.float64).requires_grad_()
+    (gradient,) = torch.autograd.grad(F.cross_entropy(logits, torch.tensor(1)), logits, create_graph=True)
+    rows = [torch.autograd.grad(g, logits, retain_graph=True)[0].numpy() for g in gradient]
+    p = np.exp(logits.detach().numpy())
+    p /= p.sum()
+    np.testing.assert_allclose(rows, np.diag(p) - np.outer(p, p), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_broadcasting_is_warned_of(name):
+    with pytest.warns(UserWarning, match="different to the input size"):
+        loss = getattr(F, name)(torch.zeros(3, 1), torch.zeros(3), reduction="none")
+    assert loss.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("binary_cross_entropy", "size"), ("binary_cross_entropy_with_logits", "size")]
+)
+def test_sizes_that_must_agree(name, kind):
+    with pytest.raises(ValueError, match=kind):
+        getattr(F, name)(torch.zeros(3, 1), torch.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("flags", "reduction"),
+    [
+        ({"size_average": False}, "sum"),
+        ({"reduce": False}, "none"),
+        ({"size_average": True}, "mean"),
+        ({"reduce": True}, "mean"),
+    ],
+)
+def test_deprecated_flags(flags, reduction):
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.5])
+    for name in ("mse_loss", "l1_loss", "binary_cross_entropy_with_logits"):
+        with pytest.warns(UserWarning, match=f"reduction='{reduction}'"):
+            result = getattr(F, name)(x, y, **flags)
+        assert result.tolist() == getattr(F, name)(x, y, reduction=reduction).tolist()
+
+
+def test_kl_div_warns_of_its_mean():
+    with pytest.warns(UserWarning, match="batchmean"):
+        F.kl_div(torch.zeros(2, 2), torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: F.mse_loss(x, x, reduction="avg"), ValueError, "avg is not a valid value for reduction"),
+        (lambda x: F.l1_loss(x, x, reduction="avg"), ValueError, "avg is not a valid value for reduction"),
+        (lambda x: F.huber_loss(x, x, delta=0), (RuntimeError, ValueError), "non-positive values for delta"),
+        (lambda x: F.smooth_l1_loss(x, x, beta=-1), (RuntimeError, ValueError), "negative values for beta"),
+        (lambda x: F.binary_cross_entropy(x + 1, x), RuntimeError, "should be between 0 and 1"),
+        (lambda x: F.gaussian_nll_loss(x, x, -x), ValueError, "var has negative entry"),
+        (lambda x: F.gaussian_nll_loss(x, x, torch.ones(3)), ValueError, "var is of incorrect size"),
+        (lambda x: F.triplet_margin_loss(x, x, x, margin=0), ValueError, "margin must be greater than 0"),
+        (lambda x: F.cosine_embedding_loss(x, x, x), RuntimeError, "1D target tensor expects 2D input tensors"),
+        (lambda x: F.cross_entropy(x, x, label_smoothing=2.0), (RuntimeError, ValueError), "between 0.0 and 1.0"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(torch.tensor([0.5, 1.0]))
+
+
+def test_weights_per_element():
+    x, y, w = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]), torch.tensor([3.0, 1.0])
+    assert F.mse_loss(x, y, weight=w).item() == 7 / 4
+    assert F.l1_loss(x, y, weight=w, reduction="sum").item() == 5
+    assert F.huber_loss(x, y, weight=w, reduction="none").tolist() == [1.5, 1.5]
+
+
+def test_the_mean_of_nothing_is_nan():
+    assert isnan(F.mse_loss(torch.ones(0), torch.ones(0)).item())
+    assert isnan(F.cross_entropy(torch.ones(0, 3), torch.ones(0, dtype=torch.int64)).item())
+
+
+def test_binary_cross_entropy_stays_finite_at_the_ends():
+    x = torch.tensor([0.0, 1.0]).requires_grad_()
+    loss = F.binary_cross_entropy(x, torch.tensor([1.0, 0.0]), reduction="sum")
+    loss.backward()
+    assert loss.item() == 200
+    assert x.grad.isfinite().all()
+
+
+def test_large_sums_of_squares_are_exact():
+    x = torch.full((300_000,), 0.1)
+    assert abs(F.mse_loss(x, torch.zeros(300_000)).item() - 0.01) < 1e-8
