@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import corefw
 from corefw.demo import main as run_demo
 
-PACKAGES = ("numpy", "pluggy", "ml_dtypes", "safetensors", "opt_einsum", "cffi", "cupy", "scipy", "torch")
+PACKAGES = ("numpy", "pluggy", "ml_dtypes", "safetensors", "opt_einsum")
 ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
 
 

@@ -98,12 +98,12 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
 
 
 def _shown(loader: Iterable, title: str, progress: bool) -> Iterable:
-    """The loader with a progress bar, where tqdm is installed."""
+    """The loader with a progress bar, on a terminal and where tqdm is installed."""
     try:
         from tqdm import tqdm
     except ImportError:
         return loader
-    return tqdm(loader, desc=title, leave=False, disable=not progress)
+    return tqdm(loader, desc=title, leave=False, disable=None if progress else True)
 
 
 def draw(runs: list[Run], path: Path) -> bool:

@@ -537,6 +537,26 @@ def test_change_through_a_view_is_noticed():
         z.sum().backward()
 
 
+@pytest.mark.parametrize("operand", [lambda y: y, lambda y: y.flip(0)[:] * 0 + y[:], lambda y: y[:]])
+def test_operand_that_is_changed_itself_is_noticed(operand):
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    other = operand(y)
+    y.mul_(other)
+    if other._version:  # it shares memory with what was changed
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+    else:
+        y.sum().backward()
+        same(x.grad, [2.0, 4.0])
+
+
+def test_change_by_a_number_saves_nothing():
+    y = leaf(1.0, 2.0) * 1
+    y.mul_(3.0)
+    assert y.grad_fn._saved_self is None
+
+
 def test_changes_are_differentiated():
     x = leaf(1.0, 2.0)
     y = x * 3

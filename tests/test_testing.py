@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import corefw
 from corefw import dtypes
 from corefw.dispatch.declare import primitive
 from corefw.dispatch.registry import Backend, Kernel, registry
@@ -236,6 +237,14 @@ def test_make_tensor(dtype):
     assert (np.abs(values.astype(complex)) <= 5 * 2**0.5).all() and len(np.unique(values.astype(complex))) > 1
     values = host(make_tensor((40,), dtype=dtype, low=0, high=2, exclude_zero=True, noncontiguous=True))
     assert dtype is dtypes.bool_ or (values != 0).all()
+
+
+def test_make_tensor_follows_the_seed():
+    def made():
+        corefw.manual_seed(3)
+        return host(make_tensor(5, dtype=dtypes.float32)).tolist()
+
+    assert made() == made()
 
 
 def test_make_tensor_refuses_gradients_of_integers():

@@ -36,12 +36,14 @@ def edge_of(tensor: Tensor) -> GradientEdge:
 
 
 def _as_tuple(values) -> tuple:
-    return (values,) if values is None or isinstance(values, Tensor | GradientEdge) else tuple(values)
+    return (
+        (values,) if isinstance(values, Tensor) or values.__class__ is GradientEdge or values is None else tuple(values)
+    )
 
 
 def _one(shape: tuple[int, ...], place) -> Tensor:
     """The gradient of a scalar with respect to itself."""
-    if any(size != 1 for size in shape):
+    if shape and any(size != 1 for size in shape):
         raise GradientError("grad can be implicitly created only for scalar outputs")
     if not place.dtype.is_floating_point:
         raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {place.dtype!r}")

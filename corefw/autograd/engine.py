@@ -228,10 +228,13 @@ def run(
             else:
                 pending[node] = gradient
                 heappush(queue, (-node.sequence, node))
-        node = gradient = None
-        while queue:
-            node = heappop(queue)[1]
-            gradient = pending.pop(node)
+        only = carried = None  # the one node whose gradient has come while no other waits: a chain needs no queue
+        while only is not None or queue:
+            if only is not None:
+                node, gradient, only, carried = only, carried, None, None
+            else:
+                node = heappop(queue)[1]
+                gradient = pending.pop(node)
             hooks = node.hooks
             if hooks is not None and gradient.__class__ is not list:
                 gradient = _run_tensor_hooks(hooks, gradient)
@@ -273,6 +276,13 @@ def run(
                     continue
                 if g.place is not following.place or g.array.shape != following.shape:
                     g = fit(g, following, node, gradients)
+                if only is None and not queue:
+                    only, carried = following, g
+                    continue
+                if only is not None:
+                    pending[only] = carried
+                    heappush(queue, (-only.sequence, only))
+                    only = carried = None
                 present = pending.get(following)
                 if present is None:
                     pending[following] = g

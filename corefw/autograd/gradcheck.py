@@ -106,10 +106,8 @@ def _analytical(output: Tensor, checked: list[Tensor], seed: complex) -> list[np
     count = output.numel()
     found = [np.zeros((t.numel(), count), np.complex128 if t.place.dtype.is_complex else np.float64) for t in checked]
     for column in range(count):
-        start = np.zeros(count, np.complex128)
+        start = np.zeros(count, np.complex128 if output.place.dtype.is_complex else np.float64)
         start[column] = seed
-        if not output.place.dtype.is_complex:
-            start = start.real
         gradients = _gradients(output, checked, start)
         for jacobian, tensor, gradient in zip(found, checked, gradients):
             if gradient is None:

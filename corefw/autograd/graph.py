@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from corefw.autograd.differentiate import GradientEdge, edge_of
@@ -134,7 +135,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         if complete:
             fn(gradients)
 
-    return _Handles(t.register_hook(lambda g, index=i: arrived(index, g)) for i, t in enumerate(tensors))
+    return _Handles(t.register_hook(partial(arrived, i)) for i, t in enumerate(tensors))
 
 
 __all__ = [

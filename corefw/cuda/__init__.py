@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from corefw.devices import device as _device
+from corefw.dispatch.generator import defaults as _defaults
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError
 
@@ -175,14 +176,14 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         _runtime().reset_memory_statistics(_index(device))
 
 
-def _generator(device: Any = "cuda"):
-    return _runtime().default_generator(_index(device))
+def _generator(of: Any = None):
+    """A GPU's generator; its state needs no GPU."""
+    return _defaults.of(_device("cuda", _index(of) if is_available() else 0))
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the current GPU's generator; silently nothing where there is no GPU, as in PyTorch."""
-    if is_available():
-        _generator().manual_seed(seed)
+    """Seed the current GPU's generator (and, as in PyTorch, say nothing where there is no GPU)."""
+    _generator().manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
@@ -193,14 +194,12 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seed the current GPU's generator from the system's entropy."""
-    if is_available():
-        _generator().seed()
+    _generator().seed()
 
 
 def seed_all() -> None:
     """Seed the generators of all GPUs with one seed of the system's entropy."""
-    if is_available():
-        manual_seed_all(_generator().seed())
+    manual_seed_all(_generator().seed())
 
 
 def initial_seed() -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
+from sys import getrefcount
 from collections.abc import Callable
 from typing import Any
 
-from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor, new, next_sequence, replay, wrap
+from corefw.errors import GradientError, ShapeError
+from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, next_sequence, replay, wrap
 
 
 class Mode(threading.local):
@@ -71,11 +72,20 @@ def output_node(parent: Node, index: int, array, place) -> Output:
 def history(tensor: Tensor) -> Node | None:
     """The node of a tensor that is a view, renewed if its base was changed in place since."""
     view = tensor.origin
-    base = view.base
+    base = _base_of(view)
     if view.base_node is not base.node:
         if base.node is None:
             tensor.node = None
-        elif base.node.__class__ is not Accumulate:  # a base that became a leaf later has no part in the view's history
+        elif base.node.__class__ is Accumulate:
+            pass  # a base that became a leaf later has no part in the view's history
+        elif not view.recorded:
+            if mode.recording:
+                raise GradientError(
+                    "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
+                    "with grad mode enabled. Move the creation of the view and the in-place change into the same mode."
+                )
+            return tensor.node
+        else:
             before, mode.recording = mode.recording, mode.recorder
             try:
                 node = replay(view.steps(), base).node
@@ -87,10 +97,20 @@ def history(tensor: Tensor) -> Node | None:
     return tensor.node
 
 
+def _base_of(view: View) -> Tensor:
+    """The tensor with the memory and history that `view` shows; a base turned in place (`t_`) has another one now."""
+    base = view.base
+    while base.origin is not None:
+        base = view.base = base.origin.base
+    return base
+
+
 def node_of(tensor: Tensor) -> Node | None:
     """What computed `tensor`, or its accumulator if it is a leaf that requires a gradient."""
     return tensor.node if tensor.origin is None else history(tensor)
 
+
+_TWO_HOLDERS = 3  # references to a version list that two tensors hold, seen by getrefcount
 
 _MULTIPLE_VIEWS = (
     "Output {index} of {name} is a view and is being modified inplace. This view is the output of a function that returns "
@@ -108,6 +128,22 @@ def _move_retained(old: Node | None, new: Node | None) -> None:
     new.hooks.retain, old.hooks.retain = old.hooks.retain, None
 
 
+def base_recorded(view: View) -> bool:
+    """Whether the base of a view has a history, which an in-place change of the view would become part of."""
+    return _base_of(view).node is not None
+
+
+def check_memory(tensor: Tensor) -> None:
+    """Refuse to write to a view that shows one element several times (an expanded one)."""
+    array = tensor.array
+    if 0 in array.strides and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True)):
+        if array.nbytes:
+            raise ShapeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+
+
 def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that gradients could not follow; called while recording."""
     view = tensor.origin
@@ -118,16 +154,19 @@ def check_writable(tensor: Tensor) -> None:
                 "to change the value, or use the out-of-place op to record the computation."
             )
         return
-    if view.base.node.__class__ is Accumulate:
+    if _base_of(view).node.__class__ is Accumulate:
         raise GradientError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if not view.recorded:
-        raise GradientError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Move the creation of "
-            "the view and the in-place change into the same mode."
-        )
-    node = tensor.node
-    if node.__class__ is Output:
-        raise GradientError(_MULTIPLE_VIEWS.format(index=node.index, name=node.inputs[0].name()))
+    step: View | None = view
+    while step is not None:
+        if not step.recorded:
+            raise GradientError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Move the creation "
+                "of the view and the in-place change into the same mode."
+            )
+        several = getattr(step.function, "several", None)
+        if several is not None:
+            raise GradientError(_MULTIPLE_VIEWS.format(index=step.arguments[0], name=several))
+        step = step.parent
 
 
 def _in_layout(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
@@ -145,12 +184,14 @@ class CopySlices(Node):
     op that changed it, the rest passes by."""
 
     __slots__ = ("change", "layout", "steps")
-    change: Node
+    change: Node | None
     layout: tuple[int, ...]  # the base's strides in elements, which view ops depend on
     steps: list  # from the base to the changed view
     saves_tensors = True
 
     def backward(self, gradient):
+        if self.change is None:
+            raise freed(self)
         result = _in_layout(gradient, self.layout)
         part = replay(self.steps, result)
         gradients = self.change.backward(part.clone())
@@ -164,7 +205,10 @@ class CopySlices(Node):
         return (result, *gradients[1:])
 
     def release(self):
-        self.change.release()
+        self.change = None  # not released itself: second derivatives may reach it through an output that it saved
+
+    def name(self):
+        return "torch::autograd::CopySlices"
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
@@ -174,7 +218,7 @@ def rebase(tensor: Tensor, node: Node) -> None:
         _move_retained(tensor.node, node)
         tensor.node = node
         return
-    base = view.base
+    base = _base_of(view)
     slices = new(CopySlices)
     slices.inputs = (base.node, *node.inputs[1:])
     slices.saved = ()
@@ -191,12 +235,21 @@ def rebase(tensor: Tensor, node: Node) -> None:
 
 def become(tensor: Tensor, result: Tensor) -> Tensor:
     """Make `tensor` what `result`, a view of it, is: the in-place form of a view op. No element moves."""
-    if mode.recording and node_of(tensor) is not None:
+    node = node_of(tensor)
+    if node is not None and mode.recording:
         check_writable(tensor)
-    tensor.array = result.array
-    tensor.node = result.node
     if tensor.origin is not None:
         tensor.origin = result.origin
+    elif getrefcount(tensor.version) > _TWO_HOLDERS:  # other views show the base as it was: it lives on behind them
+        base = wrap(tensor.array, tensor.place, node)
+        base.version = tensor.version
+        tensor.origin = result.origin
+        tensor.origin.base = base
+    tensor.array = result.array
+    if node.__class__ is Accumulate:
+        node.shape = result.array.shape
+    else:
+        tensor.node = result.node
     tensor.version[0] += 1
     return tensor
 

@@ -19,6 +19,8 @@ _HELPERS = {
     "as_shape": as_shape,
     "canonical_dim": canonical_dim,
     "canonical_dims": canonical_dims,
+    "base_recorded": record.base_recorded,
+    "check_memory": record.check_memory,
     "check_writable": record.check_writable,
     "freed": record.freed,
     "history": record.history,
@@ -496,6 +498,9 @@ class Writer:
                 "except Exception as error:",
                 f"    return recover_into(OP, error, {arguments})",
                 f"recorder = {self.any_history()} and mode.recording",
+                f"if {first}.origin is not None:",
+                f"    check_memory({first})",
+                f"    recorder = recorder or base_recorded({first}.origin) and mode.recording",
                 "if recorder:",
                 f"    check_writable({first})",
             ]
@@ -591,11 +596,14 @@ class Writer:
 
 
 # -- assembly ---------------------------------------------------------------------------------------------------------
+def _title(op: Op) -> str:
+    """PyTorch's name of the op in the graph."""
+    return op.grad_name or "".join(part[:1].upper() + part[1:] for part in op.name.split("_"))
+
+
 def node_class(op: Op) -> type[Node]:
     """The op's Node subclass, made once; its ``backward`` compiles itself on first use."""
     if op.node_class is None:
-        title = op.grad_name or "".join(part[:1].upper() + part[1:] for part in op.name.split("_"))
-
         def backward(node, grad):
             scope = {**_HELPERS, **{f"G{i}": formula for i, formula in enumerate(op.gradients.values())}}
             cls.backward = compile_source("backward", Writer(op).backward(), scope)  # type: ignore[method-assign]
@@ -607,7 +615,7 @@ def node_class(op: Op) -> type[Node]:
             **{"saves_tensors": writer.saves_tensors(), "saved_kinds": writer.saved_kinds(), "output_names": op.outputs},
             "outputs": len(op.outputs) or 1,
         }
-        cls: type[Node] = type(f"{title}Backward0", (Node,), options)
+        cls: type[Node] = type(f"{_title(op)}Backward0", (Node,), options)
         op.node_class = cls
     return op.node_class
 
@@ -670,6 +678,7 @@ def _part_function(op: Op):
     def part(input, index, *statics):
         return op.function(input, *statics)[index]
 
+    part.several = _title(op)  # type: ignore[attr-defined]
     return part
 
 

@@ -9,7 +9,7 @@ from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.record import become
 from corefw.dispatch.rules import same
-from corefw.errors import ShapeError
+from corefw.errors import GradientError, ShapeError
 from corefw.layouts import contiguous_format, preserve_format
 from corefw.shapes import as_shape, canonical_dim, contiguous_strides
 from corefw.tensor import Tensor, new
@@ -109,8 +109,8 @@ def contiguous(input, memory_format: layouts.memory_format = contiguous_format):
 # -- strided views ----------------------------------------------------------------------------------------------------
 @composite()
 def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = None):
-    """A view of the memory of `input`: element (i, j) of the result lies ``storage_offset + i * stride[0] + j * stride[1]``
-    elements after its start, and so on for other numbers of dimensions.
+    """A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j * stride[1]`` elements
+    after its start, and so on for other numbers of dimensions.
 
     Args:
         input: any shape.
@@ -129,7 +129,16 @@ def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = N
     own = input.place.runtime.storage_offset(array)
     relative = 0 if storage_offset is None else storage_offset - own
     strides = tuple(s // array.dtype.itemsize for s in array.strides)
-    return strided_view(input, as_shape(size), as_shape(stride), relative, strides)
+    size, stride = as_shape(size), as_shape(stride)
+    try:
+        return strided_view(input, size, stride, relative, strides)
+    except ShapeError as error:
+        if error.__cause__ is None:
+            raise
+        raise ShapeError(  # what the device says of an element outside its memory
+            f"as_strided: sizes {list(size)}, strides {list(stride)}, storage offset {own + relative} are out of bounds for the "
+            f"storage of a tensor of shape {list(array.shape)}"
+        ) from error
 
 
 @view_op(dtype=same, method=False, grad_name="AsStrided")
@@ -176,12 +185,12 @@ def strided_view_backward(grad, shape: tuple, size: tuple, stride: tuple, relati
     return memory.index_select(0, owned).reshape(shape)
 
 
-def _as_strided_(self, size: Sizes, stride: Sizes, storage_offset: int | None = None):
+def as_strided_(self, size: Sizes, stride: Sizes, storage_offset: int | None = None):
     """In-place form of `as_strided`: the tensor itself shows its memory so."""
     return become(self, as_strided(self, size, stride, storage_offset))
 
 
-Tensor.as_strided_ = _as_strided_  # type: ignore[attr-defined]
+Tensor.as_strided_ = as_strided_  # type: ignore[attr-defined]
 
 
 # -- memory without a history -----------------------------------------------------------------------------------------
@@ -227,3 +236,18 @@ def detach(input):
     False
     """
     return _sharing(input, input.array, input.place)
+
+
+def detach_(self) -> Tensor:
+    """Forget the tensor's history: it becomes a leaf that requires no gradient.
+
+    Raises:
+        GradientError: the tensor is a view, whose history is that of its base.
+    """
+    if self.origin is not None:
+        raise GradientError("Can't detach views in-place. Use detach() instead.")
+    self.node = None
+    return self
+
+
+Tensor.detach_ = detach_  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ def special_entr(input):
     >>> torch.special.entr(torch.tensor([0.0, 0.5, -1.0]))
     tensor([0.0000, 0.3466,   -inf])
     """
-    return ops.where(input < 0, -math.inf, -ops.xlogy(input, input))
+    return ops.where(input < 0, -math.inf, 0 - ops.xlogy(input, input))
 
 
 @special_entr.gradient("input")
@@ -105,7 +105,7 @@ def special_log_ndtr(input):
     """
     t = input * -math.sqrt(0.5)
     tail = (ops.special_erfcx(t) * 0.5).log() - t * t
-    return ops.where(input < -1, tail, (t.erfc() * -0.5).log1p())
+    return ops.where(input < -1, tail, ((-t).erfc() * -0.5).log1p())
 
 
 @special_log_ndtr.gradient("input")

@@ -8,6 +8,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.record import mode, no_recording
 from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
@@ -176,13 +177,18 @@ class Optimizer:
             for new, old in zip(saved, self.param_groups, strict=True)
         ]
 
-    def register_step_pre_hook(self, hook: Callable):
-        """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle with ``remove()``."""
-        return _register(self._pre_hooks, hook)
+    def _register(self, hooks: OrderedDict[int, Callable], hook: Callable) -> RemovableHandle:
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
 
-    def register_step_post_hook(self, hook: Callable):
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle with ``remove()``."""
+        return self._register(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step; returns a handle with ``remove()``."""
-        return _register(self._post_hooks, hook)
+        return self._register(self._post_hooks, hook)
 
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
@@ -205,19 +211,3 @@ def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
         return value.detach().clone()
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)
-
-
-class _Handle:
-    def __init__(self, hooks: dict, key: int):
-        self.hooks, self.key = hooks, key
-
-    def remove(self) -> None:
-        self.hooks.pop(self.key, None)
-
-
-def _register(hooks: OrderedDict, hook: Callable) -> _Handle:
-    key = max(hooks, default=-1) + 1
-    hooks[key] = hook
-    return _Handle(hooks, key)
-
-

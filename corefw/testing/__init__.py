@@ -1,9 +1,10 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
+from corefw.testing import documentation, forms, properties, refusals  # each registers its properties
 from corefw.testing.cases import Case, load_cases
+from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
 from corefw.testing.oracle import available as oracle_available
-from corefw.testing.properties import PROPERTIES, Check, Property, checks
 from corefw.testing.samples import Sample, make_tensor, samples
 from corefw.testing.targets import Target, targets
 
@@ -16,9 +17,13 @@ __all__ = [
     "Target",
     "assert_close",
     "checks",
+    "documentation",
+    "forms",
     "load_cases",
     "make_tensor",
     "oracle_available",
+    "properties",
+    "refusals",
     "samples",
     "targets",
 ]

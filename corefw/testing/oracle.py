@@ -13,9 +13,10 @@ from corefw.dispatch.registry import Op
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
+from corefw.testing.checks import PROPERTIES, Property, about, call, case_dtypes, flat
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import gradients
-from corefw.testing.properties import PROPERTIES, Property, _about, call, case_dtypes, flat, tolerance
+from corefw.testing.expectations import tolerance
 from corefw.testing.samples import Sample, require_gradients, samples, to_tensor
 from corefw.testing.targets import Target
 
@@ -68,7 +69,7 @@ def oracle(case: Case, op: Op, target: Target) -> None:
         if d.name not in _DTYPES:
             continue
         for sample in samples(case, d):
-            with _about(d.name, sample):
+            with about(d.name, sample):
                 given = _torch_sample(torch, sample)
                 try:
                     expected = _theirs(function, given)
@@ -80,7 +81,7 @@ def oracle(case: Case, op: Op, target: Target) -> None:
                 actual = call(op.function, sample, target)
                 assert len(actual) == len(expected), f"{len(actual)} results, PyTorch gives {len(expected)}"
                 for i, (a, e) in enumerate(zip(actual, expected)):
-                    with _about(f"result {i}"):
+                    with about(f"result {i}"):
                         _compare(torch, case, d, a, e)
                 if case.gradient and d in (dtypes.float64, dtypes.complex128):
                     _compare_gradients(torch, case, op, function, sample, target, d)
@@ -140,7 +141,7 @@ def _compare_gradients(torch, case: Case, op: Op, function, sample: Sample, targ
         return  # an op, or a combination of arguments, without a gradient there
     actual = gradients([o for o, _ in pairs], ours, [to_tensor(w, target.device) for w in weights])
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-        with _about(f"gradient of input {i}"):
+        with about(f"gradient of input {i}"):
             if a is None or e is None:
                 rest = host(a) if a is not None else _from_torch(torch, e) if e is not None else np.zeros(())
                 assert not rest.any(), f"{'PyTorch alone' if a is None else 'corefw alone'} has a gradient"

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from corefw.testing.cases import load_cases
-from corefw.testing.oracle import available
-from corefw.testing.properties import checks
-from corefw.testing.targets import targets
+from corefw.testing import checks, load_cases, oracle_available, targets
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,7 +37,10 @@ def _parameters(config: pytest.Config) -> Iterator:
             for check in checks(cases, tested):
                 marks: list[pytest.MarkDecorator] = []
                 if check.property.name == "oracle":
-                    marks = [pytest.mark.oracle, pytest.mark.skipif(not available(), reason="PyTorch is not installed")]
+                    marks = [
+                        pytest.mark.oracle,
+                        pytest.mark.skipif(not oracle_available(), reason="PyTorch is not installed"),
+                    ]
                 yield pytest.param(check, id=f"{family}-{check}", marks=marks)
 
 

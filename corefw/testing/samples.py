@@ -12,12 +12,14 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import device
+from corefw.dispatch.declare import ops
 from corefw.dispatch.record import leaf_node
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
 from corefw.shapes import as_shape, contiguous_strides
 from corefw.tensor import Tensor, wrap
 from corefw.testing.cases import Case
+from corefw.testing.comparison import host
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ def make_tensor(
     if not low <= high:
         raise ValueError(f"make_tensor: low must be at most high, got {low} and {high}")
     last = high - 1 if dtype.category == dtypes.INTEGER and high > low else high
-    values = draw(_default_generator, as_shape(shape), dtype, low, last)
+    seed = int(host(ops.randint(0, 2**31 - 1, (1,)))[0])  # so that manual_seed decides
+    values = draw(np.random.default_rng(seed), as_shape(shape), dtype, low, last)
     if exclude_zero:
         smallest = dtypes.finfo(dtype).tiny if dtype.category >= dtypes.FLOATING else 1
         values = np.where(values == 0, np.asarray(smallest, values.dtype), values)
@@ -220,6 +223,3 @@ def make_tensor(
     if requires_grad:
         result.node = leaf_node(result)
     return result
-
-
-_default_generator = np.random.default_rng(0)

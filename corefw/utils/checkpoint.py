@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import corefw
 from corefw.autograd.differentiate import backward
 from corefw.autograd.function import Function
 from corefw.autograd.grad_mode import enable_grad
 from corefw.autograd.graph import saved_tensors_hooks
+from corefw.devices import device
+from corefw.dispatch.generator import defaults
 from corefw.dispatch.record import mode
 from corefw.tensor import Tensor
 
@@ -28,17 +29,16 @@ class _RandomState:
     """The generators' states at some time: of the CPU, and of the devices on which some tensors lie."""
 
     def __init__(self, tensors: Sequence[Any], enabled: bool):
-        self.devices = {t.device for t in tensors if isinstance(t, Tensor) and t.device.type not in ("cpu", "meta")}
+        self.devices = {device("cpu"), *(t.device for t in tensors if isinstance(t, Tensor))}
         self.enabled = enabled
         self.states = self._read() if enabled else []
 
     def _read(self) -> list:
-        return [corefw.get_rng_state(), *(getattr(corefw, d.type).get_rng_state(d) for d in self.devices)]
+        return [defaults.of(d).get_state() for d in self.devices]
 
     def _write(self, states: list) -> None:
-        corefw.set_rng_state(states[0])
-        for device, state in zip(self.devices, states[1:], strict=True):
-            getattr(corefw, device.type).set_rng_state(state, device)
+        for place, state in zip(self.devices, states, strict=True):
+            defaults.of(place).set_state(state)
 
     @contextmanager
     def again(self) -> Iterator[None]:

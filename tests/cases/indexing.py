@@ -144,6 +144,15 @@ CASES = (
             for x, m, s in (((2, 3), (2, 3), (2, 3)), ((2, 3), (3,), (7,)), ((3,), (2, 1), (3, 2)), ((), (), (1,)))
         ],
     ),
+    Case(
+        "where",
+        np.where,
+        make=lambda rng, dtype: [
+            ([mask(rng, *c), values(rng, dtype, *x), values(rng, dtype, *y)], {})
+            for c, x, y in (((2, 3), (2, 3), (2, 3)), ((3,), (2, 1), ()), ((), (), ()), ((0, 3), (3,), (1, 1)))
+        ],
+        dtypes=("bool", "uint8", "int64", "float16", "float32", "float64", "complex128"),
+    ),
     Case("nonzero", lambda x: np.argwhere(x != 0), make=nonzero_samples, meta=False),
     Case("argwhere", lambda x: np.argwhere(x != 0), make=nonzero_samples, meta=False),
     Case(

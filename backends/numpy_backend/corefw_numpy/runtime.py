@@ -31,7 +31,7 @@ class NumpyRuntime(Runtime):
         np.copyto(target, source, casting="unsafe")
 
     def clone(self, array):
-        return array.copy("K")
+        return array.copy("C" if 0 in array.strides else "K")  # an expanded array has no memory order to keep
 
     def cast(self, array, dtype):
         if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":

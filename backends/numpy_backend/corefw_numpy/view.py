@@ -56,6 +56,15 @@ def movements(xp):
         shape = input.shape
         return input.squeeze(tuple([d for d in dim if shape[d] == 1])) if shape else input[...]
 
+    def unsqueeze(input, dim):
+        shape, ndim = input.shape, input.ndim
+        if not -ndim <= dim + 1 <= ndim + 1:
+            raise ValueError("dimension out of range")
+        dim %= ndim + 1
+        if input.flags.c_contiguous:
+            return input.reshape((*shape[:dim], 1, *shape[dim:]))
+        return input[(slice(None),) * dim + (None, ...)]
+
     return {
         "alias": alias,
         "expand": expand,
@@ -64,5 +73,6 @@ def movements(xp):
         "t": t,
         "transpose": transpose,
         "unsafe_view": unsafe_view,
+        "unsqueeze": unsqueeze,
         "view_size": view_size,
     }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.record import no_recording
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.tensor import Tensor
@@ -43,26 +43,6 @@ class Members(dict):
     def pop(self, name, *default):
         self.owner.__dict__.pop(name, None)
         return dict.pop(self, name, *default)
-
-
-class Handle:
-    """Removes a hook: ``handle.remove()``."""
-
-    _ids = itertools.count()
-
-    def __init__(self, hooks: dict):
-        self.hooks = hooks
-        self.id = next(Handle._ids)
-
-    def remove(self) -> None:
-        """Remove the hook; harmless when repeated."""
-        self.hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.remove()
 
 
 class Module:
@@ -462,48 +442,48 @@ class Module:
                 parameter.grad.detach_().zero_()
 
     # -- hooks ----------------------------------------------------------------------------------------------------
-    def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> Handle:
+    def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> RemovableHandle:
         hooks = self._hooks.setdefault(kind, OrderedDict())
-        handle = Handle(hooks)
+        handle = RemovableHandle(hooks)
         hooks[handle.id] = (hook, options)
         if prepend:
             hooks.move_to_end(handle.id, last=False)
         self._hooked = self._hooked or kind in ("forward_pre", "forward", "full_backward", "full_backward_pre")
         return handle
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
         """Call ``hook(module, args)`` before forward; it may return other arguments."""
         return self._add_hook("forward_pre", hook, prepend, with_kwargs=with_kwargs)
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after forward; it may return another output."""
         return self._add_hook("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the inputs' gradients are there; it may return others."""
         return self._add_hook("full_backward", hook, prepend)
 
     register_backward_hook = register_full_backward_hook
 
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the module's backward; it may return another gradient."""
         return self._add_hook("full_backward_pre", hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after the state was collected."""
         return self._add_hook("state_dict", hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
+    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before the state is collected."""
         return self._add_hook("state_dict_pre", hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
         return self._add_hook("load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
+    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading."""
         return self._add_hook("load_state_dict", hook)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.declare import ops
+from corefw.surface import as_tensor, tensor
 from corefw.dtypes import float64
 from corefw.tensor import Tensor
 
@@ -15,9 +16,9 @@ from corefw.tensor import Tensor
 def default_convert(data: Any) -> Any:
     """NumPy arrays inside nested containers become tensors; everything else stays."""
     if isinstance(data, np.ndarray) and data.dtype.kind not in "OSU":
-        return ops.as_tensor(data)
+        return as_tensor(data)
     if isinstance(data, np.generic) and data.dtype.kind not in "OSU":
-        return ops.as_tensor(data)
+        return as_tensor(data)
     return _rebuild(data, default_convert)
 
 
@@ -46,11 +47,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, np.ndarray | np.generic):
         if first.dtype.kind in "OSU":
             raise TypeError(f"default_collate: batch must contain numeric arrays; found dtype {first.dtype}")
-        return ops.stack([ops.as_tensor(item) for item in batch])
+        return ops.stack([as_tensor(item) for item in batch])
     if isinstance(first, float):
-        return ops.tensor(batch, dtype=float64)
+        return tensor(batch, dtype=float64)
     if isinstance(first, int):
-        return ops.tensor(batch)
+        return tensor(batch)
     if isinstance(first, str | bytes):
         return list(batch)
     if isinstance(first, Mapping):

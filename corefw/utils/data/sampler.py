@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from corefw.dispatch.declare import ops
+from corefw.surface import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -95,7 +96,7 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = ops.as_tensor(weights).double()
+        self.weights = as_tensor(weights).double()
         if self.weights.ndim != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import sys
 import traceback
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.declare import ops
+from corefw.random import manual_seed
 from corefw.utils.data.dataset import Dataset, IterableDataset
 
 
@@ -41,8 +42,6 @@ class Failure:
         self.kind, self.error = sys.exc_info()[:2]
         self.text = traceback.format_exc()
         try:
-            import pickle
-
             pickle.loads(pickle.dumps(self.error))
         except Exception:
             self.kind, self.error = RuntimeError, None
@@ -100,7 +99,7 @@ def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) 
     try:
         random.seed(seed + number)
         np.random.seed((seed + number) % 2**32)
-        ops.manual_seed(seed + number)
+        manual_seed(seed + number)
         _info = WorkerInfo(number, count, seed + number, dataset)
         if init is not None:
             init(number)
