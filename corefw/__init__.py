@@ -97,46 +97,44 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(tensor_types("cpu"))
 
+#: the ops that are functions of this namespace
 _OPS = """
     abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all allclose alpha_dropout amax amin aminmax
     angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_strided
     asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d baddbmm bernoulli bilinear bincount bitwise_and
     bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor block_diag bmm broadcast_tensors
-    broadcast_to bucketize cartesian_prod cat cdist ceil celu chain_matmul chunk clamp clamp_max clamp_min clip
-    clone column_stack combinations complex concat concatenate conj conj_physical copysign cos cosh
-    cosine_similarity count_nonzero cross cummax cummin cumprod cumsum cumulative_trapezoid deg2rad detach diag diag_embed diagflat
-    diagonal diagonal_scatter diff dist div divide dot dropout dsplit dstack einsum empty empty_like empty_permuted
-    empty_strided eq equal erf erfc erfinv exp exp2 expm1 eye feature_dropout feature_alpha_dropout native_dropout fill fix flatten flip fliplr flipud float_power floor
-    floor_divide fmax fmin fmod frac full full_like gather gcd ge ger get_device greater greater_equal gt hardshrink
-    heaviside histc hsplit hstack hypot imag index_add index_copy index_fill index_put index_select inner is_complex
-    is_conj is_floating_point is_inference is_nonzero is_signed isclose isfinite isin isinf isnan isneginf isposinf
-    isreal kl_div kron kthvalue lcm ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax
-    logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt
-    masked_fill masked_scatter masked_select matmul max maximum mean median meshgrid min minimum mm mode moveaxis
-    movedim msort mul multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy ne
-    neg negative nextafter nonzero norm normal not_equal numel ones ones_like outer pairwise_distance permute
-    pixel_shuffle pixel_unshuffle polar positive pow prelu prod put quantile rad2deg rand rand_like randint
-    randint_like randn randn_like randperm range ravel real reciprocal relu remainder renorm repeat_interleave
-    reshape resolve_conj resolve_neg roll rot90 round row_stack rrelu rsqrt rsub scalar_tensor scatter scatter_add
-    scatter_reduce searchsorted select select_scatter selu sgn sigmoid sign signbit sin sinc sinh slice_scatter
-    softmax sort split split_with_sizes sqrt square squeeze stack std std_mean sub subtract sum swapaxes swapdims t
-    take take_along_dim tan tanh tensor_split tensordot threshold tile topk trace transpose trapezoid trapz tril tril_indices triu
-    triu_indices true_divide trunc unbind unflatten unique unique_consecutive unsafe_chunk unsafe_split
-    unsafe_split_with_sizes unsqueeze var var_mean vdot view_as_complex view_as_real vsplit vstack where xlogy zeros
-    zeros_like
+    broadcast_to bucketize cartesian_prod cat cdist ceil celu chain_matmul cholesky cholesky_solve chunk clamp
+    clamp_max clamp_min clip clone column_stack combinations complex concat concatenate conj conj_physical copysign
+    cos cosh cosine_similarity count_nonzero cross cummax cummin cumprod cumsum cumulative_trapezoid deg2rad det
+    detach diag diag_embed diagflat diagonal diagonal_scatter diff dist div divide dot dropout dsplit dstack einsum
+    empty empty_like empty_permuted empty_strided eq equal erf erfc erfinv exp exp2 expm1 eye feature_alpha_dropout
+    feature_dropout fill fix flatten flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac full
+    full_like gather gcd ge ger greater greater_equal gt hardshrink heaviside histc hsplit hstack hypot imag
+    index_add index_copy index_fill index_put index_select inner inverse is_complex is_conj is_floating_point
+    is_nonzero is_signed isclose isfinite isin isinf isnan isneginf isposinf isreal kl_div kron kthvalue lcm ldexp
+    le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logdet
+    logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_fill masked_scatter
+    masked_select matmul matrix_power max maximum mean median meshgrid min minimum mm mode moveaxis movedim msort
+    mul multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum narrow narrow_copy native_dropout ne
+    neg negative nextafter nonzero norm normal not_equal ones ones_like outer pairwise_distance permute pinverse
+    pixel_shuffle pixel_unshuffle polar positive pow prelu prod put qr quantile rad2deg rand rand_like randint
+    randint_like randn randn_like randperm range ravel real reciprocal relu remainder repeat_interleave reshape
+    resolve_conj roll rot90 round row_stack rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce searchsorted
+    select select_scatter selu sgn sigmoid sign signbit sin sinc sinh slice_scatter slogdet softmax sort split
+    split_with_sizes sqrt square squeeze stack std std_mean sub subtract sum svd swapaxes swapdims t take
+    take_along_dim tan tanh tensor_split tensordot threshold tile topk trace transpose trapezoid trapz tril
+    tril_indices triu triu_indices true_divide trunc unbind unflatten unique unique_consecutive unsqueeze var
+    var_mean vdot view_as_complex view_as_real vsplit vstack where xlogy zeros zeros_like
 """.split()
+#: the in-place forms that PyTorch has as functions
 _INPLACE = ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "relu_", "selu_", "threshold_")
-for _name in _OPS:
-    if _name in _registry.ops:
-        globals()[_name] = _registry.ops[_name].function
-for _name in _INPLACE:
-    if _name[:-1] in _registry.ops:
-        globals()[_name] = _registry.ops[_name[:-1]].inplace_function
+globals().update({_name: _registry.ops[_name].function for _name in _OPS})
+globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE})
 
 _methods.attach_ops()
 _methods.attach_operators()
 
 # The namespaces need the ops above.
-from corefw import autograd, backends, cuda, fft, nn, optim, profiler, random, special, utils  # noqa: E402
+from corefw import autograd, backends, cuda, fft, linalg, nn, optim, profiler, random, special, utils  # noqa: E402
 
 __all__ = sorted({*(_name for _name in globals() if not _name.startswith("_")), "__version__"} - {"annotations"})

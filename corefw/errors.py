@@ -8,6 +8,7 @@ __all__ = [
     "DtypeError",
     "GradientError",
     "KernelNotFoundError",
+    "LinAlgError",
     "OutOfMemoryError",
     "PositionError",
     "ShapeError",
@@ -48,6 +49,10 @@ class BackendError(CorefwError, RuntimeError):
 
 class KernelNotFoundError(CorefwError, NotImplementedError):
     """No backend offers a kernel for (op, device, dtype); the text lists the candidates and why each lost."""
+
+
+class LinAlgError(CorefwError, RuntimeError):
+    """A matrix has no such inverse, solution or decomposition."""
 
 
 class OutOfMemoryError(CorefwError, RuntimeError):

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from corefw.dispatch.registry import registry as _registry
 
-_NAMES = """
-    fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2 irfftn
-    rfft rfft2 rfftfreq rfftn
-""".split()
+_NAMES = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 globals().update({_name: _registry.ops[f"fft_{_name}"].function for _name in _NAMES})
 
 __all__ = _NAMES

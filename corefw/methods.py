@@ -114,3 +114,5 @@ def attach_operators() -> None:
             setattr(Tensor, f"__r{symbol}__", _reflected(function))
             if op.inplace_function is not None:
                 setattr(Tensor, f"__i{symbol}__", op.inplace_function)
+    Tensor.__rdiv__ = Tensor.__rtruediv__  # Python 2's names, which PyTorch keeps
+    Tensor.__idiv__ = Tensor.__itruediv__

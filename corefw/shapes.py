@@ -83,6 +83,12 @@ def as_shape(sizes) -> Shape:
     """
     if sizes.__class__ is int:
         return (sizes,)
+    if sizes.__class__ is tuple:
+        for n in sizes:
+            if n.__class__ is not int:
+                break
+        else:
+            return sizes
     try:
         sizes = tuple(sizes)
     except TypeError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 #: numbers nodes in the order of their creation; the engine runs them backwards in this order
-next_sequence = count().__next__
+next_sequence: Callable[[], int] = count().__next__
 
 
 class Tensor:
@@ -25,6 +26,7 @@ class Tensor:
     node: Any
     origin: Any
     version: list[int]
+    _grad: Any = None  # what `backward` accumulated
 
 
 class Constant(Tensor):
@@ -37,7 +39,7 @@ class Constant(Tensor):
     number: Any
 
 
-new = object.__new__
+new: Callable[[type[Any]], Any] = object.__new__
 
 
 def wrap(array, place, node=None) -> Tensor:
@@ -60,6 +62,18 @@ class View:
     """
 
     __slots__ = ("arguments", "base", "base_node", "function", "parent", "recorded")
+    base: Tensor
+    parent: View | None
+    function: Callable[..., Any]
+    arguments: tuple
+    base_node: Node | None
+    recorded: bool
+    arguments: tuple
+    base: Tensor
+    base_node: Node | None
+    function: Any
+    parent: View | None
+    recorded: bool
 
     def steps(self) -> list[tuple[Any, tuple]]:
         """The view ops from the base to this view, each with its arguments."""

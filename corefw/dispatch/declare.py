@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corefw import return_types
 from corefw.dispatch.record import become
 from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
@@ -119,13 +120,14 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
 
 def _result_type(name: str, outputs: tuple[str, ...]) -> type:
     """The named tuple of an op's several outputs, printed as PyTorch's."""
-    result = namedtuple(name, outputs, module="corefw.return_types")  # type: ignore[misc]
+    result = namedtuple(name, outputs, module=return_types.__name__)  # type: ignore[misc]
 
     def show(self) -> str:
         values = ",\n".join(f"{output}={value!r}" for output, value in zip(outputs, self))
         return f"{MODULE}.return_types.{name}(\n{values})"
 
     result.__repr__ = show  # type: ignore[method-assign]
+    setattr(return_types, name, result)
     return result
 
 

@@ -81,8 +81,9 @@ def history(tensor: Tensor) -> Node | None:
         elif not view.recorded:
             if mode.recording:
                 raise GradientError(
-                    "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
-                    "with grad mode enabled. Move the creation of the view and the in-place change into the same mode."
+                    "A view was created in no_grad mode and its base or another view of its base has been modified "
+                    "inplace with grad mode enabled. Move the creation of the view and the in-place change into the same "
+                    "mode."
                 )
             return tensor.node
         else:
@@ -136,12 +137,13 @@ def base_recorded(view: View) -> bool:
 def check_memory(tensor: Tensor) -> None:
     """Refuse to write to a view that shows one element several times (an expanded one)."""
     array = tensor.array
-    if 0 in array.strides and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True)):
-        if array.nbytes:
-            raise ShapeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
+    if 0 not in array.strides or not array.nbytes:
+        return
+    if any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True)):
+        raise ShapeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -160,8 +162,8 @@ def check_writable(tensor: Tensor) -> None:
     while step is not None:
         if not step.recorded:
             raise GradientError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Move the creation "
-                "of the view and the in-place change into the same mode."
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Move the "
+                "creation of the view and the in-place change into the same mode."
             )
         several = getattr(step.function, "several", None)
         if several is not None:

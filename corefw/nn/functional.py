@@ -7,18 +7,14 @@ from corefw.dispatch.registry import registry as _registry
 _OPS = """
     alpha_dropout bilinear binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
     cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout gaussian_nll_loss
-    gelu glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss kl_div l1_loss
+    gelu glu hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss kl_div l1_loss
     leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss multilabel_soft_margin_loss nll_loss
     normalize one_hot pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 selu sigmoid
     silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink threshold
     triplet_margin_loss triplet_margin_with_distance_loss
 """.split()
 _INPLACE = "celu_ elu_ hardtanh_ leaky_relu_ relu_ selu_ threshold_".split()
-for _name in _OPS:
-    if _name in _registry.ops:
-        globals()[_name] = _registry.ops[_name].function
-for _name in _INPLACE:
-    if _name[:-1] in _registry.ops:
-        globals()[_name] = _registry.ops[_name[:-1]].inplace_function
+globals().update({_name: _registry.ops[_name].function for _name in _OPS})
+globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE})
 
 __all__ = [*_OPS, *_INPLACE]

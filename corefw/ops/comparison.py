@@ -76,7 +76,7 @@ def ge(input, other):
 
 
 @composite()
-def equal(input, other):
+def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements, as a Python bool; NaN equals nothing.
 
     >>> import corefw as torch
@@ -113,7 +113,7 @@ def isclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: b
 
 
 @composite()
-def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False):
+def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether two tensors are nearly equal everywhere, as a Python bool; arguments as for `isclose`.
 
     >>> import corefw as torch
@@ -490,7 +490,7 @@ def signbit(input):
 
 # -- facts of a tensor ------------------------------------------------------------------------------------------------
 @composite(method=False)
-def is_floating_point(input):
+def is_floating_point(input) -> bool:
     """Whether the elements are floating numbers.
 
     >>> import corefw as torch
@@ -501,7 +501,7 @@ def is_floating_point(input):
 
 
 @composite(method=False)
-def is_signed(input):
+def is_signed(input) -> bool:
     """Whether the dtype has negative numbers.
 
     >>> import corefw as torch
@@ -512,7 +512,7 @@ def is_signed(input):
 
 
 @composite()
-def is_nonzero(input):
+def is_nonzero(input) -> bool:
     """Whether the only element is not zero; RuntimeError unless there is exactly one.
 
     >>> import corefw as torch

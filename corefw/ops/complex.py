@@ -124,7 +124,7 @@ def resolve_conj(input):
 
 
 @composite(method=False)
-def is_conj(input):
+def is_conj(input) -> bool:
     """Whether the conjugation of `input` is still to be done: never, as conjugates are computed at once.
 
     >>> import corefw as torch
@@ -135,7 +135,7 @@ def is_conj(input):
 
 
 @composite(method=False)
-def is_complex(input):
+def is_complex(input) -> bool:
     """Whether the elements are complex.
 
     >>> import corefw as torch

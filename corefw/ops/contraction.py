@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from corefw.dispatch.declare import composite
 from corefw.errors import ShapeError
 from corefw.shapes import canonical_dim
+from corefw.tensor import Tensor
 
 
 @composite(out=True)
@@ -170,7 +172,7 @@ def _contraction_path(terms, output, operands):
 
 
 @composite()
-def einsum(equation, *operands):
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products of the operands' elements that an equation in Einstein's notation names.
 
     Letters name dimensions; those missing after "->" are summed over, equal ones within a term take the diagonal, "..."
@@ -244,7 +246,7 @@ def _check_labels(terms, output, operands) -> None:
 
 
 @composite(out=True)
-def chain_matmul(*matrices):
+def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least.
 
     >>> import corefw as torch

@@ -414,7 +414,9 @@ def full_like(
 # -- methods that make tensors of the same dtype and device -----------------------------------------------------------
 @composite()
 def new_zeros(
-    input, *size, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    input,
+    *size: int | Sequence[int],
+    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
 ):
     """Zeros of shape `size`, of the tensor's dtype and device unless others are given.
 
@@ -429,7 +431,9 @@ def new_zeros(
 
 @composite()
 def new_ones(
-    input, *size, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    input,
+    *size: int | Sequence[int],
+    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
 ):
     """Ones of shape `size`, of the tensor's dtype and device unless others are given.
 
@@ -444,7 +448,9 @@ def new_ones(
 
 @composite()
 def new_empty(
-    input, *size, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    input,
+    *size: int | Sequence[int],
+    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
 ):
     """A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given.
 

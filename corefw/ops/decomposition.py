@@ -8,11 +8,12 @@ and reverse mode algorithmic differentiation" (2008), unless a formula names ano
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf, prod
 
-from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
-from corefw.dispatch.rules import floating_real, real, same
-from corefw.dtypes import dtype, finfo
+from corefw.dispatch.declare import Dims, composite, ops, primitive
+from corefw.dispatch.rules import real, same
+from corefw.dtypes import dtype, finfo, int64
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast, canonical_dim
 
@@ -40,9 +41,7 @@ def _fields(name: str, *tensors) -> None:
     """Refuse dtypes that bodies, which declare none, do not take."""
     for tensor in tensors:
         if tensor.dtype.category < 2:
-            raise DtypeError(
-                f"{name}: Expected a floating point or complex tensor as input. Got {tensor.dtype.title}"
-            )
+            raise DtypeError(f"{name}: Expected a floating point or complex tensor as input. Got {tensor.dtype.title}")
 
 
 # -- inverse and solutions --------------------------------------------------------------------------------------------
@@ -137,12 +136,13 @@ def linalg_solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangul
             [2.]])
     """
     _square("linalg.solve_triangular", A.shape)
+    _matrices("linalg.solve_triangular", B.shape)
     if unitriangular:
         A = A.triu(1) if upper else A.tril(-1)
         A = A + ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
     else:
         A = A.triu() if upper else A.tril()
-    return linalg_solve(A, B, left=left) if B.ndim > 1 else _matrices("linalg.solve_triangular", B.shape)
+    return ops.solve_matrices(A, B) if left else ops.solve_matrices(A.mT, B.mT).mT
 
 
 # -- decompositions ---------------------------------------------------------------------------------------------------
@@ -206,33 +206,21 @@ def _qr_shape(A, mode):
     shape=_qr_shape,
     outputs=("Q", "R"),
     method=False,
-    out=True,
     result_name="linalg_qr",
     grad_name="LinalgQr",
 )
-def linalg_qr(A, mode: str = "reduced"):
-    """The decomposition ``A = Q @ R`` into a matrix with orthonormal columns and an upper triangular one.
-
-    Args:
-        A: shape (..., m, n).
-        mode: "reduced" for Q of shape (..., m, k) and R of shape (..., k, n) with k = min(m, n); "complete" for k = m;
-            "r" for R alone, with Q empty.
-
-    >>> import corefw as torch
-    >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
-    >>> torch.allclose(Q @ R, torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
-    True
-    """
+def qr_factors(A, kind: str):
+    """The decomposition of `linalg.qr`, whose mode is the `kind`."""
 
 
-@linalg_qr.gradient("A")
-def _(grad_Q, grad_R, Q, R, mode):
+@qr_factors.gradient("A")
+def _(grad_Q, grad_R, Q, R, kind):
     # Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2012); a wide matrix [X, Y] is
     # Q @ [U, V] with X = Q @ U and V = Q.mH @ Y
-    if mode == "r":
+    if kind == "r":
         raise ShapeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'")
     m, n = Q.shape[-2], R.shape[-1]
-    if mode == "complete" and m > n:
+    if kind == "complete" and m > n:
         raise ShapeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     grad_y, upper = None, R
     if n > m:
@@ -248,16 +236,33 @@ def _(grad_Q, grad_R, Q, R, mode):
     if grad_Q is not None:
         middle = middle - ops.adjoint_matmul(Q, grad_Q)
     middle = middle.triu()
+    # middle + middle.mH, the diagonal's real part counted once
     diagonal = middle.diagonal(0, -2, -1)
     diagonal = diagonal.real if diagonal.is_complex() else diagonal
     change = Q.matmul(middle + middle.mH - diagonal.diag_embed())
-    # M + M.mH with the diagonal's real part counted once
     if grad_Q is not None:
         change = change + grad_Q
     grad_x = ops.solve_matrices(upper, change.mH).mH
     if n <= m:
         return grad_x
     return ops.cat([grad_x, Q.new_zeros((*Q.shape[:-1], n - m)) if grad_y is None else grad_y], -1)
+
+
+@composite(method=False, out=True)
+def linalg_qr(A, mode: str = "reduced"):
+    """The decomposition ``A = Q @ R`` into a matrix with orthonormal columns and an upper triangular one.
+
+    Args:
+        A: shape (..., m, n).
+        mode: "reduced" for Q of shape (..., m, k) and R of shape (..., k, n) with k = min(m, n); "complete" for k = m;
+            "r" for R alone, with Q empty.
+
+    >>> import corefw as torch
+    >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> torch.allclose(Q @ R, torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    True
+    """
+    return ops.qr_factors(A, mode)
 
 
 def _eigh_shape(A, UPLO="L"):
@@ -388,7 +393,7 @@ def _(grad_U, grad_S, grad_Vh, U, S, Vh):
     return result if outside_v is None else result + U.matmul(outside_v)
 
 
-@composite(method=False, outputs=("U", "S", "Vh"), result_name="linalg_svd", out=True)
+@composite(method=False, out=True)
 def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
     """The singular value decomposition ``A = U @ diag(S) @ Vh``, with orthonormal columns of U and rows of Vh.
 
@@ -440,9 +445,7 @@ def linalg_svdvals(A, *, driver: str | None = None):
 
 
 # -- determinants -----------------------------------------------------------------------------------------------------
-@primitive(
-    dtype=_field, shape=lambda A: _square("linalg.det", A)[:-2], method=False, out=True, grad_name="LinalgDet"
-)
+@primitive(dtype=_field, shape=lambda A: _square("linalg.det", A)[:-2], method=False, out=True, grad_name="LinalgDet")
 def linalg_det(A):
     """The determinant of square matrices.
 
@@ -536,8 +539,8 @@ def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = F
     Args:
         A: shape (..., m, n).
         tol: another name of `atol`, with `rtol` 0.
-        atol, rtol: numbers or tensors; `rtol` is by default ``max(m, n)`` times the dtype's precision, or 0 if `atol` is
-            given.
+        atol, rtol: numbers or tensors; `rtol` is by default ``max(m, n)`` times the dtype's precision, or 0 if `atol`
+            is given.
         hermitian: whether eigenvalues may be taken in place of singular values.
 
     Returns:
@@ -552,7 +555,7 @@ def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = F
         atol, rtol = tol, 0.0
     values = _moduli(A.detach(), hermitian)
     if 0 in values.shape:
-        return ops.zeros(values.shape[:-1], dtype=_INT64, device=A.device)
+        return ops.zeros(values.shape[:-1], dtype=int64, device=A.device)
     return (values > _cutoff(values, A.shape, atol, rtol).unsqueeze(-1)).sum(-1)
 
 
@@ -571,7 +574,7 @@ def pseudoinverse(A, atol: float | None, rtol: float | None, hermitian: bool):
         counts = L.abs() > _cutoff(L.abs(), A.shape, atol, rtol).unsqueeze(-1)
         return ops.matmul_adjoint(V * ops.where(counts, 1 / L, 0).unsqueeze(-2), V)
     U, S, Vh = ops.svd_factors(A, False)
-    counts = S > _cutoff(S, A.shape, atol, rtol).unsqueeze(-1)
+    counts = _cutoff(S, A.shape, atol, rtol).unsqueeze(-1) < S
     return ops.matmul_adjoint(Vh.mH * ops.where(counts, 1 / S, 0).unsqueeze(-2), U)
 
 
@@ -582,9 +585,7 @@ def _(grad, A, out):
     if A.shape[-2] <= A.shape[-1]:
         K = g.matmul(P)
         KPh = ops.matmul_adjoint(K, P)
-        return (
-            -P.matmul(K).mH + KPh - A.matmul(P).matmul(KPh) + ops.adjoint_matmul(P, P).matmul(g - K.matmul(A))
-        )
+        return -P.matmul(K).mH + KPh - A.matmul(P).matmul(KPh) + ops.adjoint_matmul(P, P).matmul(g - K.matmul(A))
     K = P.matmul(g)
     PhK = ops.adjoint_matmul(P, K)
     return -K.matmul(P).mH + ops.matmul_adjoint((g - A.matmul(K)).matmul(P), P) + PhK - PhK.matmul(P).matmul(A)
@@ -597,8 +598,8 @@ def linalg_pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False)
     Args:
         A: shape (..., m, n).
         rcond: another name of `rtol`.
-        atol, rtol: numbers or tensors; `rtol` is by default ``max(m, n)`` times the dtype's precision, or 0 if `atol` is
-            given.
+        atol, rtol: numbers or tensors; `rtol` is by default ``max(m, n)`` times the dtype's precision, or 0 if `atol`
+            is given.
         hermitian: whether eigenvalues may be taken in place of singular values.
 
     Returns:
@@ -609,3 +610,423 @@ def linalg_pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False)
     tensor([[0.5000, 0.0000]])
     """
     return ops.pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
+
+
+@composite(method=False, outputs=("solution", "residuals", "rank", "singular_values"))
+def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
+    """The solution X of least squares, ``min |A @ X - B|``, and of least norm among several.
+
+    Args:
+        A: shape (..., m, n).
+        B: shape (..., m, k), or a vector for each matrix: (m,), or `A`'s shape without its last dimension.
+        rcond: singular values below `rcond` times the largest are taken to be 0; by default ``max(m, n)`` times the
+            dtype's precision.
+        driver: accepted for compatibility: the solution is always that by the pseudoinverse.
+
+    Returns:
+        solution of shape (..., n, k); residuals, the squared norms of ``A @ X - B``, of shape (..., k), empty unless a
+        driver other than "gelsy" is asked for, m > n and every matrix has rank n; rank; singular_values, empty unless
+        the driver is "gelss" or "gelsd".
+
+    >>> import corefw as torch
+    >>> torch.linalg.lstsq(torch.tensor([[2.0], [0.0]]), torch.tensor([[4.0], [1.0]])).solution
+    tensor([[2.]])
+    """
+    _matrices("linalg.lstsq", A.shape)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ShapeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but it is " + driver
+        )
+    vectors = B.ndim == A.ndim - 1 and A.shape[:-1] == B.shape
+    B = B.unsqueeze(-1) if vectors else B
+    if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
+        raise ShapeError(
+            f"torch.linalg.lstsq: input.size(-2) should match other.size(-2), but they are {A.shape[-2]} and "
+            f"{B.shape[-2] if B.ndim > 1 else 1}"
+        )
+    solution = ops.pseudoinverse(A, None, rcond, False).matmul(B)
+    rank = ops.linalg_matrix_rank(A, rtol=rcond)
+    m, n = A.shape[-2:]
+    residuals = values = solution.detach().new_zeros((0,)).abs()
+    if driver in ("gels", "gelsd", "gelss") and m > n and bool((rank == n).all()):
+        difference = (A.matmul(solution) - B).abs()
+        residuals = (difference * difference).sum(-2)
+    if driver in ("gelsd", "gelss"):
+        values = ops.singular_values(A)
+    return linalg_lstsq.op.result_type(solution.squeeze(-1) if vectors else solution, residuals, rank, values)
+
+
+@composite(method=False, out=True)
+def linalg_cond(A, p: Number | str | None = None):
+    """The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`.
+
+    Args:
+        A: shape (..., m, n), square unless `p` is None, 2 or -2.
+        p: the order of the norm; None for 2.
+
+    Returns:
+        shape (...), real; infinite for singular matrices.
+
+    >>> import corefw as torch
+    >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 0.5]]))
+    tensor(8.)
+    """
+    _matrices("linalg.cond", A.shape)
+    _fields("linalg.cond", A)
+    if p in (None, 2, -2):
+        values = ops.singular_values(A)
+        largest, least = values.select(-1, 0), values.select(-1, -1)
+        return least / largest if p == -2 else largest / least
+    _square("linalg.cond", A.shape)
+    return linalg_matrix_norm(A, p) * linalg_matrix_norm(ops.linalg_inv(A), p)
+
+
+# -- norms ------------------------------------------------------------------------------------------------------------
+@composite(method=False, out=True)
+def linalg_vector_norm(x, ord: Number = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
+    """The norm of the elements seen as a vector, ``sum(|x|^ord)^(1/ord)``.
+
+    Args:
+        x: any shape, floating or complex.
+        ord: the order; inf and -inf mean the largest and smallest modulus, 0 the number of elements that are not zero.
+        dim: the dimensions to reduce; None for all.
+        keepdim: keep the reduced dimensions with size 1.
+        dtype: convert the elements to this dtype first.
+
+    >>> import corefw as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    _fields("linalg.vector_norm", x)
+    if isinstance(ord, str):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {type(ord).__name__}")
+    return ops.vector_norm(x if dtype is None else x.to(dtype), ord, dim, keepdim)
+
+
+@composite(method=False, out=True)
+def linalg_matrix_norm(
+    A,
+    ord: Number | str = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+):
+    """The norm of matrices.
+
+    Args:
+        A: shape with matrices in the dimensions `dim`, floating or complex.
+        ord: "fro" for the root of the sum of squares, "nuc" for the sum of the singular values, 2 and -2 for the
+            largest and smallest of them, inf and -inf for the largest and smallest sum of moduli of a row, 1 and -1 of
+            a column.
+        dim: the matrices' two dimensions.
+        keepdim: keep these dimensions with size 1.
+        dtype: convert the elements to this dtype first.
+
+    >>> import corefw as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), inf := float("inf"))
+    tensor(7.)
+    """
+    _fields("linalg.matrix_norm", A)
+    _matrices("linalg.matrix_norm", A.shape)
+    if isinstance(dim, int) or len(dim) != 2:
+        raise ShapeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    A = A if dtype is None else A.to(dtype)
+    row, column = (canonical_dim(d, A.ndim) for d in dim)
+    if row == column:
+        raise ShapeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if ord == "fro":
+        return ops.vector_norm(A, 2, (row, column), keepdim)
+    if ord in ("nuc", 2, -2):
+        values = ops.singular_values(A.movedim((row, column), (-2, -1)))
+        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    elif ord in (inf, -inf, 1, -1):
+        summed, kept = (row, column) if abs(ord) == 1 else (column, row)
+        sums = A.abs().sum(summed, True)
+        result = (sums.amax(kept, True) if ord > 0 else sums.amin(kept, True)).squeeze((row, column))
+    else:
+        raise ShapeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if keepdim:
+        for d in sorted((row, column)):
+            result = result.unsqueeze(d)
+    return result
+
+
+@composite(method=False, out=True)
+def linalg_norm(
+    A, ord: Number | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
+):
+    """The norm of vectors or of matrices: `linalg.vector_norm` or `linalg.matrix_norm`.
+
+    Args:
+        A: any shape, floating or complex.
+        ord: the order; None for the root of the sum of squares.
+        dim: one dimension for vectors, two for matrices; None for all elements if `ord` is None, else A is a vector
+            or a matrix.
+        keepdim: keep the reduced dimensions with size 1.
+        dtype: convert the elements to this dtype first.
+
+    >>> import corefw as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 2)
+    tensor(4.)
+    """
+    if dim is not None:
+        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(dim) not in (1, 2) and ord is not None:
+            raise ShapeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    elif ord is not None and A.ndim not in (1, 2):
+        raise ShapeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if ord is not None and (A.ndim if dim is None else len(dim)) == 2:
+        return linalg_matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        raise ShapeError(f"linalg.norm: Order {ord} is not supported for vectors.")
+    return linalg_vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+@composite(method=False, out=True)
+def linalg_matrix_power(A, n: int):
+    """The power of square matrices, by repeated squaring; of the inverse for negative `n`.
+
+    Args:
+        A: shape (..., m, m).
+        n: the exponent.
+
+    >>> import corefw as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    _square("linalg.matrix_power", A.shape)
+    if n == 0:
+        return ops.zeros_like(A) + ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    if n < 0:
+        A, n = ops.linalg_inv(A), -n
+    result = None
+    while True:
+        if n & 1:
+            result = A if result is None else result.matmul(A)
+        n >>= 1
+        if not n:
+            return A.clone() if result is A else result
+        A = A.matmul(A)
+
+
+@composite(method=False, out=True)
+def linalg_multi_dot(tensors):
+    """The product of two or more matrices, multiplied in the order that costs least.
+
+    Args:
+        tensors: matrices; the first and last may be vectors, taken as a row and a column.
+
+    >>> import corefw as torch
+    >>> torch.linalg.multi_dot([torch.ones(3), torch.ones(3, 2), torch.ones(2)])
+    tensor(6.)
+    """
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise ShapeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    for i, tensor in enumerate(tensors):
+        ends = i in (0, len(tensors) - 1)
+        if tensor.ndim != 2 and not (ends and tensor.ndim == 1):
+            raise ShapeError(f"multi_dot(): tensor {i} must be {'1D or 2D' if ends else '2D'} but got {tensor.ndim}D")
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if row:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if column:
+        tensors[-1] = tensors[-1].unsqueeze(-1)
+    for i, (a, b) in enumerate(pairwise(tensors)):
+        if a.shape[1] != b.shape[0]:
+            raise ShapeError(
+                f"multi_dot(): tensors {i} and {i + 1}, of shapes {list(a.shape)} and {list(b.shape)}, do not fit"
+            )
+    result = ops.chain_matmul(*tensors)
+    if row:
+        result = result.squeeze(0)
+    return result.squeeze(-1) if column else result
+
+
+@composite(method=False, out=True)
+def linalg_cross(input, other, *, dim: int = -1):
+    """The cross product of vectors of length 3.
+
+    Args:
+        input: shape with 3 elements along `dim`; broadcasts with `other`.
+        other: likewise.
+        dim: the vectors' dimension.
+
+    >>> import corefw as torch
+    >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    return ops.cross(input, other, dim)
+
+
+@composite(method=False, out=True)
+def linalg_vecdot(x, y, *, dim: int = -1):
+    """The inner products of vectors, ``sum(conj(x) * y)`` along `dim`.
+
+    >>> import corefw as torch
+    >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """
+    return (x.conj() * y).sum(dim)
+
+
+@composite(method=False)
+def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+    """The diagonal of matrices, a view.
+
+    >>> import corefw as torch
+    >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    return A.diagonal(offset, dim1, dim2)
+
+
+@composite(method=False, out=True)
+def linalg_tensorinv(A, ind: int = 2):
+    """The inverse of `A` as a map of tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
+
+    Args:
+        A: a shape whose first `ind` sizes have the same product as the others.
+        ind: how many of the first dimensions belong to the map's result.
+
+    >>> import corefw as torch
+    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+    torch.Size([6, 2, 3])
+    """
+    if ind <= 0:
+        raise ShapeError("Expected a strictly positive integer for 'ind'")
+    left, right = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if prod(left) != prod(right):
+        raise ShapeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{prod(right)} != {prod(left)}"
+        )
+    return ops.linalg_inv(A.reshape(prod(left), prod(right))).reshape(right + left)
+
+
+# -- functions and methods without a namespace ------------------------------------------------------------------------
+@composite(out=True)
+def det(input):
+    """The determinant of square matrices; `linalg.det`.
+
+    >>> import corefw as torch
+    >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(8.)
+    """
+    return ops.linalg_det(input)
+
+
+@composite(out=True, outputs=("sign", "logabsdet"))
+def slogdet(input):
+    """The sign and the logarithm of the modulus of the determinant; `linalg.slogdet`.
+
+    >>> import corefw as torch
+    >>> torch.slogdet(torch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
+    tensor(-1.)
+    """
+    return slogdet.op.result_type(*ops.linalg_slogdet(input))
+
+
+@composite()
+def logdet(input):
+    """The logarithm of the determinant of square matrices; -inf for 0, NaN for negative ones.
+
+    >>> import corefw as torch
+    >>> torch.logdet(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor(0.)
+    """
+    sign, logabsdet = ops.linalg_slogdet(input)
+    return sign.log() + logabsdet if sign.is_complex() else ops.where(sign < 0, float("nan"), logabsdet)
+
+
+@composite(out=True)
+def inverse(input):
+    """The inverse of square matrices; `linalg.inv`.
+
+    >>> import corefw as torch
+    >>> torch.inverse(torch.tensor([[2.0]]))
+    tensor([[0.5000]])
+    """
+    return ops.linalg_inv(input)
+
+
+@composite()
+def pinverse(input, rcond: float = 1e-15):
+    """The Moore-Penrose inverse of matrices, by their singular values above `rcond` times the largest.
+
+    >>> import corefw as torch
+    >>> torch.pinverse(torch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    return ops.pseudoinverse(input, None, rcond, False)
+
+
+@composite(out=True)
+def matrix_power(input, n: int):
+    """The power of square matrices; `linalg.matrix_power`.
+
+    >>> import corefw as torch
+    >>> torch.matrix_power(torch.tensor([[2.0]]), 3)
+    tensor([[8.]])
+    """
+    return linalg_matrix_power(input, n)
+
+
+@composite(out=True)
+def cholesky(input, upper: bool = False):
+    """The Cholesky decomposition of Hermitian positive-definite matrices; `linalg.cholesky`.
+
+    >>> import corefw as torch
+    >>> torch.cholesky(torch.tensor([[4.0]]))
+    tensor([[2.]])
+    """
+    return linalg_cholesky(input, upper=upper)
+
+
+@composite(out=True)
+def cholesky_solve(B, L, upper: bool = False):
+    """The solution X of ``A @ X = B`` from the Cholesky decomposition of A.
+
+    Args:
+        B: shape (..., n, k).
+        L: shape (..., n, n), with ``A = L @ L.mH``.
+        upper: whether `L` is the upper factor, ``A = L.mH @ L``.
+
+    >>> import corefw as torch
+    >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))
+    tensor([[2.]])
+    """
+    L = L.mH if upper else L
+    half = linalg_solve_triangular(L, B, upper=False)
+    return linalg_solve_triangular(L.mH, half, upper=True)
+
+
+@composite(out=True, outputs=("Q", "R"), result_name="qr")
+def qr(input, some: bool = True):
+    """The decomposition into a matrix with orthonormal columns and an upper triangular one; `linalg.qr`.
+
+    >>> import corefw as torch
+    >>> torch.qr(torch.tensor([[3.0], [4.0]])).R.abs()
+    tensor([[5.]])
+    """
+    return qr.op.result_type(*ops.qr_factors(input, "reduced" if some else "complete"))
+
+
+@composite(out=True, outputs=("U", "S", "V"), result_name="svd")
+def svd(input, some: bool = True, compute_uv: bool = True):
+    """The singular value decomposition ``input = U @ diag(S) @ V.mH``; `linalg.svd` gives ``V.mH``.
+
+    >>> import corefw as torch
+    >>> torch.svd(torch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
+    """
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        U, S, V = input.new_zeros((m, m)), ops.singular_values(input), input.new_zeros((n, n))
+    else:
+        U, S, Vh = ops.svd_factors(input, not some)
+        V = Vh.mH
+    return svd.op.result_type(U, S, V)

@@ -52,11 +52,9 @@ def _whole_shape(input, dim, norm, size):
     return _with_size(input, dim[-1], size)
 
 
-@primitive(
-    dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, method=False, grad_name="FftC2R"
-)
+@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, method=False, grad_name="FftC2R")
 def fft_c2r(input, dim: tuple, norm: str, size: int):
-    """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along ``dim[-1]``."""
+    """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along the last."""
 
 
 @fft_c2r.gradient("input")
@@ -175,7 +173,7 @@ def _c2r(name: str, input, s, dim, norm, forward: bool):
     return ops.fft_c2r(input, tuple(dims), norm, size)
 
 
-# -- one dimension ------------------------------------------------------------------------------------------------------
+# -- one dimension ----------------------------------------------------------------------------------------------------
 @composite(method=False, out=True)
 def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The discrete Fourier transform, ``X[k] = sum_j input[j] * exp(-2 pi i j k / n)``.
@@ -184,7 +182,7 @@ def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None)
         input: any shape, real or complex.
         n: the size to which `input` is cut off or continued by zeros; None for its own.
         dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0]))
@@ -202,7 +200,7 @@ def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None
         input: any shape, real or complex.
         n: the size to which `input` is cut off or continued by zeros; None for its own.
         dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.ifft(torch.tensor([6.0, 0.0, 0.0]))
@@ -220,7 +218,7 @@ def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None
         input: any shape, real.
         n: the size to which `input` is cut off or continued by zeros; None for its own.
         dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
@@ -238,7 +236,7 @@ def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = Non
         input: any shape, half a spectrum along `dim`.
         n: the size of the result; None for ``2 * (input.shape[dim] - 1)``.
         dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.irfft(torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0])))
@@ -256,7 +254,7 @@ def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None
         input: any shape, the first half of a Hermitian signal along `dim`.
         n: the size of the result; None for ``2 * (input.shape[dim] - 1)``.
         dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.hfft(torch.tensor([2.0, 1.0, 0.0]))
@@ -274,7 +272,7 @@ def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = Non
         input: any shape, real.
         n: the size to which `input` is cut off or continued by zeros; None for its own.
         dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.ihfft(torch.tensor([4.0, 2.0, 0.0, 2.0]))
@@ -306,7 +304,7 @@ def fft_fftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = 
         input: any shape, real or complex.
         s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.fftn(torch.ones(2, 2)).shape
@@ -336,7 +334,7 @@ def fft_ifftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
         input: any shape, real or complex.
         s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.ifftn(torch.ones(2, 2)).shape
@@ -366,7 +364,7 @@ def fft_rfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
         input: any shape, real.
         s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.rfftn(torch.ones(2, 2)).shape
@@ -396,7 +394,7 @@ def fft_irfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None 
         input: any shape, half a spectrum along `dim`.
         s: the sizes of the result along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.irfftn(torch.ones(2, 2)).shape
@@ -426,7 +424,7 @@ def fft_hfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
         input: any shape, the first half of a Hermitian signal along `dim`.
         s: the sizes of the result along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.hfftn(torch.ones(2, 2)).shape
@@ -456,7 +454,7 @@ def fft_ihfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None 
         input: any shape, real.
         s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n), which makes it orthonormal.
+        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
     >>> torch.fft.ihfftn(torch.ones(2, 2)).shape

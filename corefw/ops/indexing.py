@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from operator import index as as_int
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -125,7 +126,7 @@ _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 _WHOLE = slice(None)
 
 
-def getitem(self: Tensor, key):
+def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks take part.
 
     Integers, also as 0-d tensors, select first; what the other index tensors mean together is said at `index`.
@@ -145,7 +146,7 @@ def getitem(self: Tensor, key):
     return part if indices is None else _index(part, indices)
 
 
-def setitem(self: Tensor, key, value) -> None:
+def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value`` for a number, or a tensor that broadcasts with ``self[key]``.
 
     Raises:
@@ -403,6 +404,10 @@ def _(grad, condition):
 _choose = choose.op.function
 
 
+@overload
+def where(condition) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition, input: Tensor | complex, other: Tensor | complex, *, out=None) -> Tensor: ...
 @composite(method=False)
 def where(condition, input=None, other=None, *, out=None):
     """`input` where `condition` is true, else `other`; of a condition alone, the positions of its nonzero elements.
@@ -434,7 +439,7 @@ def where(condition, input=None, other=None, *, out=None):
     return _choose(condition, input, other, out=out)
 
 
-def where_method(self: Tensor, condition, other):
+def where_method(self: Tensor, condition: Tensor, other: Tensor | complex) -> Tensor:
     """`self` where `condition` is true, else `other`: ``torch.where(condition, self, other)``."""
     return where(condition, self, other)
 
@@ -520,6 +525,10 @@ def _(grad, mask, source_shape):
 
 
 # -- positions --------------------------------------------------------------------------------------------------------
+@overload
+def nonzero(input, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @primitive(dtype=positions_rule, shape=None, rewrites=("as_tuple",), out=True)
 def nonzero(input, *, as_tuple: bool = False):
     """The positions of the nonzero elements of `input`, in order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.declare import Sizes, Tensors, composite, ops, primitive
@@ -512,7 +513,7 @@ def diagflat(input, offset: int = 0):
 
 # -- grids and choices ------------------------------------------------------------------------------------------------
 @composite(method=False)
-def meshgrid(*tensors, indexing: str | None = None):
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors: result i has the value of vector i at every point of their product.
 
     Args:

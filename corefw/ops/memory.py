@@ -55,8 +55,8 @@ def is_contiguous(input, memory_format: layouts.memory_format = contiguous_forma
     return True
 
 
-Tensor.stride = stride  # type: ignore[attr-defined]
-Tensor.is_contiguous = is_contiguous  # type: ignore[attr-defined]
+Tensor.stride = stride  # type: ignore[method-assign, assignment]
+Tensor.is_contiguous = is_contiguous  # type: ignore[method-assign, assignment]
 
 
 @primitive(dtype=same, shape=lambda input: input, rewrites=("memory_format",))
@@ -136,8 +136,8 @@ def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = N
         if error.__cause__ is None:
             raise
         raise ShapeError(  # what the device says of an element outside its memory
-            f"as_strided: sizes {list(size)}, strides {list(stride)}, storage offset {own + relative} are out of bounds for the "
-            f"storage of a tensor of shape {list(array.shape)}"
+            f"as_strided: size {list(size)}, stride {list(stride)} and offset {own + relative} are out of bounds for "
+            f"the storage of a tensor of shape {list(array.shape)}"
         ) from error
 
 

@@ -186,7 +186,7 @@ def _(grad, input, other):
     return -grad * (input / other / other).conj()
 
 
-@composite(out=True)
+@composite(inplace=True, out=True)
 def true_divide(input, other):
     """The quotient ``input / other``, as `div` without rounding.
 
@@ -396,7 +396,7 @@ def _(grad, input, exponent, out):
     return grad * ops.where(flat, 0, slope).conj()
 
 
-@composite(out=True)
+@composite(inplace=True, out=True)
 def float_power(input, exponent):
     """The power in double precision: both operands are converted to float64, or to complex128 if one is complex.
 

@@ -869,7 +869,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
 
 
 @composite(method=False)
-def native_dropout(input, p: float, train: bool | None = True):
+def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, Tensor]:
     """`dropout`, and a bool tensor that tells which elements were kept.
 
     >>> import corefw as torch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, prod
+from typing import overload
 
-from corefw import dtypes
+from corefw import dtypes, return_types
 from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive, view
 from corefw.dispatch.rules import accumulate, boolean, floating, floating_real, index, same
 from corefw.dtypes import dtype
@@ -310,6 +311,12 @@ def min_dim(input, dim: Dim, keepdim: bool = False):
     """The smallest elements along `dim` and the first positions where they are found; NaN counts as smallest."""
 
 
+@overload
+def max_(input) -> Tensor: ...
+@overload
+def max_(input, dim: int, keepdim: bool = False) -> return_types.max: ...
+@overload
+def max_(input, other: Tensor) -> Tensor: ...
 @composite(name="max", out=True)
 def max_(input, dim: int | None = None, keepdim: bool = False, *, other=None):
     """The largest of all elements; the largest along `dim`, as a named tuple ``(values, indices)``; or with a tensor in
@@ -332,6 +339,12 @@ def max_(input, dim: int | None = None, keepdim: bool = False, *, other=None):
     return ops.maximum(input, dim) if isinstance(dim, Tensor) else ops.max_dim(input, dim, keepdim)
 
 
+@overload
+def min_(input) -> Tensor: ...
+@overload
+def min_(input, dim: int, keepdim: bool = False) -> return_types.min: ...
+@overload
+def min_(input, other: Tensor) -> Tensor: ...
 @composite(name="min", out=True)
 def min_(input, dim: int | None = None, keepdim: bool = False, *, other=None):
     """The smallest of all elements, along `dim`, or of two tensors elementwise; arguments as for `max`.
@@ -390,6 +403,10 @@ def nanmedian_dim(input, dim: Dim, keepdim: bool = False):
     """The lower medians along `dim` of the elements that are not NaN, and their positions."""
 
 
+@overload
+def median(input) -> Tensor: ...
+@overload
+def median(input, dim: int, keepdim: bool = False) -> return_types.median: ...
 @composite(out=True)
 def median(input, dim: int | None = None, keepdim: bool = False):
     """The median of all elements, or along `dim` as a named tuple ``(values, indices)``.
@@ -403,6 +420,10 @@ def median(input, dim: int | None = None, keepdim: bool = False):
     return _median(input, ops.median_dim) if dim is None else ops.median_dim(input, dim, keepdim)
 
 
+@overload
+def nanmedian(input) -> Tensor: ...
+@overload
+def nanmedian(input, dim: int, keepdim: bool = False) -> return_types.nanmedian: ...
 @composite(out=True)
 def nanmedian(input, dim: int | None = None, keepdim: bool = False):
     """As `median`, of the elements that are not NaN.

@@ -160,7 +160,7 @@ def narrow(input, dim: int, start: int, length: int):
     return _slice(input, dim, start, start + length)
 
 
-def _slice(input, dim: int, start: int, stop: int, step: int = 1):
+def _slice(input, dim: int, start: int | None, stop: int | None, step: int = 1):
     return slice_index(input, (slice(None),) * dim + (slice(start, stop, step),))
 
 
@@ -244,7 +244,7 @@ def _(grads, input_shape, split_size, dim):
 
 
 @composite()
-def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0):
+def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of given sizes.
 
     >>> import corefw as torch
@@ -257,7 +257,7 @@ def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0):
 
 
 @composite()
-def chunk(input, chunks: int, dim: int = 0):
+def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into at most `chunks` parts of equal size, the last one smaller if need be.
 
     >>> import corefw as torch
@@ -277,7 +277,7 @@ def chunk(input, chunks: int, dim: int = 0):
 
 
 @composite()
-def tensor_split(input, indices_or_sections: int | Sequence[int], dim: int = 0):
+def tensor_split(input, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into that many nearly equal parts, or before each of the given positions, without a copy.
 
     >>> import corefw as torch
@@ -317,7 +317,7 @@ def _split_along(name: str, input, indices_or_sections, dim: int, few: int):
 
 
 @composite()
-def hsplit(input, indices_or_sections: int | Sequence[int]):
+def hsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts.
 
     >>> import corefw as torch
@@ -328,7 +328,7 @@ def hsplit(input, indices_or_sections: int | Sequence[int]):
 
 
 @composite()
-def vsplit(input, indices_or_sections: int | Sequence[int]):
+def vsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its rows, as `tensor_split` cuts.
 
     >>> import corefw as torch
@@ -339,7 +339,7 @@ def vsplit(input, indices_or_sections: int | Sequence[int]):
 
 
 @composite()
-def dsplit(input, indices_or_sections: int | Sequence[int]):
+def dsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its third dimension, as `tensor_split` cuts.
 
     >>> import corefw as torch

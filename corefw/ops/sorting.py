@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import Any, Literal, overload
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
@@ -133,6 +134,18 @@ def _unique(input, dim, consecutive: bool, return_inverse: bool, return_counts: 
     return (output, *((inverse,) if return_inverse else ()), *((counts,) if return_counts else ()))
 
 
+@overload
+def unique(
+    input,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any: ...
 @composite()
 def unique(
     input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -156,6 +169,14 @@ def unique(
     return _unique(input, dim, False, return_inverse, return_counts)
 
 
+@overload
+def unique_consecutive(
+    input, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: int | None = None
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any: ...
 @composite()
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """The elements, or slices along `dim`, that differ from the one before. Arguments and results as for `unique`.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any, overload
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive
@@ -39,7 +40,7 @@ def _(grad, input_shape):
 
 
 @composite()
-def view(input, *shape, size: Sizes | None = None, dtype: dtypes.dtype | None = None):
+def view(input, *shape: int | Sequence[int] | dtypes.dtype, size: Sizes | None = None, dtype: dtypes.dtype | None = None):
     """The elements of `input` under another shape, or its bytes as elements of another dtype, without a copy.
 
     Args:
@@ -103,11 +104,12 @@ def reshape(input, shape: Sizes):
             [2, 3],
             [4, 5]])
     """
-    try:
+    array = input.array
+    if input.place.runtime.is_contiguous(array):
         return _view_size(input, shape)
-    except ShapeError:
-        size = infer_size(as_shape(shape), prod(input.array.shape))
-        return unsafe_view(input, size)
+    size = infer_size(as_shape(shape), prod(array.shape))
+    shown = view_strides(tuple(array.shape), tuple(array.strides), size)
+    return unsafe_view(input, size) if shown is None else _view_size(input, size)
 
 
 @composite()
@@ -366,7 +368,7 @@ def broadcast_to(input, size: Sizes):
 
 
 @composite()
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape.
 
     >>> import corefw as torch
@@ -429,6 +431,10 @@ def _insert_dimensions(tensors, few: int, insert):
     return results[0] if len(results) == 1 else results
 
 
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(*tensors: Any) -> Any: ...
 @composite()
 def atleast_1d(*tensors):
     """Each tensor with at least one dimension: a scalar becomes a vector of one element.
@@ -440,6 +446,10 @@ def atleast_1d(*tensors):
     return _insert_dimensions(tensors, 1, lambda t: reshape(t, (1,)))
 
 
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(*tensors: Any) -> Any: ...
 @composite()
 def atleast_2d(*tensors):
     """Each tensor with at least two dimensions: a vector becomes a row.
@@ -451,6 +461,10 @@ def atleast_2d(*tensors):
     return _insert_dimensions(tensors, 2, lambda t: unsqueeze(t, 0) if t.array.ndim else reshape(t, (1, 1)))
 
 
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(*tensors: Any) -> Any: ...
 @composite()
 def atleast_3d(*tensors):
     """Each tensor with at least three dimensions: a vector (n) becomes (1, n, 1), a matrix (n, m) becomes (n, m, 1).
@@ -469,11 +483,11 @@ def atleast_3d(*tensors):
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
-def _reversed(input):
+def _reversed(input) -> Tensor:
     return permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
 
 
-def _matrix_transpose(input, name: str = "mT"):
+def _matrix_transpose(input, name: str = "mT") -> Tensor:
     if input.array.ndim < 2:
         raise ShapeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D tensor."
@@ -481,17 +495,20 @@ def _matrix_transpose(input, name: str = "mT"):
     return transpose(input, -2, -1)
 
 
-def _hermitian(input):
+def _hermitian(input) -> Tensor:
     if input.array.ndim not in (0, 2):
         raise ShapeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor.")
     return (transpose(input, 0, 1) if input.array.ndim else input).conj()
 
 
-def _matrix_adjoint(input):
+def _matrix_adjoint(input) -> Tensor:
     return _matrix_transpose(input, "mH").conj()
 
 
-Tensor.T = property(_reversed, doc="The tensor with its dimensions in reversed order.")  # type: ignore[attr-defined]
-Tensor.mT = property(_matrix_transpose, doc="The tensor with its last two dimensions exchanged.")  # type: ignore[attr-defined]
-Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # type: ignore[attr-defined]
-Tensor.mH = property(_matrix_adjoint, doc="The conjugate transpose of matrices in the last two dimensions.")  # type: ignore[attr-defined]
+for _name, _getter, _doc in (
+    ("T", _reversed, "The tensor with its dimensions in reversed order."),
+    ("mT", _matrix_transpose, "The tensor with its last two dimensions exchanged."),
+    ("H", _hermitian, "The conjugate transpose of a matrix."),
+    ("mH", _matrix_adjoint, "The conjugate transpose of matrices in the last two dimensions."),
+):
+    setattr(Tensor, _name, property(_getter, doc=_doc))

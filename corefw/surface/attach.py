@@ -25,7 +25,7 @@ def method_called(name: str) -> Callable[[Callable], Callable]:
 
 
 def attribute(getter: Callable) -> property:
-    """Make `getter` the read-only attribute of Tensor that has its name; the result's ``setter`` extends it."""
+    """Make `getter` the read-only attribute of Tensor that has its name; `settable` and `deletable` extend it."""
     found = property(getter)
     setattr(Tensor, getter.__name__, found)
     return found
@@ -33,10 +33,20 @@ def attribute(getter: Callable) -> property:
 
 def settable(getter: property) -> Callable[[Callable], property]:
     """Let the decorated function assign the attribute `getter`."""
+    return _extended(getter, property.setter)
 
-    def decorate(setter: Callable) -> property:
-        found = getter.setter(setter)
-        setattr(Tensor, setter.__name__, found)
+
+def deletable(getter: property) -> Callable[[Callable], property]:
+    """Let the decorated function delete the attribute `getter`."""
+    return _extended(getter, property.deleter)
+
+
+def _extended(getter: property, extend: Callable) -> Callable[[Callable], property]:
+    name = getter.fget.__name__  # type: ignore[union-attr]
+
+    def decorate(function: Callable) -> property:
+        found = extend(Tensor.__dict__[name], function)
+        setattr(Tensor, name, found)
         return found
 
     return decorate

@@ -13,14 +13,17 @@ from corefw.dtypes import FLOATING, dtype
 from corefw.errors import GradientError
 from corefw.layouts import strided
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
-from corefw.surface.attach import attribute, method, settable
+from corefw.surface.attach import attribute, deletable, method, settable
 from corefw.tensor import Accumulate, Node, Output, Tensor, View, wrap
 
 # Read in C, without a Python frame.
-Tensor.dtype = property(attrgetter("place.dtype"), doc="The element type.")
-Tensor.device = property(attrgetter("place.device"), doc="Where the elements lie.")
-Tensor.ndim = property(attrgetter("array.ndim"), doc="The number of dimensions.")
-Tensor.itemsize = property(attrgetter("place.dtype.itemsize"), doc="The bytes of an element.")
+for _name, _path, _doc in (
+    ("dtype", "place.dtype", "The element type."),
+    ("device", "place.device", "Where the elements lie."),
+    ("ndim", "array.ndim", "The number of dimensions."),
+    ("itemsize", "place.dtype.itemsize", "The bytes of an element."),
+):
+    setattr(Tensor, _name, property(attrgetter(_path), doc=_doc))
 
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -216,7 +219,7 @@ def requires_grad(self) -> bool:
 
 
 @settable(requires_grad)
-def requires_grad(self, value) -> None:
+def _(self, value) -> None:
     if value.__class__ is not bool:
         raise TypeError_("requires_grad must be a bool")
     _set_requires_grad(self, value, "Only Tensors of floating point and complex dtype can require gradients")
@@ -300,7 +303,7 @@ def grad(self) -> Tensor | None:
 
 
 @settable(grad)
-def grad(self, value) -> None:
+def _(self, value) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -326,8 +329,8 @@ def grad(self, value) -> None:
     self._grad = value
 
 
-@grad.deleter
-def grad(self) -> None:
+@deletable(grad)
+def _(self) -> None:
     self._grad = None
 
 
@@ -341,7 +344,7 @@ def data(self) -> Tensor:
 
 
 @settable(data)
-def data(self, value) -> None:
+def _(self, value) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if value.place.device.type != self.place.device.type:
@@ -386,7 +389,7 @@ def real(self) -> Tensor:
 
 
 @settable(real)
-def real(self, value) -> None:
+def _(self, value) -> None:
     ops.real(self)[...] = value
 
 
@@ -397,5 +400,5 @@ def imag(self) -> Tensor:
 
 
 @settable(imag)
-def imag(self, value) -> None:
+def _(self, value) -> None:
     ops.imag(self)[...] = value

@@ -56,7 +56,11 @@ def shift(name: str) -> Case:
         return getattr(np.fft, name)(input, dim)
 
     return Case(
-        f"fft_{name}", meaning, shapes=(((4, 5),), ((3,),)), statics=({}, {"dim": 0}, {"dim": (-1,)}), torch=f"fft.{name}"
+        f"fft_{name}",
+        meaning,
+        shapes=(((4, 5),), ((3,),)),
+        statics=({}, {"dim": 0}, {"dim": (-1,)}),
+        torch=f"fft.{name}",
     )
 
 
@@ -87,8 +91,14 @@ CASES = (
         ),
     ),
     *(transform(name, ONE, (((4, 5),), ((3, 4),))) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
-    *(transform(name, TWO, (((4, 5),), ((2, 3, 4),))) for name in ("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2")),
-    *(transform(name, MANY, (((4, 5),), ((2, 3, 4),))) for name in ("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn")),
+    *(
+        transform(name, TWO, (((4, 5),), ((2, 3, 4),)))
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2")
+    ),
+    *(
+        transform(name, MANY, (((4, 5),), ((2, 3, 4),)))
+        for name in ("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn")
+    ),
     *map(frequencies, ("fftfreq", "rfftfreq")),
     *map(shift, ("fftshift", "ifftshift")),
 )

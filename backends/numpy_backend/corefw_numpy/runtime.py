@@ -63,6 +63,8 @@ class NumpyRuntime(Runtime):
             memory = memory.transpose(np.argsort([-step for step in memory.strides], kind="stable"))
         element = array.dtype if dtype is None else dtype.numpy
         size = element.itemsize
+        if 0 in shape:
+            return np.ndarray(shape, element)  # NumPy wants even the place of no element inside the memory
         return np.ndarray(shape, element, memory, _lowest(memory, array) + offset * size, [s * size for s in strides])
 
     def is_contiguous(self, array):

@@ -1,0 +1,37 @@
+"""Linear algebra, under PyTorch's names."""
+
+from __future__ import annotations
+
+from corefw.dispatch.registry import registry as _registry
+from corefw.errors import LinAlgError
+
+_NAMES = [
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "vecdot",
+    "vector_norm",
+]
+globals().update({_name: _registry.ops[f"linalg_{_name}"].function for _name in _NAMES})
+matmul = _registry.ops["matmul"].function
+
+__all__ = ["LinAlgError", "matmul", *_NAMES]

@@ -1,0 +1,116 @@
+"""The mathematical namespaces: names, errors, and gradients of decompositions on what is determined."""
+
+import numpy as np
+import pytest
+
+import corefw
+from corefw.autograd import gradcheck, gradgradcheck
+
+rng = np.random.default_rng(0)
+
+
+def matrix(*shape, complex_=False):
+    values = rng.uniform(-1, 1, shape)
+    if complex_:
+        values = values + 1j * rng.uniform(-1, 1, shape)
+    values[..., range(min(shape[-2:])), range(min(shape[-2:]))] += np.arange(1, min(shape[-2:]) + 1)
+    return corefw.tensor(values, requires_grad=True)
+
+
+def hermitian(function):
+    return lambda a: function(a @ a.mH + corefw.eye(a.shape[-1], dtype=a.dtype))
+
+
+def eigenprojections(a):
+    values, vectors = corefw.linalg.eigh(a)
+    return values, vectors * values.sin() @ vectors.mH
+
+
+def singular_projections(a):
+    U, S, Vh = corefw.linalg.svd(a, full_matrices=False)
+    return S, U * S.sin() @ Vh, U * S @ U.mH
+
+
+DETERMINED = {
+    "cholesky": (hermitian(corefw.linalg.cholesky), (2, 3, 3)),
+    "cholesky upper": (hermitian(lambda a: corefw.linalg.cholesky(a, upper=True)), (3, 3)),
+    "eigh": (hermitian(eigenprojections), (2, 3, 3)),
+    "eigvalsh": (hermitian(corefw.linalg.eigvalsh), (3, 3)),
+    "svd": (singular_projections, (2, 3, 3)),
+    "svd tall": (singular_projections, (4, 2)),
+    "svd wide": (singular_projections, (2, 4)),
+    "qr": (lambda a: tuple(corefw.linalg.qr(a)), (2, 3, 3)),
+    "qr tall": (lambda a: tuple(corefw.linalg.qr(a)), (4, 2)),
+    "qr wide": (lambda a: tuple(corefw.linalg.qr(a)), (2, 4)),
+    "logdet": (hermitian(corefw.logdet), (3, 3)),
+    "lstsq": (lambda a: corefw.linalg.lstsq(a, a[..., :1].sin()).solution, (4, 2)),
+    "solve right": (lambda a: corefw.linalg.solve(a, a.sin(), left=False), (3, 3)),
+    "power zero": (lambda a: corefw.linalg.matrix_power(a, 0) * a, (3, 3)),
+}
+
+
+@pytest.mark.parametrize("complex_", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("name", DETERMINED)
+def test_gradients_of_what_is_determined(name, complex_):
+    function, shape = DETERMINED[name]
+    a = matrix(*shape, complex_=complex_)
+    assert gradcheck(function, a)
+    assert gradgradcheck(function, a)
+
+
+def test_gradient_of_a_singular_determinant_is_the_cofactors():
+    a = corefw.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=corefw.float64, requires_grad=True)
+    corefw.det(a).backward()
+    corefw.testing.assert_close(a.grad, corefw.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=corefw.float64))
+
+
+ONES, SINGULAR = corefw.ones(3), corefw.zeros(2, 2)
+ERRORS = {
+    "fft of 0-d": (IndexError, lambda m: m.fft.fft(ONES[0]), "no dimensions"),
+    "fft of nothing": (RuntimeError, lambda m: m.fft.fft(ONES, n=0), "data points"),
+    "norm": (RuntimeError, lambda m: m.fft.fft(ONES, norm="x"), "normalization mode"),
+    "complex rfft": (RuntimeError, lambda m: m.fft.rfft(ONES + 0j), "real input"),
+    "half": (RuntimeError, lambda m: m.fft.fft(ONES.half()), "Unsupported dtype"),
+    "repeated dims": (RuntimeError, lambda m: m.fft.fftn(ONES, dim=(0, 0)), "unique"),
+    "sizes and dims": (RuntimeError, lambda m: m.fft.fftn(SINGULAR, s=(2,), dim=(0, 1)), "same length"),
+    "no dims": (RuntimeError, lambda m: m.fft.rfftn(ONES, dim=()), "at least one"),
+    "singular inv": (corefw.linalg.LinAlgError, lambda m: m.linalg.inv(SINGULAR), "singular"),
+    "singular solve": (corefw.linalg.LinAlgError, lambda m: m.linalg.solve(SINGULAR, SINGULAR), "singular"),
+    "indefinite": (corefw.linalg.LinAlgError, lambda m: m.linalg.cholesky(SINGULAR - 1), "not positive-definite"),
+    "not square": (RuntimeError, lambda m: m.linalg.det(corefw.ones(2, 3)), "square"),
+    "no matrix": (RuntimeError, lambda m: m.linalg.svd(ONES), "at least 2 dimensions"),
+    "solve shapes": (RuntimeError, lambda m: m.linalg.solve(SINGULAR, ONES), "Incompatible shapes"),
+    "qr mode": (RuntimeError, lambda m: m.linalg.qr(SINGULAR, "x"), "unrecognized mode"),
+    "matrix_norm order": (RuntimeError, lambda m: m.linalg.matrix_norm(SINGULAR, 3), "not supported"),
+    "integer norm": (RuntimeError, lambda m: m.linalg.norm(SINGULAR.int()), "floating point or complex"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_say_what_is_wrong(name):
+    kind, call, text = ERRORS[name]
+    with pytest.raises(kind, match=text):
+        call(corefw)
+
+
+@pytest.mark.parametrize("name", ["fft", "linalg", "special"])
+def test_the_names_are_pytorchs(name):
+    torch = pytest.importorskip("torch", reason="PyTorch is the reference")
+    ours = getattr(corefw, name)
+    assert all(hasattr(ours, n) and hasattr(getattr(torch, name), n) for n in ours.__all__)
+
+
+def test_single_precision_stays_single():
+    assert corefw.fft.fft(corefw.ones(4)).dtype is corefw.complex64
+    assert corefw.fft.irfft(corefw.fft.rfft(corefw.ones(4))).dtype is corefw.float32
+    assert corefw.linalg.svd(corefw.eye(2)).S.dtype is corefw.float32
+
+
+def test_special_functions_far_out():
+    special = pytest.importorskip("scipy.special", reason="SciPy is the reference")
+    x = np.concatenate([np.linspace(-26, 200, 2001), [np.inf, -np.inf, np.nan, 1e300]])
+    for name in ("erfcx", "log_ndtr", "ndtr"):
+        found = getattr(corefw.special, name)(corefw.tensor(x)).numpy()
+        np.testing.assert_allclose(found, getattr(special, name)(x), rtol=2e-13)
+    y = np.concatenate([np.linspace(-1, 1, 2001), 1 - 10.0 ** -np.arange(1, 17)])
+    np.testing.assert_allclose(corefw.special.erfinv(corefw.tensor(y)).numpy(), special.erfinv(y), rtol=1e-12)
