@@ -135,6 +135,6 @@ _methods.attach_ops()
 _methods.attach_operators()
 
 # The namespaces need the ops above.
-from corefw import autograd, backends, cuda, fft, linalg, nn, optim, profiler, random, special, utils  # noqa: E402
+from corefw import autograd, backends, cuda, distributions, fft, linalg, nn, optim, profiler, random, special, utils  # noqa: E402
 
 __all__ = sorted({*(_name for _name in globals() if not _name.startswith("_")), "__version__"} - {"annotations"})

@@ -46,7 +46,7 @@ class device:
         if type.__class__ is device:
             return type
         if isinstance(type, int):
-            type, index = "cuda", type
+            index, type = type, "cuda"
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {type.__class__.__name__}")
         found = cls._interned.get((type, index))
@@ -104,7 +104,7 @@ class _Default(threading.local):
     """The thread's default device, and those that enclosing with-blocks will restore."""
 
     device = device("cpu")
-    stack: tuple[device, ...] = ()
+    stack: tuple = ()
 
 
 _default = _Default()

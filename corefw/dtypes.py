@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -28,7 +30,7 @@ class dtype:
     def __init__(self, name: str, title: str, numpy, category: int, itemsize: int, signed: bool = True):
         self.name = name
         self.title = title  # PyTorch's name of the scalar type in messages and legacy tensor types: Float, Long, ...
-        self.numpy = None if numpy is None else np.dtype(numpy)
+        self.numpy: Any = None if numpy is None else np.dtype(numpy)
         self.category = category
         self.itemsize = itemsize
         self.is_floating_point = category == FLOATING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import Op, registry
@@ -13,15 +14,14 @@ from corefw.tensor import Tensor
 
 def _with_separate_sizes(function, position: int):
     """A method whose last argument, a shape or dimensions, may also come as separate arguments."""
-    if position == 1:
 
-        def method(self, *sizes, **keywords):
-            return function(self, *((sizes,) if sizes else ()), **keywords)
-    else:
+    def only(self, *sizes, **keywords):
+        return function(self, *((sizes,) if sizes else ()), **keywords)
 
-        def method(self, first, *sizes, **keywords):
-            return function(self, first, *((sizes,) if sizes else ()), **keywords)
+    def second(self, first, *sizes, **keywords):
+        return function(self, first, *((sizes,) if sizes else ()), **keywords)
 
+    method: Any = only if position == 1 else second
     method.__name__, method.__doc__, method.__wrapped__ = function.__name__, function.__doc__, function
     return method
 
@@ -34,7 +34,11 @@ def _method(op: Op, function):
 
 
 def _is_method(op: Op) -> bool:
-    return op.method and bool(op.parameters) and op.parameters[0].name in ("input", "tensor")
+    return bool(op.method and op.parameters) and op.parameters[0].name in ("input", "tensor")
+
+
+# Methods that no op gives: the condition of `where` comes first in the function only.
+_OWN = {"__getitem__": getitem, "__setitem__": setitem, "where": where_method}
 
 
 def attach_ops() -> None:
@@ -46,7 +50,8 @@ def attach_ops() -> None:
             setattr(Tensor, name, _method(op, op.function))
         if op.inplace_function is not None and name + "_" not in Tensor.__dict__:
             setattr(Tensor, name + "_", _method(op, op.inplace_function))
-    Tensor.where = where_method  # the condition comes first in the function only
+    for name, function in _OWN.items():
+        setattr(Tensor, name, function)
 
 
 _OPERATORS = {
@@ -92,7 +97,7 @@ _REFLECTED = (
 
 
 def _reflected(function: Callable):
-    def operator(self, other):
+    def operator(self, other) -> Tensor:
         if not isinstance(other, Tensor):
             other = operand(other, self.place)
         return function(other, self)
@@ -102,8 +107,6 @@ def _reflected(function: Callable):
 
 def attach_operators() -> None:
     """Make Python's operators call the ops; the method is generated as the op's function is, with nothing between."""
-    Tensor.__getitem__ = getitem
-    Tensor.__setitem__ = setitem
     for symbol, name in _OPERATORS.items():
         op = registry.ops.get(name)
         if op is None:
@@ -114,5 +117,5 @@ def attach_operators() -> None:
             setattr(Tensor, f"__r{symbol}__", _reflected(function))
             if op.inplace_function is not None:
                 setattr(Tensor, f"__i{symbol}__", op.inplace_function)
-    Tensor.__rdiv__ = Tensor.__rtruediv__  # Python 2's names, which PyTorch keeps
-    Tensor.__idiv__ = Tensor.__itruediv__
+    for old, new in {"__rdiv__": "__rtruediv__", "__idiv__": "__itruediv__"}.items():
+        setattr(Tensor, old, Tensor.__dict__[new])  # Python 2's names, which PyTorch keeps

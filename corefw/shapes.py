@@ -10,7 +10,7 @@ from corefw.errors import DimensionError, ShapeError
 Shape = tuple[int, ...]
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tensor's shape: a tuple that prints as PyTorch's and counts its elements.
 
     >>> Size((2, 3)), Size((2, 3)).numel()
@@ -26,11 +26,15 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Size: ...
     def __getitem__(self, key):
         found = tuple.__getitem__(self, key)
         return Size(found) if key.__class__ is slice else found
 
-    def __add__(self, other):
+    def __add__(self, other: tuple) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
     def __reduce__(self):
@@ -238,3 +242,17 @@ def preserved_strides(shape: Shape, strides: Shape) -> Shape:
     if any(strides[d] == 0 and shape[d] > 1 for d in order):
         return contiguous_strides(shape)
     return permuted_strides(shape, tuple(reversed(order)))
+
+
+def packed_steps(batch_sizes: Shape, reverse: bool = False) -> list[Shape]:
+    """The steps of sequences packed one step after the other, as (first row, row after the last, number of rows), in
+    the order in which a recurrence visits them; `batch_sizes` do not grow.
+
+    >>> packed_steps((3, 2)), packed_steps((3, 2), reverse=True)
+    ([(0, 3, 3), (3, 5, 2)], [(3, 5, 2), (0, 3, 3)])
+    """
+    steps, start = [], 0
+    for size in batch_sizes:
+        steps.append((start, start + size, size))
+        start += size
+    return steps[::-1] if reverse else steps

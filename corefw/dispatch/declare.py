@@ -19,8 +19,8 @@ Index = Any  # a tensor of positions or a mask: no gradient, no part in dtype pr
 Tensors = Sequence[Any]  # several tensors
 Indices = Sequence[Any]  # index tensors, None for a dimension taken whole
 Dim = int  # one dimension; kernels get it from 0 to ndim - 1
-Dims = int | Sequence[int] | None  # dimensions; kernels get a sorted tuple, or None for all
-Sizes = int | Sequence[int]  # a shape, also given as separate arguments to a method; kernels get a tuple
+Dims = Any  # dimensions, given as int or sequence; kernels get a sorted tuple, or None for all
+Sizes = Any  # a shape, given as int or sequence, or as separate arguments to a method; kernels get a tuple
 
 _KINDS = {
     "Index": "index",

@@ -9,7 +9,6 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import Place, add_device_type, device
 from corefw.dispatch.record import no_recording
-from corefw.dispatch.rules import DtypeRule
 from corefw.dispatch.runtime import MetaArray, MetaRuntime, Runtime
 from corefw.dtypes import dtype
 from corefw.errors import BackendError, DeviceError, DtypeError, KernelNotFoundError
@@ -75,7 +74,7 @@ class Op:
         self.name: str = name
         self.parameters: tuple[Parameter, ...] = parameters
         self.body: Callable = body
-        self.rule: DtypeRule | None = rule
+        self.rule: Any = rule  # a DtypeRule, None for a plain function
         self.shape: Callable | None = shape
         self.primitive: bool = options.get("primitive", False)
         self.view: bool = options.get("view", False)
@@ -89,7 +88,7 @@ class Op:
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.zero_gradients: tuple[str, ...] = ()
         self.function: Callable = body
-        self.inplace_function: Callable | None = None
+        self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple
         self.node_class: Any = None  # its Node subclass, made when first needed
         self.table: Table = Table(self)
@@ -346,7 +345,6 @@ def check_accepted(op: Op, d: dtype) -> None:
 
 def resolve(op: Op, place: Place):
     """The table entry for `place`: (kernel, result place or places, array type, whether it takes ``out=``)."""
-    assert op.rule is not None
     writes = False
     try:
         decision = decide(op, place)
@@ -355,7 +353,7 @@ def resolve(op: Op, place: Place):
             raise
         kernel, who = fallback_kernel(op, place), f"fallback to {registry.fallback}"
     else:
-        if decision.kernel is not None:
+        if decision.kernel is not None and decision.backend is not None:
             kernel, who = decision.kernel.function, decision.backend.name
             if decision.wide is not None:
                 kernel = _computing_in(decision.wide, op, place, kernel)
@@ -507,6 +505,7 @@ def _body_kernel(op: Op, place: Place) -> Callable:
 
 def fallback_kernel(op: Op, place: Place) -> Callable:
     """A kernel that copies to the fallback device, computes there and copies back; only where the user allowed it."""
+    assert registry.fallback is not None
     other_device = device(registry.fallback)
     other = place_of(other_device, place.dtype)
     kernel, _, array_type, _ = op.table[other]

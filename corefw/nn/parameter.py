@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from corefw.dispatch.record import leaf_node, node_of
 from corefw.tensor import Tensor, new
 
@@ -40,7 +42,7 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         pass
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
     def __deepcopy__(self, memo):
@@ -65,6 +67,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         data = Tensor(0) if data is None else data

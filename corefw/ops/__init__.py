@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-FAMILIES = ("activation", "comparison", "complex", "contraction", "creation", "decomposition", "elementary", "fourier", "indexing", "joining", "linear_algebra", "loss", "memory", "optimizer", "pointwise", "random", "reduction", "scan", "scattering", "slicing", "sorting", "special", "view")
+FAMILIES = ("activation", "comparison", "complex", "contraction", "creation", "decomposition", "elementary", "fourier", "indexing", "joining", "linear_algebra", "loss", "memory", "optimizer", "pointwise", "random", "reduction", "scan", "scattering", "slicing", "sorting", "special", "view", "normalization")
 
 for _family in FAMILIES:
     import_module(f"corefw.ops.{_family}")

@@ -517,9 +517,9 @@ def _not_implemented(name: str, d: dtype) -> KernelNotFoundError:
 
 @composite(method=False)
 def arange(
-    start: Number = 0,
-    end: Number | None = None,
-    step: Number = 1,
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
     *,
     out: Tensor | None = None,
     dtype: dtype | None = None,
@@ -574,9 +574,9 @@ def arange(
 
 @composite(method=False, name="range")
 def range_(
-    start: Number = 0,
-    end: Number | None = None,
-    step: Number = 1,
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
     *,
     out: Tensor | None = None,
     dtype: dtype | None = None,

@@ -230,9 +230,7 @@ def _(grad_Q, grad_R, Q, R, kind):
             from_y = ops.matmul_adjoint(Q.matmul(R.narrow(-1, m, n - m)), grad_R.narrow(-1, m, n - m))
             grad_Q = from_y if grad_Q is None else grad_Q + from_y
             grad_R = grad_R.narrow(-1, 0, m)
-    middle = 0
-    if grad_R is not None:
-        middle = ops.matmul_adjoint(grad_R, upper)
+    middle = ops.zeros_like(upper) if grad_R is None else ops.matmul_adjoint(grad_R, upper)
     if grad_Q is not None:
         middle = middle - ops.adjoint_matmul(Q, grad_Q)
     middle = middle.triu()
@@ -559,9 +557,14 @@ def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = F
     return (values > _cutoff(values, A.shape, atol, rtol).unsqueeze(-1)).sum(-1)
 
 
+def _pinv_shape(A, *statics):
+    _matrices("linalg.pinv", A)
+    return (*A[:-2], A[-1], A[-2])
+
+
 @composite(
     dtype=_field,
-    shape=lambda A, *statics: (_matrices("linalg.pinv", A), (*A[:-2], A[-1], A[-2]))[1],
+    shape=_pinv_shape,
     method=False,
     grad_name="LinalgPinv",
 )
@@ -741,9 +744,9 @@ def linalg_matrix_norm(
         values = ops.singular_values(A.movedim((row, column), (-2, -1)))
         result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     elif ord in (inf, -inf, 1, -1):
-        summed, kept = (row, column) if abs(ord) == 1 else (column, row)
+        summed, kept = (row, column) if ord in (1, -1) else (column, row)
         sums = A.abs().sum(summed, True)
-        result = (sums.amax(kept, True) if ord > 0 else sums.amin(kept, True)).squeeze((row, column))
+        result = (sums.amax(kept, True) if ord in (1, inf) else sums.amin(kept, True)).squeeze((row, column))
     else:
         raise ShapeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if keepdim:
@@ -798,18 +801,17 @@ def linalg_matrix_power(A, n: int):
             [0., 1.]])
     """
     _square("linalg.matrix_power", A.shape)
+    given = A
     if n == 0:
         return ops.zeros_like(A) + ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
     if n < 0:
         A, n = ops.linalg_inv(A), -n
-    result = None
-    while True:
+    result = A if n & 1 else None
+    while n := n >> 1:
+        A = A.matmul(A)
         if n & 1:
             result = A if result is None else result.matmul(A)
-        n >>= 1
-        if not n:
-            return A.clone() if result is A else result
-        A = A.matmul(A)
+    return ops.clone(result) if result is given else result
 
 
 @composite(method=False, out=True)
@@ -987,20 +989,20 @@ def cholesky(input, upper: bool = False):
 
 
 @composite(out=True)
-def cholesky_solve(B, L, upper: bool = False):
+def cholesky_solve(input, input2, upper: bool = False):
     """The solution X of ``A @ X = B`` from the Cholesky decomposition of A.
 
     Args:
-        B: shape (..., n, k).
-        L: shape (..., n, n), with ``A = L @ L.mH``.
-        upper: whether `L` is the upper factor, ``A = L.mH @ L``.
+        input: B, of shape (..., n, k).
+        input2: L with ``A = L @ L.mH``, of shape (..., n, n).
+        upper: whether `input2` is the upper factor, ``A = L.mH @ L``.
 
     >>> import corefw as torch
     >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))
     tensor([[2.]])
     """
-    L = L.mH if upper else L
-    half = linalg_solve_triangular(L, B, upper=False)
+    L = input2.mH if upper else input2
+    half = linalg_solve_triangular(L, input, upper=False)
     return linalg_solve_triangular(L.mH, half, upper=True)
 
 

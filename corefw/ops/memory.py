@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import overload
 
 from corefw import dtypes, layouts
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
@@ -16,6 +17,10 @@ from corefw.tensor import Tensor, new
 
 
 # -- memory order -----------------------------------------------------------------------------------------------------
+@overload
+def stride(input, dim: None = None) -> tuple[int, ...]: ...
+@overload
+def stride(input, dim: int) -> int: ...
 def stride(input, dim: int | None = None):
     """How many elements lie between neighbours along each dimension, or along `dim`.
 
@@ -31,7 +36,7 @@ def stride(input, dim: int | None = None):
     return strides if dim is None else strides[canonical_dim(dim, len(strides))]
 
 
-def is_contiguous(input, memory_format: layouts.memory_format = contiguous_format):
+def is_contiguous(input, memory_format: layouts.memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory without gaps in the order of the dimensions (or in that of `memory_format`).
 
     >>> import corefw as torch
@@ -55,8 +60,6 @@ def is_contiguous(input, memory_format: layouts.memory_format = contiguous_forma
     return True
 
 
-Tensor.stride = stride  # type: ignore[method-assign, assignment]
-Tensor.is_contiguous = is_contiguous  # type: ignore[method-assign, assignment]
 
 
 @primitive(dtype=same, shape=lambda input: input, rewrites=("memory_format",))
@@ -185,12 +188,9 @@ def strided_view_backward(grad, shape: tuple, size: tuple, stride: tuple, relati
     return memory.index_select(0, owned).reshape(shape)
 
 
-def as_strided_(self, size: Sizes, stride: Sizes, storage_offset: int | None = None):
+def as_strided_(self, size: Sizes, stride: Sizes, storage_offset: int | None = None) -> Tensor:
     """In-place form of `as_strided`: the tensor itself shows its memory so."""
     return become(self, as_strided(self, size, stride, storage_offset))
-
-
-Tensor.as_strided_ = as_strided_  # type: ignore[attr-defined]
 
 
 # -- memory without a history -----------------------------------------------------------------------------------------
@@ -250,4 +250,10 @@ def detach_(self) -> Tensor:
     return self
 
 
-Tensor.detach_ = detach_  # type: ignore[attr-defined]
+for _name, _function in {
+    "as_strided_": as_strided_,
+    "detach_": detach_,
+    "is_contiguous": is_contiguous,
+    "stride": stride,
+}.items():
+    setattr(Tensor, _name, _function)

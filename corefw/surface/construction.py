@@ -76,7 +76,8 @@ def _infer(leaf) -> dtype:
         return dtypes.of_numpy(leaf.dtype)
     if leaf.__class__ in _PLAIN:
         return dtypes.of_number(leaf)
-    for kind in (bool, int, float, complex):
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
         if isinstance(leaf, kind):
             return dtypes.of_number(kind(leaf))
     if isinstance(leaf, str):

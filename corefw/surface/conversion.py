@@ -97,7 +97,7 @@ def to(self, *arguments, **named) -> Tensor:
     try:
         first, rest = _first_form(arguments, named)
         where, wanted = _target(first, rest, named, place)
-        non_blocking, copy = (*rest, *(False, False)[len(rest) :])
+        non_blocking, copy = [*rest, False, False][:2]
         non_blocking, copy = named.pop("non_blocking", non_blocking), named.pop("copy", copy)
         memory_format = named.pop("memory_format", None)
         if named or not (memory_format is None or isinstance(memory_format, memory_format_type)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from corefw import dtypes
 from corefw.devices import device
@@ -108,8 +108,12 @@ def tensor_types(device_type: str) -> dict[str, TensorType]:
 _BY_NAME = {_type_name(d, kind): (d, kind) for d in dtypes.ALL for kind in ("cpu", "cuda", "meta")}
 
 
+@overload
+def _type(self, dtype: None = None, non_blocking: bool = False) -> str: ...
+@overload
+def _type(self, dtype: Any, non_blocking: bool = False) -> Tensor: ...
 @method_called("type")
-def _type(self, dtype: Any = None, non_blocking: bool = False) -> str | Tensor:
+def _type(self, dtype=None, non_blocking: bool = False):
     """The name of the tensor's type, or the tensor as another type.
 
     Args:

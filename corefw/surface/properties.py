@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from math import prod
 from operator import attrgetter
+from typing import overload
 
+from corefw import layouts
 from corefw.dispatch import operands
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import history, leaf_node, node_of
@@ -33,8 +35,12 @@ def shape(self) -> Size:
     return Size(self.array.shape)
 
 
+@overload
+def size(self, dim: None = None) -> Size: ...
+@overload
+def size(self, dim: int) -> int: ...
 @method
-def size(self, dim: int | None = None) -> Size | int:
+def size(self, dim=None):
     """The sizes of all dimensions, or of `dim`.
 
     >>> import corefw as torch
@@ -133,7 +139,7 @@ def nbytes(self) -> int:
 
 
 @method
-def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
+def dim_order(self, ambiguity_check: bool = False) -> tuple[int, ...]:
     """The dimensions from the slowest to the fastest varying in memory.
 
     >>> import corefw as torch
@@ -146,13 +152,16 @@ def dim_order(self, ambiguity_check=False) -> tuple[int, ...]:
 
 # -- type and place ---------------------------------------------------------------------------------------------------
 @attribute
-def layout(self):
+def layout(self) -> layouts.layout:
     """How the elements are held: `torch.strided`."""
     return strided
 
 
 def _device_test(name: str, doc: str) -> None:
-    setattr(Tensor, name, property(lambda self: self.place.device.type == name[3:], doc=doc))
+    def test(self) -> bool:
+        return self.place.device.type == name[3:]
+
+    setattr(Tensor, name, property(test, doc=doc))
 
 
 _device_test("is_cpu", "Whether the elements lie in the CPU's memory.")
@@ -161,7 +170,10 @@ _device_test("is_meta", "Whether there are no elements, only their shape and typ
 
 
 def _never(name: str, doc: str) -> None:
-    setattr(Tensor, name, property(lambda self: False, doc=doc))
+    def never(self) -> bool:
+        return False
+
+    setattr(Tensor, name, property(never, doc=doc))
 
 
 for _name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_nested", "is_mkldnn", "is_mps", "is_xpu", "is_ipu"):
@@ -278,9 +290,6 @@ def grad_fn(self) -> Node | None:
     return node.inputs[0] if node.__class__ is Output else node
 
 
-Tensor._grad = None
-
-
 @attribute
 def grad(self) -> Tensor | None:
     """The gradient accumulated by `backward`; settable, None to forget it."""
@@ -332,9 +341,6 @@ def _(self, value) -> None:
 @deletable(grad)
 def _(self) -> None:
     self._grad = None
-
-
-Tensor.grad = grad
 
 
 @attribute

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from corefw import dtypes, printing
 from corefw.errors import CorefwError
 from corefw.surface.attach import method, method_called
@@ -14,7 +17,7 @@ class ValueAmbiguousError(CorefwError, RuntimeError, ValueError):
 
 
 @method
-def item(self):
+def item(self) -> Any:
     """The only element as a Python number.
 
     >>> import corefw as torch
@@ -95,7 +98,7 @@ def __len__(self) -> int:
 
 
 @method
-def __iter__(self):
+def __iter__(self) -> Iterator[Tensor]:
     if not self.array.shape:
         raise TypeError("iteration over a 0-d tensor")
     return iter(self.unbind(0))

@@ -16,7 +16,7 @@ from corefw import __version__, dtypes
 from corefw.dispatch.registry import Backend, Kernel
 from corefw_numpy.runtime import NumpyRuntime
 
-FAMILIES = ("activation", "creation", "joining", "linear_algebra", "loss", "optimizer", "pointwise", "elementary", "complex", "comparison", "reduction", "view", "scan", "sorting", "slicing", "memory", "indexing", "scattering", "random", "special", "fourier", "decomposition")
+FAMILIES = ("activation", "creation", "joining", "linear_algebra", "loss", "optimizer", "pointwise", "elementary", "complex", "comparison", "reduction", "view", "scan", "sorting", "slicing", "memory", "indexing", "scattering", "random", "special", "fourier", "decomposition", "normalization")
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _COMPUTED = frozenset(dtypes.ALL) - _HALF

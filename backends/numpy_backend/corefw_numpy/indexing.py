@@ -100,7 +100,8 @@ def movements(xp):
         out[mask] = source.reshape(-1)[:count]
         return out
 
-    index_put.takes_out = copy.takes_out = fill.takes_out = masked_fill.takes_out = masked_scatter.takes_out = True
+    for writing in (index_put, copy, fill, masked_fill, masked_scatter):
+        writing.takes_out = True  # type: ignore[union-attr]
 
     return {
         "choose": choose,

@@ -32,7 +32,7 @@ def nonnegative(xp, index, size, dim):
 
 def flat_positions(xp, shape, key):
     """Where the elements of ``array[key]`` lie in the flattened array of `shape`, in the shape of ``array[key]``."""
-    entries = []  # one per dimension: an array of positions, or None
+    entries: list = []  # one per dimension: an array of positions, or None
     for item in key:
         if isinstance(item, slice):
             entries.append(None)

@@ -12,8 +12,8 @@ def movements(xp):
     """Ops that create elements of the dtype they are given; half types are rounded as the specification says."""
 
     def filled(kind):
-        def kernel(size, seed, offset, *parameters):
-            *parameters, dtype = parameters
+        def kernel(size, seed, offset, *arguments):
+            *parameters, dtype = arguments
             return kind(xp, size, dtype, seed, offset, *parameters)
 
         return kernel

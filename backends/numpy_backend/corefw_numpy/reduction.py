@@ -164,7 +164,7 @@ def movements(xp):
 
     def spread(input, dim, keepdim, shape):
         if dim is None:
-            steps = (0,) * len(shape)
+            steps = [0] * len(shape)
         else:
             kept = iter(input.strides)
             along = [next(kept) if keepdim or i not in dim else 0 for i in range(len(shape))]

@@ -12,10 +12,10 @@ def movements(xp):
     """Ops that only move elements, and sums into positions."""
 
     # -- whole slices: 0-d arrays take part as vectors of one element
-    def vectors(dim, index, *arrays):
+    def vectors(dim, index, *given):
         if index.ndim > 1:
             raise ValueError("the index has more than one dimension")
-        arrays = [a if a.ndim else a.reshape(1) for a in arrays]
+        arrays = [a if a.ndim else a.reshape(1) for a in given]
         check_positions(index, arrays[0].shape[dim], dim)
         return index.reshape(-1), *arrays
 
@@ -154,5 +154,5 @@ def movements(xp):
         "take": take,
     }
     for name in functions.keys() - {"gather", "index_select", "take"}:
-        functions[name].takes_out = True
+        functions[name].takes_out = True  # type: ignore[attr-defined]
     return functions

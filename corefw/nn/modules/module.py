@@ -514,7 +514,7 @@ class Module:
             keep_vars: give the parameters themselves instead of detached tensors.
         """
         if args:  # PyTorch's old positional form
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args) :]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()  # type: ignore[attr-defined]

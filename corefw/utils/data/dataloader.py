@@ -12,7 +12,7 @@ from typing import Any
 from corefw.dispatch.declare import ops
 from corefw.tensor import Tensor
 from corefw.utils.data.collate import default_collate, default_convert
-from corefw.utils.data.dataset import Dataset, IterableDataset
+from corefw.utils.data.dataset import IterableDataset
 from corefw.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from corefw.utils.data.worker import Exhausted, Failure, Fetcher, work
 
@@ -51,7 +51,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Dataset | Any,
+        dataset: Any,  # a Dataset or an object like one, with a length unless it is a stream
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable | None = None,
@@ -185,7 +185,7 @@ class _Workers:
 
     def __init__(self, loader: DataLoader):
         self.loader = loader
-        context = loader.multiprocessing_context
+        context: Any = loader.multiprocessing_context
         context = multiprocessing.get_context(context) if context is None or isinstance(context, str) else context
         seed = int(ops.randint(0, 2**62, (), generator=loader.generator).item())
         self.results = context.Queue()

@@ -68,7 +68,7 @@ class StackDataset(Dataset):
         if args and kwargs:
             raise ValueError("Supported either tuple- (via args) or dict- (via kwargs) like input, but both types are given.")
         self.datasets: Any = args or kwargs
-        parts = list(self.datasets.values()) if isinstance(self.datasets, dict) else list(self.datasets)
+        parts: list[Any] = list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
         if not parts:
             raise ValueError("At least one dataset should be passed")
         if len({len(d) for d in parts}) > 1:
@@ -130,7 +130,7 @@ class ChainDataset(IterableDataset):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type]
+        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type, misc]
 
 
 class Subset(Dataset[T_co]):

@@ -39,6 +39,8 @@ class Failure:
 
     def __init__(self, where: str):
         self.where = where
+        self.kind: Any
+        self.error: Any
         self.kind, self.error = sys.exc_info()[:2]
         self.text = traceback.format_exc()
         try:
@@ -48,9 +50,9 @@ class Failure:
 
     def reraise(self) -> None:
         """Raise an exception of the same type that shows the worker's traceback."""
-        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"  # type: ignore[union-attr]
+        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
         try:
-            error = self.kind(message)  # type: ignore[misc]
+            error = self.kind(message)
         except Exception:
             error = RuntimeError(message)
         raise error

@@ -1,0 +1,204 @@
+"""Recurrences over packed sequences: a product and a few fused operations per step, everything else at once."""
+
+from corefw.shapes import packed_steps
+
+
+def kernels(xp):
+    """Ops that compute."""
+
+    def check(input, hx, weight_hh, batch_sizes, gates):
+        """Refuse what NumPy would broadcast or read in part."""
+        rows, hidden = sum(batch_sizes), hx.shape[1]
+        fits = input.shape == (rows, gates * hidden) and weight_hh.shape == (gates * hidden, hidden)
+        if not fits or hx.shape[0] != batch_sizes[0] or any(b > a for a, b in zip(batch_sizes, batch_sizes[1:])):
+            raise ValueError(f"batch sizes {batch_sizes} for shapes {input.shape}, {hx.shape}, {weight_hh.shape}")
+
+    def sigmoid(x):
+        """In place, by the tangent, which cannot overflow."""
+        x *= 0.5
+        xp.tanh(x, out=x)
+        x += 1
+        x *= 0.5
+
+    def previous(state, rows, batch_sizes, reverse):
+        """For every packed row the state from which it was computed."""
+        steps = packed_steps(batch_sizes, reverse)
+        found = xp.empty((rows.shape[0], state.shape[1]), rows.dtype)
+        found[steps[0][0] : steps[0][1]] = state[: steps[0][2]]
+        for (source, _, before), (start, stop, size) in zip(steps, steps[1:]):
+            known = min(before, size)
+            found[start : start + known] = rows[source : source + known]
+            found[start + known : stop] = state[known:size]
+        return found
+
+    def starting(gradient, like):
+        """The gradient of a last state as memory to go on with."""
+        return xp.zeros(like.shape, like.dtype) if gradient is None else gradient.copy()
+
+    # -- simple recurrence ----------------------------------------------------------------------------------
+    def rnn_sequence(input, hx, weight_hh, batch_sizes, reverse, nonlinearity):
+        check(input, hx, weight_hh, batch_sizes, 1)
+        output, state, weight = xp.empty(input.shape, input.dtype), hx.copy(), weight_hh.T
+        for start, stop, size in packed_steps(batch_sizes, reverse):
+            h = output[start:stop]
+            xp.matmul(state[:size], weight, out=h)
+            h += input[start:stop]
+            if nonlinearity == "tanh":
+                xp.tanh(h, out=h)
+            else:
+                xp.maximum(h, 0, out=h)
+            state[:size] = h
+        return output, state
+
+    def rnn_sequence_backward(
+        hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None
+    ):
+        slopes = 1 - output * output if nonlinearity == "tanh" else output > 0
+        before = xp.empty(output.shape, output.dtype)
+        state = starting(grad_hn, hx)
+        for start, stop, size in reversed(packed_steps(batch_sizes, reverse)):
+            h = state[:size] if grad_output is None else state[:size] + grad_output[start:stop]
+            xp.multiply(h, slopes[start:stop], out=before[start:stop])
+            xp.matmul(before[start:stop], weight_hh, out=state[:size])
+        return before, state, before.T @ previous(hx, output, batch_sizes, reverse)
+
+    # -- long short-term memory -----------------------------------------------------------------------------
+    def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
+        check(input, hx, weight_hh, batch_sizes, 4)
+        if cx.shape != hx.shape:
+            raise ValueError(f"states of shapes {hx.shape} and {cx.shape}")
+        rows, n = input.shape[0], hx.shape[1]
+        gates = xp.empty(input.shape, input.dtype)
+        cells, output = xp.empty((rows, n), input.dtype), xp.empty((rows, n), input.dtype)
+        state, cell, weight = hx.copy(), cx.copy(), weight_hh.T
+        for start, stop, size in packed_steps(batch_sizes, reverse):
+            gate, c, h = gates[start:stop], cells[start:stop], output[start:stop]
+            xp.matmul(state[:size], weight, out=gate)
+            gate += input[start:stop]
+            sigmoid(gate[:, : 2 * n])
+            xp.tanh(gate[:, 2 * n : 3 * n], out=gate[:, 2 * n : 3 * n])
+            sigmoid(gate[:, 3 * n :])
+            xp.multiply(gate[:, n : 2 * n], cell[:size], out=c)
+            c += gate[:, :n] * gate[:, 2 * n : 3 * n]
+            xp.tanh(c, out=h)
+            h *= gate[:, 3 * n :]
+            state[:size], cell[:size] = h, c
+        return output, state, cell, gates, cells
+
+    def lstm_sequence_backward(
+        hx,
+        cx,
+        weight_hh,
+        output,
+        gates,
+        cells,
+        batch_sizes,
+        reverse,
+        grad_output=None,
+        grad_hn=None,
+        grad_cn=None,
+        grad_gates=None,
+        grad_cells=None,
+    ):
+        rows, n = cells.shape
+        split = gates.reshape(rows, 4, n)
+        f, g, o = split[:, 1], split[:, 2], split[:, 3]
+        slopes = split * (1 - split)
+        slopes[:, 2] = 1 - g * g
+        shown = xp.tanh(cells)
+        factors = xp.stack([g, previous(cx, cells, batch_sizes, reverse), split[:, 0], shown], 1)
+        factors *= slopes
+        through = o * (1 - shown * shown)
+        before = xp.empty((rows, 4, n), gates.dtype)
+        state, cell = starting(grad_hn, hx), starting(grad_cn, cx)
+        for start, stop, size in reversed(packed_steps(batch_sizes, reverse)):
+            h, c = state[:size], cell[:size]
+            if grad_output is not None:
+                h += grad_output[start:stop]
+            if grad_cells is not None:
+                c += grad_cells[start:stop]
+            c += h * through[start:stop]
+            part = before[start:stop]
+            xp.multiply(factors[start:stop, :3], c[:, None], out=part[:, :3])
+            xp.multiply(factors[start:stop, 3], h, out=part[:, 3])
+            if grad_gates is not None:
+                part += grad_gates[start:stop].reshape(size, 4, n) * slopes[start:stop]
+            xp.matmul(part.reshape(size, 4 * n), weight_hh, out=h)
+            c *= f[start:stop]
+        before = before.reshape(rows, 4 * n)
+        return before, state, cell, before.T @ previous(hx, output, batch_sizes, reverse)
+
+    # -- gated recurrent unit -------------------------------------------------------------------------------
+    def gru_sequence(input, hx, weight_hh, batch_sizes, reverse, bias_hh=None):
+        check(input, hx, weight_hh, batch_sizes, 3)
+        if bias_hh is not None and bias_hh.shape != weight_hh.shape[:1]:
+            raise ValueError(f"bias of shape {bias_hh.shape} for a weight of shape {weight_hh.shape}")
+        rows, n = input.shape[0], hx.shape[1]
+        gates, output = xp.empty((rows, 4 * n), input.dtype), xp.empty((rows, n), input.dtype)
+        state, weight = hx.copy(), weight_hh.T
+        for start, stop, size in packed_steps(batch_sizes, reverse):
+            gate, x, h = gates[start:stop], input[start:stop], state[:size]
+            hidden = h @ weight
+            if bias_hh is not None:
+                hidden += bias_hh
+            both, candidate = gate[:, : 2 * n], gate[:, 2 * n : 3 * n]
+            xp.add(x[:, : 2 * n], hidden[:, : 2 * n], out=both)
+            sigmoid(both)
+            gate[:, 3 * n :] = hidden[:, 2 * n :]
+            xp.multiply(gate[:, :n], hidden[:, 2 * n :], out=candidate)
+            candidate += x[:, 2 * n :]
+            xp.tanh(candidate, out=candidate)
+            h -= candidate
+            h *= gate[:, n : 2 * n]
+            h += candidate
+            output[start:stop] = h
+        return output, state, gates
+
+    def gru_sequence_backward(
+        hx, weight_hh, output, gates, batch_sizes, reverse, grad_output=None, grad_hn=None, grad_gates=None
+    ):
+        rows, n = output.shape
+        r, z, candidate, hidden = (gates[:, i * n : (i + 1) * n] for i in range(4))
+        reset, update, inner = r * (1 - r), z * (1 - z), 1 - candidate * candidate
+        came_from = previous(hx, output, batch_sizes, reverse)
+
+        def parts(to_z, to_n):
+            """The gradients before the sigmoids, of the hidden part, and before the tanh, given those of z and n."""
+            to_n = to_n * inner
+            return xp.stack([to_n * hidden * reset, to_z * update, to_n * r, to_n], 1)
+
+        factors = parts(came_from - candidate, 1 - z)
+        direct = None
+        if grad_gates is not None:
+            to_r, to_z, to_n, to_hidden = (grad_gates[:, i * n : (i + 1) * n] for i in range(4))
+            direct = parts(to_z, to_n)
+            direct[:, 0] += to_r * reset
+            direct[:, 2] += to_hidden
+        before = xp.empty((rows, 4, n), gates.dtype)
+        state = starting(grad_hn, hx)
+        for start, stop, size in reversed(packed_steps(batch_sizes, reverse)):
+            h, part = state[:size], before[start:stop]
+            if grad_output is not None:
+                h += grad_output[start:stop]
+            xp.multiply(factors[start:stop], h[:, None], out=part)
+            if direct is not None:
+                part += direct[start:stop]
+            h *= z[start:stop]
+            h += part[:, :3].reshape(size, 3 * n) @ weight_hh
+        to_hidden = before[:, :3].reshape(rows, 3 * n)
+        to_input = before[:, (0, 1, 3)].reshape(rows, 3 * n)
+        return to_input, state, to_hidden.T @ came_from, to_hidden.sum(0)
+
+    return {
+        "gru_sequence": gru_sequence,
+        "gru_sequence_backward": gru_sequence_backward,
+        "lstm_sequence": lstm_sequence,
+        "lstm_sequence_backward": lstm_sequence_backward,
+        "rnn_sequence": rnn_sequence,
+        "rnn_sequence_backward": rnn_sequence_backward,
+    }
+
+
+def movements(xp):
+    """Ops that only move elements."""
+    return {}

@@ -1,0 +1,78 @@
+"""The Bernoulli distribution."""
+
+from corefw.autograd.grad_mode import no_grad
+from corefw.dispatch.declare import ops
+from corefw.distributions import constraints
+from corefw.distributions.distribution import Distribution
+from corefw.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+
+class Bernoulli(Distribution):
+    """Distributions of 1 with probability `probs`, else 0.
+
+    Args:
+        probs: the probability of 1, or
+        logits: its log-odds.
+
+    >>> import corefw as torch
+    >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.0))
+    tensor(-1.3863)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        super().__init__((self.probs if logits is None else self.logits).shape, validate_args=validate_args)
+
+    @lazy_property
+    def logits(self):
+        """The log-odds of 1."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self):
+        """The probability of 1."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def mode(self):
+        return ops.where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype))
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter."""
+        return self.probs.shape
+
+    def sample(self, sample_shape=()):
+        with no_grad():
+            return ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -ops.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self):
+        return ops.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand=True):
+        values = ops.arange(2, dtype=self.probs.dtype, device=self.probs.device)
+        values = values.reshape((-1, *(1,) * len(self._batch_shape)))
+        return values.expand((-1, *self._batch_shape)) if expand else values

@@ -1,0 +1,93 @@
+"""The categorical distribution."""
+
+from math import prod
+
+from corefw.autograd.grad_mode import no_grad
+from corefw.dispatch.declare import ops
+from corefw.distributions import constraints
+from corefw.distributions.distribution import Distribution
+from corefw.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from corefw.dtypes import finfo, int64
+
+
+class Categorical(Distribution):
+    """Distributions of the numbers 0 to K - 1 with given probabilities.
+
+    Args:
+        probs: the probabilities up to a common factor, shape (..., K), or
+        logits: their logarithms up to a common constant.
+
+    >>> import corefw as torch
+    >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(0))
+    tensor(-1.3863)
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        name, given = ("probs", probs) if logits is None else ("logits", logits)
+        if given.ndim < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        if logits is None:
+            self.probs = given / given.sum(-1, keepdim=True)
+        else:
+            self.logits = given - given.logsumexp(-1, keepdim=True)
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+
+    @lazy_property
+    def logits(self):
+        """The logarithms of the probabilities."""
+        return probs_to_logits(self.probs)
+
+    @lazy_property
+    def probs(self):
+        """The probabilities, which sum to 1."""
+        return logits_to_probs(self.logits)
+
+    @property
+    def _parameter(self):
+        given = self.__dict__.get("probs")
+        return self.logits if given is None else given
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter."""
+        return self._parameter.shape
+
+    @property
+    def support(self):
+        return constraints.integer_interval(0, self.param_shape[-1] - 1)
+
+    @property
+    def mean(self):
+        return self._parameter.new_full(self._extended_shape(), float("nan"))
+
+    @property
+    def mode(self):
+        return self.probs.argmax(-1)
+
+    @property
+    def variance(self):
+        return self._parameter.new_full(self._extended_shape(), float("nan"))
+
+    def sample(self, sample_shape=()):
+        with no_grad():
+            rows = self.probs.reshape((-1, self.param_shape[-1]))
+            return ops.multinomial(rows, prod(sample_shape), True).T.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value, logits = ops.broadcast_tensors(value.to(int64).unsqueeze(-1), self.logits)
+        return logits.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        return -(self.logits.clamp(min=finfo(self.logits.dtype).min) * self.probs).sum(-1)
+
+    def enumerate_support(self, expand=True):
+        values = ops.arange(self.param_shape[-1], dtype=int64, device=self._parameter.device)
+        values = values.reshape((-1, *(1,) * len(self._batch_shape)))
+        return values.expand((-1, *self._batch_shape)) if expand else values

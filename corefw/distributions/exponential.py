@@ -1,0 +1,58 @@
+"""The exponential distribution."""
+
+from corefw.dispatch.declare import ops
+from corefw.distributions import constraints
+from corefw.distributions.distribution import Distribution
+from corefw.distributions.utils import broadcast_all
+
+
+class Exponential(Distribution):
+    """Exponential distributions of the density ``rate * exp(-rate * x)`` for x >= 0.
+
+    >>> import corefw as torch
+    >>> torch.distributions.Exponential(2.0).mean
+    tensor(0.5000)
+    """
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, rate, validate_args=None):
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self):
+        return ops.zeros_like(self.rate)
+
+    @property
+    def stddev(self):
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self):
+        return self.rate.square().reciprocal()
+
+    def rsample(self, sample_shape=()):
+        return self.rate.detach().new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value):
+        return -(-value).log1p() / self.rate
+
+    def entropy(self):
+        return 1 - self.rate.log()

@@ -1,0 +1,63 @@
+"""The Laplace distribution."""
+
+from corefw.distributions import constraints
+from corefw.distributions.distribution import Distribution
+from corefw.distributions.utils import broadcast_all
+from corefw.dtypes import finfo
+
+
+class Laplace(Distribution):
+    """Laplace distributions of the density ``exp(-|x - loc| / scale) / (2 * scale)``.
+
+    >>> import corefw as torch
+    >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
+    tensor(-0.6931)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return 2 * self.scale.square()
+
+    @property
+    def stddev(self):
+        return 2**0.5 * self.scale
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        # -1 is left out: its logarithm below would be infinite
+        u = self.loc.detach().new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = value - self.loc
+        return 0.5 - 0.5 * distance.sign() * (-distance.abs() / self.scale).expm1()
+
+    def icdf(self, value):
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
+
+    def entropy(self):
+        return 1 + (2 * self.scale).log()

@@ -1,0 +1,158 @@
+"""The type stubs: current, complete, and what a type checker says of a user's program."""
+
+import importlib.machinery
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import corefw
+from corefw.tensor import Tensor
+
+ROOT = Path(corefw.__file__).parents[1]
+PROGRAM = """\
+import corefw as torch
+from corefw import nn
+from corefw.nn import functional as F
+
+x = torch.zeros(2, 3)
+{lines}
+"""
+TENSOR = "corefw.tensor.Tensor"
+TYPES = {
+    "torch.zeros(2, 3)": TENSOR,
+    "torch.rand((2, 3), dtype=torch.float64, device='cpu')": TENSOR,
+    "torch.tensor([1.0])": TENSOR,
+    "torch.arange(3)": TENSOR,
+    "torch.add(x, 1)": TENSOR,
+    "torch.add(x, x, alpha=2, out=x)": TENSOR,
+    "torch.where(x > 0, x, 0.0)": TENSOR,
+    "torch.where(x > 0)": f"tuple[{TENSOR}, ...]",
+    "torch.cat([x, x], dim=1)": TENSOR,
+    "torch.einsum('ij,kj->ik', x, x)": TENSOR,
+    "torch.max(x)": TENSOR,
+    "torch.max(x, x)": TENSOR,
+    "torch.max(x, 0).indices": TENSOR,
+    "torch.max(x, 0)": f"tuple[{TENSOR}, {TENSOR}, fallback=corefw.return_types.max]",
+    "torch.allclose(x, x)": "bool",
+    "torch.float32": "corefw.dtypes.dtype",
+    "torch.float32.is_complex": "bool",
+    "x.sum(0)": TENSOR,
+    "x.sum((0, 1), keepdim=True, dtype=torch.float64)": TENSOR,
+    "x.view(2, 3)": TENSOR,
+    "x.view((3, 2))": TENSOR,
+    "x.view(torch.int32)": TENSOR,
+    "x.reshape(-1)": TENSOR,
+    "x.new_zeros(2, 3)": TENSOR,
+    "x.to('cpu', torch.float64)": TENSOR,
+    "x.float()": TENSOR,
+    "x.add_(x)": TENSOR,
+    "x.fill_(1.0)": TENSOR,
+    "x.masked_fill(x > 0, 1.0)": TENSOR,
+    "x.split(2)": f"tuple[{TENSOR}, ...]",
+    "x.size()": "corefw.shapes.Size",
+    "x.size(0)": "int",
+    "x.stride()": "tuple[int, ...]",
+    "x.type()": "str",
+    "x.type(torch.int64)": TENSOR,
+    "x.shape": "corefw.shapes.Size",
+    "x.shape[0]": "int",
+    "x.dtype": "corefw.dtypes.dtype",
+    "x.device": "corefw.devices.device",
+    "x.ndim": "int",
+    "x.grad": f"{TENSOR} | None",
+    "x.T": TENSOR,
+    "x.requires_grad_()": TENSOR,
+    "x.backward()": "None",
+    "x.numpy().dtype.name": "str",
+    "x + 1": TENSOR,
+    "2 - x": TENSOR,
+    "x @ x": TENSOR,
+    "-x ** 2": TENSOR,
+    "x == x": TENSOR,
+    "x[0]": TENSOR,
+    "x[:, None, ..., x > 0]": TENSOR,
+    "[row for row in x]": f"list[{TENSOR}]",
+    "nn.Parameter(x)": "corefw.nn.parameter.Parameter",
+    "nn.Linear(2, 3)(x)": "Any",
+    "nn.Linear(2, 3).weight": "corefw.nn.parameter.Parameter",
+    "F.relu(x, inplace=True)": TENSOR,
+    "F.cross_entropy(x, x, reduction='sum')": TENSOR,
+    "torch.special.entr(x)": TENSOR,
+    "torch.fft.rfft(x, dim=0)": TENSOR,
+    "torch.linalg.qr(x).Q": TENSOR,
+    "torch.backends()": "list[corefw.dispatch.inspect.BackendInfo]",
+    "torch.backends.cudnn.benchmark": "Any",
+}
+WRONG = (
+    "torch.zeros('2')",
+    "torch.add(x)",
+    "torch.no_such_function(x)",
+    "x.no_such_method()",
+    "x.sum(dimension=0)",
+    "x @ 2",
+    "x + 'a'",
+    "torch.allclose(x, x) @ x",
+)
+
+
+@pytest.fixture(scope="module")
+def generator():
+    """scripts/make_stubs as a module."""
+    pytest.importorskip("ruff", reason="the generator formats what it writes")
+    path = str(ROOT / "scripts" / "make_stubs")
+    loader = importlib.machinery.SourceFileLoader("make_stubs", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_stubs", loader))
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache file in scripts/
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+def test_the_stubs_are_current(generator):
+    stale = [path.name for path, text in generator.stubs().items() if not path.exists() or path.read_text() != text]
+    assert not stale, "run scripts/make_stubs"
+
+
+def names_in(path: Path, indent: str = "") -> set[str]:
+    """What a stub defines or re-exports at one level."""
+    text = path.read_text()
+    defined = re.findall(rf"^{indent}(?:def|class) (\w+)|^{indent}(\w+)(?::| =)", text, re.M)
+    return {name for pair in defined for name in pair if name} | set(re.findall(r" as (\w+)$", text, re.M))
+
+
+def test_every_public_name_is_in_the_stub():
+    assert set(corefw.__all__) <= names_in(Path(corefw.__file__).with_suffix(".pyi"))
+
+
+def test_every_attribute_of_a_tensor_is_in_the_stub():
+    public = {name for name in vars(Tensor) if not name.startswith("_")}
+    assert public <= names_in(Path(corefw.__file__).with_name("tensor.pyi"), "    ")
+
+
+def checked(directory: Path, lines) -> list[str]:
+    """What mypy says of a user's program: one message per line of it."""
+    pytest.importorskip("mypy")
+    path = directory / "program.py"
+    path.write_text(PROGRAM.format(lines="\n".join(lines)))
+    first = PROGRAM.split("{lines}")[0].count("\n") + 1
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--no-pretty", str(path)]
+    out = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+    found = {}
+    for number, message in re.findall(r"program\.py:(\d+): (.*)", out):
+        found.setdefault(int(number) - first, message)
+    return [found.get(i, "") for i in range(len(lines))]
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_results_and_mistakes(tmp_path):
+    lines = [f"reveal_type({text})" for text in TYPES] + list(WRONG)
+    said = checked(tmp_path, lines)
+    revealed = [re.sub(r"builtins\.", "", m.partition('Revealed type is "')[2].rstrip('"')) for m in said[: len(TYPES)]]
+    assert dict(zip(TYPES, revealed)) == TYPES
+    assert [text for text, message in zip(WRONG, said[len(TYPES) :]) if not message.startswith("error")] == []
