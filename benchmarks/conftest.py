@@ -1,7 +1,7 @@
 """Benchmarks compare columns: every installed backend of corefw on the CPU, and PyTorch where it is importable.
 
-NumPy's OpenBLAS is slowed down by OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE where a machine sets them: they are removed before
-NumPy is imported, for every column alike, and what remains is written into the saved results.
+NumPy's OpenBLAS is slowed down by OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE where a machine sets them: they are removed
+before NumPy is imported, for every column alike, and what remains is written into the saved results.
 """
 
 import os
@@ -43,6 +43,8 @@ def pytest_benchmark_update_machine_info(config, machine_info):
     """Write what the figures depend on into the saved results."""
     machine_info["threads"] = THREADS
     machine_info["threadpools"] = threadpoolctl.threadpool_info()
-    machine_info["environment"] = {k: v for k, v in os.environ.items() if k.startswith(("OPENBLAS_", "OMP_", "MKL_", "COREFW_"))}
+    machine_info["environment"] = {
+        k: v for k, v in os.environ.items() if k.startswith(("OPENBLAS_", "OMP_", "MKL_", "COREFW_"))
+    }
     machine_info["platform"] = platform.platform()
     machine_info["corefw"] = corefw.__version__

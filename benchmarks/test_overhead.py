@@ -68,4 +68,6 @@ def test_forward_backward(benchmark, four):
 
 @pytest.mark.parametrize("module", ["numpy", "corefw"])
 def test_import(benchmark, module):
-    benchmark.pedantic(subprocess.run, ([sys.executable, "-c", f"import {module}"],), {"check": True}, rounds=5, warmup_rounds=1)
+    benchmark.pedantic(
+        subprocess.run, ([sys.executable, "-c", f"import {module}"],), {"check": True}, rounds=5, warmup_rounds=1
+    )

@@ -3,6 +3,8 @@
 Run: python -m pytest benchmarks/test_training.py --benchmark-enable --benchmark-group-by=func
 """
 
+from itertools import pairwise
+
 import pytest
 
 
@@ -21,7 +23,7 @@ def step_of(framework, model, optimizer, loss_fn, inputs, targets):
 
 def mlp(framework, sizes):
     nn = framework.nn
-    layers = [layer for a, b in zip(sizes, sizes[1:], strict=False) for layer in (nn.Linear(a, b), nn.ReLU())][:-1]
+    layers = [layer for a, b in pairwise(sizes) for layer in (nn.Linear(a, b), nn.ReLU())][:-1]
     return nn.Sequential(*layers)
 
 

@@ -69,10 +69,8 @@ from corefw.return_types import nanmedian as _nanmedian
 from corefw.return_types import qr as _qr
 from corefw.return_types import slogdet as _slogdet
 from corefw.return_types import sort as _sort
-from corefw.return_types import std_mean as _std_mean
 from corefw.return_types import svd as _svd
 from corefw.return_types import topk as _topk
-from corefw.return_types import var_mean as _var_mean
 from corefw.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from corefw.settings import get_num_threads as get_num_threads
 from corefw.settings import set_num_threads as set_num_threads
@@ -139,7 +137,8 @@ def addbmm(
     alpha: builtins.float = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @ batch2[i])``."""
+    r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @
+    batch2[i])``."""
 
 def addcdiv(
     input: Tensor,
@@ -201,7 +200,8 @@ def all(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""Whether all elements over the dimensions `dim` are true, that is not zero; NaN is true. uint8 gives uint8."""
+    r"""Whether all elements over the dimensions `dim` are true, that is not zero; NaN is true. uint8 gives
+    uint8."""
 
 def allclose(
     input: Tensor,
@@ -220,7 +220,8 @@ def alpha_dropout(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so that mean 0 and variance 1 are kept."""
+    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map
+    of all, so that mean 0 and variance 1 are kept."""
 
 def alpha_dropout_(
     input: Tensor,
@@ -230,7 +231,8 @@ def alpha_dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so that mean 0 and variance 1 are kept."""
+    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map
+    of all, so that mean 0 and variance 1 are kept."""
 
 def amax(
     input: Tensor,
@@ -239,7 +241,8 @@ def amax(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share the gradient."""
+    r"""The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share
+    the gradient."""
 
 def amin(
     input: Tensor,
@@ -269,7 +272,8 @@ def any(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives uint8."""
+    r"""Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives
+    uint8."""
 
 def arange(
     start: builtins.float = 0,
@@ -309,12 +313,14 @@ def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def argmax(
     input: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    r"""The first position of the largest element along `dim`, or in the flattened tensor; NaN counts as largest."""
+    r"""The first position of the largest element along `dim`, or in the flattened tensor; NaN counts as
+    largest."""
 
 def argmin(
     input: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    r"""The first position of the smallest element along `dim`, or in the flattened tensor; NaN counts as smallest."""
+    r"""The first position of the smallest element along `dim`, or in the flattened tensor; NaN counts as
+    smallest."""
 
 def argsort(
     input: Tensor, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
@@ -330,7 +336,8 @@ def as_strided(
     stride: builtins.int | Sequence[builtins.int],
     storage_offset: builtins.int | None = None,
 ) -> Tensor:
-    r"""A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j * stride[1]`` elements after its start, and so on for other numbers of dimensions."""
+    r"""A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j *
+    stride[1]`` elements after its start, and so on for other numbers of dimensions."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse sine in radians; NaN outside [-1, 1]."""
@@ -361,7 +368,8 @@ def atleast_2d(tensor: Tensor) -> Tensor:
 def atleast_2d(*tensors: Any) -> Any: ...
 @overload
 def atleast_3d(tensor: Tensor) -> Tensor:
-    r"""Each tensor with at least three dimensions: a vector (n) becomes (1, n, 1), a matrix (n, m) becomes (n, m, 1)."""
+    r"""Each tensor with at least three dimensions: a vector (n) becomes (1, n, 1), a matrix (n, m) becomes
+    (n, m, 1)."""
 
 @overload
 def atleast_3d(*tensors: Any) -> Any: ...
@@ -386,6 +394,19 @@ def baddbmm(
 ) -> Tensor:
     r"""A batch of matrix products added to a tensor: ``beta * input + alpha * (batch1 @ batch2)``."""
 
+def batch_norm(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: builtins.bool,
+    momentum: builtins.float,
+    eps: builtins.float,
+    cudnn_enabled: builtins.bool,
+) -> Tensor:
+    r"""`corefw.nn.functional.batch_norm` with the arguments in another order."""
+
 def bernoulli(
     input: Tensor, p: builtins.float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -403,7 +424,8 @@ def bitwise_and(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor 
     r"""The bits set in both integers; for bool the logical "and"."""
 
 def bitwise_left_shift(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
-    r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the number of bits."""
+    r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the
+    number of bits."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""All bits inverted; for bool the logical "not"."""
@@ -418,7 +440,8 @@ def bitwise_xor(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor 
     r"""The bits set in exactly one integer; for bool the logical "exclusive or"."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    r"""A matrix with the given matrices on its diagonal and zeros elsewhere; a vector is a row, a scalar one element."""
+    r"""A matrix with the given matrices on its diagonal and zeros elsewhere; a vector is a row, a scalar
+    one element."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The products of two batches of matrices."""
@@ -439,7 +462,8 @@ def bucketize(
     right: builtins.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The number of the interval between the sorted 1-d `boundaries` that each value of `input` falls into."""
+    r"""The number of the interval between the sorted 1-d `boundaries` that each value of `input` falls
+    into."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     r"""All tuples with one element of each vector, in order, as rows; a single vector is returned as it is."""
@@ -458,7 +482,8 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The smallest integer that is not less."""
 
 def celu(input: Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor:
-    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x / alpha))`` (Barron 2017)."""
+    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
+    alpha))`` (Barron 2017)."""
 
 cfloat: dtype
 
@@ -485,7 +510,8 @@ def clamp(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+    r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+    crossed."""
 
 def clamp_max(input: Tensor, max: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Values above `max` become `max`, a number or tensor."""
@@ -500,7 +526,8 @@ def clip(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+    r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+    crossed."""
 
 def clone(input: Tensor, *, memory_format: memory_format = ...) -> Tensor:
     r"""A copy of `input`."""
@@ -553,10 +580,12 @@ def cross(
     r"""The cross product of vectors of length 3."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: tuple[Tensor, ...] | None = None) -> _cummax:
-    r"""The largest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN."""
+    r"""The largest element so far along `dim`, and the last position where it was found; from a NaN on it
+    is NaN."""
 
 def cummin(input: Tensor, dim: builtins.int, *, out: tuple[Tensor, ...] | None = None) -> _cummin:
-    r"""The smallest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN."""
+    r"""The smallest element so far along `dim`, and the last position where it was found; from a NaN on it
+    is NaN."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     r"""The running product along `dim`: ``y[i] = x[0] * ... * x[i]``. Arguments as for `cumsum`."""
@@ -567,7 +596,8 @@ def cumsum(input: Tensor, dim: builtins.int, *, dtype: dtype | None = None, out:
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1
 ) -> Tensor:
-    r"""The running integral of samples `y` along `dim` by the trapezoidal rule. Arguments as for `trapezoid`."""
+    r"""The running integral of samples `y` along `dim` by the trapezoidal rule. Arguments as for
+    `trapezoid`."""
 
 default_generator: Generator
 
@@ -590,7 +620,8 @@ def diagflat(input: Tensor, offset: builtins.int = 0) -> Tensor:
     r"""A matrix with the elements of `input`, flattened, on a diagonal."""
 
 def diagonal(input: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-    r"""The diagonal of `input` in the plane of `dim1` and `dim2`, `offset` above the main one, as a new last dimension."""
+    r"""The diagonal of `input` in the plane of `dim1` and `dim2`, `offset` above the main one, as a new
+    last dimension."""
 
 def diagonal_scatter(
     input: Tensor,
@@ -618,12 +649,14 @@ def dist(input: Tensor, other: Tensor, p: builtins.float = 2) -> Tensor:
 def div(
     input: Tensor, other: Tensor | builtins.complex, *, rounding_mode: str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+    r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+    given."""
 
 def divide(
     input: Tensor, other: Tensor | builtins.complex, *, rounding_mode: str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+    r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+    given."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The dot product of two vectors of one length; complex ones are not conjugated."""
@@ -638,7 +671,8 @@ def dropout(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself."""
+    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else
+    `input` itself."""
 
 def dropout_(
     input: Tensor,
@@ -648,18 +682,35 @@ def dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself."""
+    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else
+    `input` itself."""
 
 def dsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
     r"""`input` cut along its third dimension, as `tensor_split` cuts."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    r"""The tensors joined along their third dimension; a matrix (n, m) counts as (n, m, 1), a vector (n) as (1, n, 1)."""
+    r"""The tensors joined along their third dimension; a matrix (n, m) counts as (n, m, 1), a vector (n) as
+    (1, n, 1)."""
 
 e: builtins.float
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
     r"""The sum of products of the operands' elements that an equation in Einstein's notation names."""
+
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: builtins.int = -1,
+    scale_grad_by_freq: builtins.bool = False,
+    sparse: builtins.bool = False,
+) -> Tensor:
+    r"""`corefw.nn.functional.embedding` with the arguments in another order."""
+
+def embedding_renorm_(
+    weight: Tensor, indices: Tensor, max_norm: builtins.float, norm_type: builtins.float = 2.0
+) -> Tensor:
+    r"""Scale, in place, the rows of `weight` at `indices` whose norm of order `norm_type` exceeds
+    `max_norm` down to it."""
 
 def empty(
     *size: builtins.int | Sequence[builtins.int],
@@ -684,7 +735,8 @@ def empty_like(
     pin_memory: builtins.bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    r"""A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`."""
+    r"""A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments
+    as for `zeros_like`."""
 
 def empty_permuted(
     size: Sequence[builtins.int],
@@ -696,7 +748,8 @@ def empty_permuted(
     requires_grad: builtins.bool = False,
     pin_memory: builtins.bool = False,
 ) -> Tensor:
-    r"""A dense tensor with arbitrary content whose dimensions lie in memory in the order `physical_layout`, the slowest varying first. Other arguments as for `zeros`."""
+    r"""A dense tensor with arbitrary content whose dimensions lie in memory in the order `physical_layout`,
+    the slowest varying first. Other arguments as for `zeros`."""
 
 def empty_strided(
     size: Sequence[builtins.int],
@@ -708,7 +761,8 @@ def empty_strided(
     requires_grad: builtins.bool = False,
     pin_memory: builtins.bool = False,
 ) -> Tensor:
-    r"""A tensor with arbitrary content whose elements lie `stride` elements apart. Other arguments as for `zeros`."""
+    r"""A tensor with arbitrary content whose elements lie `stride` elements apart. Other arguments as for
+    `zeros`."""
 
 def eq(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input == other``."""
@@ -755,7 +809,8 @@ def feature_alpha_dropout(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go together."""
+    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go
+    together."""
 
 def feature_alpha_dropout_(
     input: Tensor,
@@ -765,7 +820,8 @@ def feature_alpha_dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go together."""
+    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go
+    together."""
 
 def feature_dropout(
     input: Tensor, p: builtins.float = 0.5, train: builtins.bool = True, inplace: builtins.bool = False
@@ -801,7 +857,8 @@ float32: dtype
 float64: dtype
 
 def float_power(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
-    r"""The power in double precision: both operands are converted to float64, or to complex128 if one is complex."""
+    r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
+    complex."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The greatest integer that is not greater."""
@@ -850,7 +907,8 @@ def full_like(
 def gather(
     input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False, out: Tensor | None = None
 ) -> Tensor:
-    r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]`` for `dim` 1."""
+    r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]``
+    for `dim` 1."""
 
 def gcd(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The greatest common divisor; that of 0 and 0 is 0."""
@@ -866,6 +924,48 @@ def greater(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | No
 
 def greater_equal(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input >= other``."""
+
+def group_norm(
+    input: Tensor,
+    num_groups: builtins.int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: builtins.float = 1e-05,
+    cudnn_enabled: builtins.bool = True,
+) -> Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` over each group of channels of each
+    sample."""
+
+@overload
+def gru(
+    input: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+) -> tuple[Tensor, Tensor]:
+    r"""Gated recurrent units; arguments and results as for `rnn_tanh`, formulas as for `corefw.nn.GRU`."""
+
+@overload
+def gru(
+    data: Any,
+    batch_sizes: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+) -> tuple[Tensor, Tensor]: ...
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    r"""One step of a gated recurrent unit; the formulas are those of `corefw.nn.GRUCell`."""
 
 def gt(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input > other``."""
@@ -886,7 +986,8 @@ def histc(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others are left out."""
+    r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others
+    are left out."""
 
 def hsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
     r"""`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts."""
@@ -909,7 +1010,8 @@ def index_add(
     alpha: builtins.complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`; equal positions add up."""
+    r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
+    equal positions add up."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""`input` with the slices at the positions `index` of dimension `dim` replaced by those of `source`."""
@@ -928,7 +1030,21 @@ def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor
 inf: builtins.float
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    r"""The products of the rows of `input` with the rows of `other`, summed over their common last dimension."""
+    r"""The products of the rows of `input` with the rows of `other`, summed over their common last
+    dimension."""
+
+def instance_norm(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    use_input_stats: builtins.bool,
+    momentum: builtins.float,
+    eps: builtins.float,
+    cudnn_enabled: builtins.bool,
+) -> Tensor:
+    r"""`corefw.nn.functional.instance_norm` with the arguments in another order."""
 
 int: dtype
 int16: dtype
@@ -999,7 +1115,8 @@ def kl_div(
     reduction: str = "mean",
     log_target: builtins.bool = False,
 ) -> Tensor:
-    r"""The Kullback-Leibler divergence of the target from the input's distribution, ``target * (log(target) - input)``."""
+    r"""The Kullback-Leibler divergence of the target from the input's distribution, ``target * (log(target)
+    - input)``."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The Kronecker product: each element of `input` replaced by its product with `other`."""
@@ -1012,7 +1129,18 @@ def kthvalue(
     *,
     out: tuple[Tensor, ...] | None = None,
 ) -> _kthvalue:
-    r"""The `k`-th smallest elements along `dim`, counted from 1, and their positions; NaN counts as largest."""
+    r"""The `k`-th smallest elements along `dim`, counted from 1, and their positions; NaN counts as
+    largest."""
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: tuple,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: builtins.float = 1e-05,
+    cudnn_enable: builtins.bool = True,
+) -> Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last dimensions."""
 
 def lcm(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The least common multiple."""
@@ -1061,10 +1189,12 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm to base 2."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities."""
+    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
+    probabilities."""
 
 def logaddexp(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
-    r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the way."""
+    r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the
+    way."""
 
 def logaddexp2(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm of a sum of powers of two, ``log2(2**input + 2**other)``, without overflow on the way."""
@@ -1112,9 +1242,48 @@ def logsumexp(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to sum."""
+    r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to
+    sum."""
 
 long: dtype
+
+@overload
+def lstm(
+    input: Any,
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Long short-term memory; arguments as for `rnn_tanh`, but `hx` holds the states h and c, and formulas
+    as for `corefw.nn.LSTM`. Where h is narrower than c, each layer's parameters end with w_hr, which
+    projects h."""
+
+@overload
+def lstm(
+    data: Any,
+    batch_sizes: Any,
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+def lstm_cell(
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    r"""One step of long short-term memory; the formulas are those of `corefw.nn.LSTMCell`."""
 
 def lt(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input < other``."""
@@ -1136,7 +1305,8 @@ def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = None) -
 
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    r"""The largest of all elements; the largest along `dim`, as a named tuple ``(values, indices)``; or with a tensor in place of `dim`, the elementwise `maximum` of two."""
+    r"""The largest of all elements; the largest along `dim`, as a named tuple ``(values, indices)``; or
+    with a tensor in place of `dim`, the elementwise `maximum` of two."""
 
 @overload
 def max(
@@ -1187,17 +1357,20 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def mode(
     input: Tensor, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: tuple[Tensor, ...] | None = None
 ) -> _mode:
-    r"""The most frequent values along `dim`, the smallest of several, and the positions of their last occurrences."""
+    r"""The most frequent values along `dim`, the smallest of several, and the positions of their last
+    occurrences."""
 
 def moveaxis(
     input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
 ) -> Tensor:
-    r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their order."""
+    r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their
+    order."""
 
 def movedim(
     input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
 ) -> Tensor:
-    r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their order."""
+    r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their
+    order."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The elements in ascending order along the first dimension."""
@@ -1386,7 +1559,8 @@ def pow(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tensor | Non
     r"""The power ``input ** exponent``."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one for all."""
+    r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one
+    for all."""
 
 preserve_format: memory_format
 
@@ -1415,7 +1589,8 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The values below which a share `q` of the elements lies, in all or along `dim`. NaN where there is one."""
+    r"""The values below which a share `q` of the elements lies, in all or along `dim`. NaN where there is
+    one."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Angles given in radians, in degrees."""
@@ -1474,7 +1649,8 @@ def randint_like(
     pin_memory: builtins.bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    r"""Random integers in ``[low, high)`` in the shape, dtype, device and memory order of `input`: ``randint_like(input, high)`` or ``randint_like(input, low, high)``."""
+    r"""Random integers in ``[low, high)`` in the shape, dtype, device and memory order of `input`:
+    ``randint_like(input, high)`` or ``randint_like(input, low, high)``."""
 
 def randn(
     *size: builtins.int | Sequence[builtins.int],
@@ -1500,7 +1676,8 @@ def randn_like(
     pin_memory: builtins.bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    r"""Normal random numbers of mean 0 and variance 1 in the shape, dtype, device and memory order of `input`."""
+    r"""Normal random numbers of mean 0 and variance 1 in the shape, dtype, device and memory order of
+    `input`."""
 
 def randperm(
     n: builtins.int,
@@ -1545,7 +1722,8 @@ def relu_(input: Tensor, inplace: builtins.bool = False) -> Tensor:
     r"""The positive part, ``max(input, 0)``; NaN stays."""
 
 def remainder(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
-    r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other * floor(input / other)``."""
+    r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
+    floor(input / other)``."""
 
 def repeat_interleave(
     input: Tensor,
@@ -1562,12 +1740,82 @@ def reshape(input: Tensor, shape: builtins.int | Sequence[builtins.int]) -> Tens
 def resolve_conj(input: Tensor) -> Tensor:
     r"""The tensor itself: conjugates are always computed at once."""
 
+def rms_norm(
+    input: Tensor, normalized_shape: tuple, weight: Tensor | None = None, eps: builtins.float | None = None
+) -> Tensor:
+    r"""``input / sqrt(mean(input²) + eps) * weight`` over the last dimensions."""
+
+@overload
+def rnn_relu(
+    input: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+) -> tuple[Tensor, Tensor]:
+    r"""As `rnn_tanh`, with relu in place of tanh."""
+
+@overload
+def rnn_relu(
+    data: Any,
+    batch_sizes: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+) -> tuple[Tensor, Tensor]: ...
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    r"""As `rnn_tanh_cell`, with ``relu`` in place of ``tanh``."""
+
+@overload
+def rnn_tanh(
+    input: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+    batch_first: builtins.bool,
+) -> tuple[Tensor, Tensor]:
+    r"""A simple recurrent network with tanh: padded sequences ``(input, hx, params, has_biases, num_layers,
+    dropout, train, bidirectional, batch_first)`` or packed ones ``(data, batch_sizes, hx, params,
+    has_biases, num_layers, dropout, train, bidirectional)``."""
+
+@overload
+def rnn_tanh(
+    data: Any,
+    batch_sizes: Any,
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: builtins.bool,
+    num_layers: builtins.int,
+    dropout: builtins.float,
+    train: builtins.bool,
+    bidirectional: builtins.bool,
+) -> tuple[Tensor, Tensor]: ...
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    r"""One step of a simple recurrent network, ``tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)``."""
+
 def roll(
     input: Tensor,
     shifts: builtins.int | Sequence[builtins.int],
     dims: builtins.int | Sequence[builtins.int] | None = None,
 ) -> Tensor:
-    r"""`input` with its elements shifted along `dims`; those that leave at the end come back at the beginning."""
+    r"""`input` with its elements shifted along `dims`; those that leave at the end come back at the
+    beginning."""
 
 def rot90(input: Tensor, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
     r"""`input` turned by `k` times 90 degrees in the plane of `dims`, from the first towards the second."""
@@ -1608,7 +1856,8 @@ def scatter(
     r"""`input` with the elements of `src` written to the positions `index` along `dim`."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add up."""
+    r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add
+    up."""
 
 def scatter_reduce(
     input: Tensor,
@@ -1632,7 +1881,8 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""Where to insert each value of `input` so that the last dimension of `sorted_sequence` stays in order."""
+    r"""Where to insert each value of `input` so that the last dimension of `sorted_sequence` stays in
+    order."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     r"""The slice of `input` at position `index` of dimension `dim`, without that dimension."""
@@ -1641,10 +1891,12 @@ def select_scatter(input: Tensor, src: Tensor | builtins.complex, dim: builtins.
     r"""A copy of `input` whose slice at position `index` of dimension `dim` is `src`."""
 
 def selu(input: Tensor, inplace: builtins.bool = False) -> Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0 and variance 1."""
+    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
+    keep mean 0 and variance 1."""
 
 def selu_(input: Tensor, inplace: builtins.bool = False) -> Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0 and variance 1."""
+    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
+    keep mean 0 and variance 1."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The sign as a complex number, ``input / |input|``, 0 for 0; of a real number its `sign`."""
@@ -1698,7 +1950,8 @@ def sort(
 def split(
     tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
 ) -> tuple[Tensor, ...]:
-    r"""`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of given sizes."""
+    r"""`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of
+    given sizes."""
 
 def split_with_sizes(
     input: Tensor, split_sizes: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
@@ -1726,7 +1979,8 @@ def std(
     correction: builtins.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its arguments."""
+    r"""The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its
+    arguments."""
 
 def std_mean(
     input: Tensor,
@@ -1736,7 +1990,7 @@ def std_mean(
     *,
     correction: builtins.float | None = None,
     out: tuple[Tensor, ...] | None = None,
-) -> _std_mean:
+) -> tuple[Tensor, Tensor]:
     r"""The standard deviation and the mean; arguments as for `var`."""
 
 strided: layout
@@ -1744,12 +1998,14 @@ strided: layout
 def sub(
     input: Tensor, other: Tensor | builtins.complex, *, alpha: builtins.float = 1, out: Tensor | None = None
 ) -> Tensor:
-    r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+    r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+    ``^``)."""
 
 def subtract(
     input: Tensor, other: Tensor | builtins.complex, *, alpha: builtins.float = 1, out: Tensor | None = None
 ) -> Tensor:
-    r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+    r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+    ``^``)."""
 
 def sum(
     input: Tensor,
@@ -1785,7 +2041,8 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    r"""The elements of `input` at the positions `indices` along `dim`, as `gather`, with the other dimensions broadcast."""
+    r"""The elements of `input` at the positions `indices` along `dim`, as `gather`, with the other
+    dimensions broadcast."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The tangent of angles in radians."""
@@ -1796,7 +2053,8 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tensor_split(
     input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
 ) -> tuple[Tensor, ...]:
-    r"""`input` cut along `dim` into that many nearly equal parts, or before each of the given positions, without a copy."""
+    r"""`input` cut along `dim` into that many nearly equal parts, or before each of the given positions,
+    without a copy."""
 
 def tensordot(
     a: Tensor, b: Tensor, dims: builtins.int | Sequence[Sequence[builtins.int]] = 2, *, out: Tensor | None = None
@@ -1842,7 +2100,8 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: builtins.float | None = Non
     r"""The integral of samples `y` along `dim` by the trapezoidal rule."""
 
 def tril(input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
-    r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above it)."""
+    r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above
+    it)."""
 
 def tril_indices(
     row: builtins.int,
@@ -1853,10 +2112,12 @@ def tril_indices(
     device: str | device | builtins.int | None = None,
     layout: layout | None = None,
 ) -> Tensor:
-    r"""The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row."""
+    r"""The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row
+    by row."""
 
 def triu(input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
-    r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above it)."""
+    r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
+    it)."""
 
 def triu_indices(
     row: builtins.int,
@@ -1867,7 +2128,8 @@ def triu_indices(
     device: str | device | builtins.int | None = None,
     layout: layout | None = None,
 ) -> Tensor:
-    r"""The positions of the upper triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row."""
+    r"""The positions of the upper triangle of a matrix of `row` rows and `col` columns: shape (2, n), row
+    by row."""
 
 def true_divide(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The quotient ``input / other``, as `div` without rounding."""
@@ -1911,7 +2173,8 @@ def unique_consecutive(
     return_counts: Literal[False] = False,
     dim: builtins.int | None = None,
 ) -> Tensor:
-    r"""The elements, or slices along `dim`, that differ from the one before. Arguments and results as for `unique`."""
+    r"""The elements, or slices along `dim`, that differ from the one before. Arguments and results as for
+    `unique`."""
 
 @overload
 def unique_consecutive(
@@ -1932,7 +2195,8 @@ def var(
     correction: builtins.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    r"""The variance of the elements over the dimensions `dim`: ``|x - mean|^2`` summed, over ``n - correction``."""
+    r"""The variance of the elements over the dimensions `dim`: ``|x - mean|^2`` summed, over ``n -
+    correction``."""
 
 def var_mean(
     input: Tensor,
@@ -1942,7 +2206,7 @@ def var_mean(
     *,
     correction: builtins.float | None = None,
     out: tuple[Tensor, ...] | None = None,
-) -> _var_mean:
+) -> tuple[Tensor, Tensor]:
     r"""The variance and the mean; arguments as for `var`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1962,7 +2226,8 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]:
-    r"""`input` where `condition` is true, else `other`; of a condition alone, the positions of its nonzero elements."""
+    r"""`input` where `condition` is true, else `other`; of a condition alone, the positions of its nonzero
+    elements."""
 
 @overload
 def where(
@@ -2063,6 +2328,7 @@ __all__ = [
     "backend",
     "backends",
     "baddbmm",
+    "batch_norm",
     "bernoulli",
     "bfloat16",
     "bilinear",
@@ -2103,9 +2369,9 @@ __all__ = [
     "column_stack",
     "combinations",
     "complex",
-    "complex128",
     "complex32",
     "complex64",
+    "complex128",
     "concat",
     "concatenate",
     "conj",
@@ -2150,6 +2416,8 @@ __all__ = [
     "dtypes",
     "e",
     "einsum",
+    "embedding",
+    "embedding_renorm_",
     "empty",
     "empty_like",
     "empty_permuted",
@@ -2206,6 +2474,9 @@ __all__ = [
     "get_rng_state",
     "greater",
     "greater_equal",
+    "group_norm",
+    "gru",
+    "gru_cell",
     "gt",
     "half",
     "hardshrink",
@@ -2225,11 +2496,12 @@ __all__ = [
     "inference_mode",
     "initial_seed",
     "inner",
+    "instance_norm",
     "int",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "inverse",
     "is_complex",
     "is_conj",
@@ -2251,6 +2523,7 @@ __all__ = [
     "kl_div",
     "kron",
     "kthvalue",
+    "layer_norm",
     "layout",
     "layouts",
     "lcm",
@@ -2263,9 +2536,9 @@ __all__ = [
     "linalg",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "log_softmax",
     "logaddexp",
     "logaddexp2",
@@ -2279,6 +2552,8 @@ __all__ = [
     "logspace",
     "logsumexp",
     "long",
+    "lstm",
+    "lstm_cell",
     "lt",
     "manual_seed",
     "masked_fill",
@@ -2369,6 +2644,11 @@ __all__ = [
     "resolve_conj",
     "result_type",
     "return_types",
+    "rms_norm",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
     "roll",
     "rot90",
     "round",
@@ -2447,10 +2727,10 @@ __all__ = [
     "true_divide",
     "trunc",
     "typename",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "unbind",
     "unflatten",
     "unique",

@@ -78,7 +78,9 @@ def _instruction_sets() -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="corefw", description="A deep-learning framework whose every kernel is a plug-in.")
+    parser = argparse.ArgumentParser(
+        prog="corefw", description="A deep-learning framework whose every kernel is a plug-in."
+    )
     parser.add_argument("--version", action="version", version=f"corefw {corefw.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     command = commands.add_parser("demo", help="train on real handwritten digits with every installed backend")

@@ -93,7 +93,10 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
             run.losses.append(total / len(images))
             run.accuracies.append(right)
             if progress:
-                print(f"{backend:>8}  epoch {epoch + 1:>2}/{epochs}  loss {run.losses[-1]:.4f}  held-out accuracy {100 * right:.2f} %")
+                print(
+                    f"{backend:>8}  epoch {epoch + 1:>2}/{epochs}  loss {run.losses[-1]:.4f}  held-out accuracy "
+                    f"{100 * right:.2f} %"
+                )
     return run
 
 
@@ -117,7 +120,10 @@ def draw(runs: list[Run], path: Path) -> bool:
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
     for i, run in enumerate(runs):
-        label, style = f"{run.backend} on {run.device} ({run.seconds:.1f} s)", {"linewidth": 4 - 2 * i / len(runs), "alpha": 0.7}
+        label, style = (
+            f"{run.backend} on {run.device} ({run.seconds:.1f} s)",
+            {"linewidth": 4 - 2 * i / len(runs), "alpha": 0.7},
+        )
         left.plot(range(1, len(run.losses) + 1), run.losses, label=label, **style)
         right.plot(range(1, len(run.losses) + 1), [100 * a for a in run.accuracies], label=label, **style)
     left.set(title="training loss", xlabel="epoch")
@@ -147,11 +153,16 @@ def main(epochs: int = EPOCHS, seed: int = 0, picture: str = "corefw-demo.png") 
     runs = [train(backend, device, epochs=epochs, seed=seed) for backend, device in targets()]
     print(f"\n{'backend':>8}  {'device':<8} {'seconds':>8}  {'loss':>8}  held-out accuracy")
     for run in runs:
-        print(f"{run.backend:>8}  {run.device:<8} {run.seconds:>8.2f}  {run.losses[-1]:>8.4f}  {100 * run.accuracies[-1]:.2f} %")
+        print(
+            f"{run.backend:>8}  {run.device:<8} {run.seconds:>8.2f}  {run.losses[-1]:>8.4f}  "
+            f"{100 * run.accuracies[-1]:.2f} %"
+        )
     if len(runs) > 1:
         print(f"largest difference of the losses: {_spread(runs):.2e}")
     path = Path(picture).resolve()
-    print(f"curves: {path}" if draw(runs, path) else "curves: not drawn; install matplotlib (pip install 'corefw[demo]')")
+    print(
+        f"curves: {path}" if draw(runs, path) else "curves: not drawn; install matplotlib (pip install 'corefw[demo]')"
+    )
     return 0 if runs and all(run.accuracies[-1] >= GOAL for run in runs) else 1
 
 

@@ -57,7 +57,9 @@ class device:
         type, separator, number = text.partition(":")
         if separator:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {text}"
+                )
             if not number.isdecimal():
                 raise RuntimeError(f"Invalid device string: '{text}'")
             index = int(number)
@@ -67,7 +69,9 @@ class device:
             for discover in _discover:
                 discover(type)
         if type not in _types:
-            raise DeviceError(f"Expected one of {', '.join(sorted(_types))} device type at start of device string: {text}")
+            raise DeviceError(
+                f"Expected one of {', '.join(sorted(_types))} device type at start of device string: {text}"
+            )
         key = (type, index)
         if key not in cls._interned:
             self = object.__new__(cls)

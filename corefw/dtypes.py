@@ -105,7 +105,11 @@ def of_numpy(numpy_dtype) -> dtype:
         held = ", ".join(d.name for d in ALL)
         raise TypeError(
             f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: {held}."
-            + (" Byte-swapped arrays: call .astype(a.dtype.newbyteorder('=')) first." if numpy_dtype.kind in "iufc" else "")
+            + (
+                " Byte-swapped arrays: call .astype(a.dtype.newbyteorder('=')) first."
+                if numpy_dtype.kind in "iufc"
+                else ""
+            )
         )
     return found
 

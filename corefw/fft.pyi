@@ -33,7 +33,8 @@ def fftfreq(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> _Tensor:
-    r"""The frequencies of the elements of `fft.fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d * n)``."""
+    r"""The frequencies of the elements of `fft.fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d *
+    n)``."""
 
 def fftn(
     input: _Tensor,
@@ -51,7 +52,8 @@ def fftshift(input: _Tensor, dim: int | Sequence[int] | None = None) -> _Tensor:
 def hfft(
     input: _Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: _Tensor | None = None
 ) -> _Tensor:
-    r"""The discrete Fourier transform, which is real, of a signal with ``x[-j] = conj(x[j])``, given by its first half."""
+    r"""The discrete Fourier transform, which is real, of a signal with ``x[-j] = conj(x[j])``, given by its
+    first half."""
 
 def hfft2(
     input: _Tensor,
@@ -61,7 +63,8 @@ def hfft2(
     *,
     out: _Tensor | None = None,
 ) -> _Tensor:
-    r"""The discrete Fourier transform of a Hermitian signal in two dimensions, given by half of it along the last."""
+    r"""The discrete Fourier transform of a Hermitian signal in two dimensions, given by half of it along
+    the last."""
 
 def hfftn(
     input: _Tensor,
@@ -71,7 +74,8 @@ def hfftn(
     *,
     out: _Tensor | None = None,
 ) -> _Tensor:
-    r"""The discrete Fourier transform of a Hermitian signal in several dimensions, given by half of it along the last."""
+    r"""The discrete Fourier transform of a Hermitian signal in several dimensions, given by half of it
+    along the last."""
 
 def ifft(
     input: _Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: _Tensor | None = None

@@ -13,11 +13,11 @@ from typing import BinaryIO
 def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A binary file to write; it takes the place of `path` when the block ends without an error, else it is removed.
 
-    >>> import tempfile, os
+    >>> import os, pathlib, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "note")
     >>> with replacing(path) as file:
     ...     _ = file.write(b"done")
-    >>> open(path, "rb").read()
+    >>> pathlib.Path(path).read_bytes()
     b'done'
     """
     path = os.fspath(path)

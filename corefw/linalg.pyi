@@ -6,11 +6,14 @@ from corefw.dtypes import dtype as _dtype
 from corefw.errors import LinAlgError as LinAlgError
 from corefw.return_types import linalg_eigh as _linalg_eigh
 from corefw.return_types import linalg_lstsq as _linalg_lstsq
+from corefw.return_types import linalg_qr as _linalg_qr
 from corefw.return_types import linalg_slogdet as _linalg_slogdet
+from corefw.return_types import linalg_svd as _linalg_svd
 from corefw.tensor import Tensor as _Tensor
 
 def cholesky(A: _Tensor, *, upper: bool = False, out: _Tensor | None = None) -> _Tensor:
-    r"""The Cholesky decomposition ``A = L @ L.mH`` of Hermitian positive-definite matrices, L lower triangular."""
+    r"""The Cholesky decomposition ``A = L @ L.mH`` of Hermitian positive-definite matrices, L lower
+    triangular."""
 
 def cond(A: _Tensor, p: complex | str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`."""
@@ -25,7 +28,8 @@ def diagonal(A: _Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     r"""The diagonal of matrices, a view."""
 
 def eigh(A: _Tensor, UPLO: str = "L", *, out: tuple[_Tensor, ...] | None = None) -> _linalg_eigh:
-    r"""The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices: ``A = V @ diag(L) @ V.mH``."""
+    r"""The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices: ``A = V @ diag(L) @
+    V.mH``."""
 
 def eigvalsh(A: _Tensor, UPLO: str = "L", *, out: _Tensor | None = None) -> _Tensor:
     r"""The eigenvalues of Hermitian matrices, in ascending order."""
@@ -87,9 +91,10 @@ def pinv(
     hermitian: bool = False,
     out: _Tensor | None = None,
 ) -> _Tensor:
-    r"""The Moore-Penrose inverse of matrices, by their singular values above ``max(atol, rtol * the largest one)``."""
+    r"""The Moore-Penrose inverse of matrices, by their singular values above ``max(atol, rtol * the largest
+    one)``."""
 
-def qr(A: _Tensor, mode: str = "reduced", *, out: _Tensor | None = None) -> _Tensor:
+def qr(A: _Tensor, mode: str = "reduced", *, out: tuple[_Tensor, ...] | None = None) -> _linalg_qr:
     r"""The decomposition ``A = Q @ R`` into a matrix with orthonormal columns and an upper triangular one."""
 
 def slogdet(A: _Tensor, *, out: tuple[_Tensor, ...] | None = None) -> _linalg_slogdet:
@@ -103,8 +108,11 @@ def solve_triangular(
 ) -> _Tensor:
     r"""The solution X of ``A @ X = B``, or of ``X @ A = B``, with a triangular matrix."""
 
-def svd(A: _Tensor, full_matrices: bool = True, *, driver: str | None = None, out: _Tensor | None = None) -> _Tensor:
-    r"""The singular value decomposition ``A = U @ diag(S) @ Vh``, with orthonormal columns of U and rows of Vh."""
+def svd(
+    A: _Tensor, full_matrices: bool = True, *, driver: str | None = None, out: tuple[_Tensor, ...] | None = None
+) -> _linalg_svd:
+    r"""The singular value decomposition ``A = U @ diag(S) @ Vh``, with orthonormal columns of U and rows of
+    Vh."""
 
 def svdvals(A: _Tensor, *, driver: str | None = None, out: _Tensor | None = None) -> _Tensor:
     r"""The singular values of matrices, in descending order."""

@@ -42,7 +42,8 @@ _OWN = {"__getitem__": getitem, "__setitem__": setitem, "where": where_method}
 
 
 def attach_ops() -> None:
-    """Make every declared op whose first argument is the `input` (or `tensor`) a method, and its in-place form another."""
+    """Make every declared op whose first argument is the `input` (or `tensor`) a method, and its in-place form
+    another."""
     for name, op in registry.ops.items():
         if not _is_method(op):
             continue

@@ -66,7 +66,10 @@ class EventList(list):
         rows = sorted(self, key=lambda a: getattr(a, sort_by), reverse=True)
         rows = rows if row_limit < 0 else rows[:row_limit]
         whole = sum(a.self_cpu_time_total for a in self) or 1.0
-        lines = [f"{'op':<28} {'backend':<10} {'self us':>12} {'self %':>7} {'total us':>12} {'calls':>8} {'us/call':>10}  shapes"]
+        lines = [
+            f"{'op':<28} {'backend':<10} {'self us':>12} {'self %':>7} {'total us':>12} {'calls':>8} "
+            f"{'us/call':>10}  shapes"
+        ]
         lines += [
             f"{a.key:<28} {a.backend:<10} {a.self_cpu_time_total:>12.1f} {100 * a.self_cpu_time_total / whole:>6.1f}% "
             f"{a.cpu_time_total:>12.1f} {a.count:>8} {a.cpu_time:>10.2f}  {' '.join(map(str, a.shapes))}"

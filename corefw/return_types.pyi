@@ -8,6 +8,11 @@ class aminmax(NamedTuple):
     min: _Tensor
     max: _Tensor
 
+class batch_normalization(NamedTuple):
+    output: _Tensor
+    mean: _Tensor
+    variance: _Tensor
+
 class class_cross_entropy(NamedTuple):
     loss: _Tensor
     logsumexp: _Tensor
@@ -20,9 +25,30 @@ class cummin(NamedTuple):
     values: _Tensor
     indices: _Tensor
 
+class group_normalization(NamedTuple):
+    output: _Tensor
+    mean: _Tensor
+    scale: _Tensor
+
+class gru_sequence(NamedTuple):
+    output: _Tensor
+    hn: _Tensor
+    gates: _Tensor
+
+class gru_sequence_backward(NamedTuple):
+    input: _Tensor
+    hx: _Tensor
+    weight_hh: _Tensor
+    bias_hh: _Tensor
+
 class kthvalue(NamedTuple):
     values: _Tensor
     indices: _Tensor
+
+class layer_normalization(NamedTuple):
+    output: _Tensor
+    mean: _Tensor
+    scale: _Tensor
 
 class linalg_eigh(NamedTuple):
     eigenvalues: _Tensor
@@ -46,6 +72,19 @@ class linalg_svd(NamedTuple):
     U: _Tensor
     S: _Tensor
     Vh: _Tensor
+
+class lstm_sequence(NamedTuple):
+    output: _Tensor
+    hn: _Tensor
+    cn: _Tensor
+    gates: _Tensor
+    cells: _Tensor
+
+class lstm_sequence_backward(NamedTuple):
+    input: _Tensor
+    hx: _Tensor
+    cx: _Tensor
+    weight_hh: _Tensor
 
 class masked_dropout(NamedTuple):
     output: _Tensor
@@ -74,6 +113,19 @@ class nanmedian(NamedTuple):
 class qr(NamedTuple):
     Q: _Tensor
     R: _Tensor
+
+class rms_normalization(NamedTuple):
+    output: _Tensor
+    scale: _Tensor
+
+class rnn_sequence(NamedTuple):
+    output: _Tensor
+    hn: _Tensor
+
+class rnn_sequence_backward(NamedTuple):
+    input: _Tensor
+    hx: _Tensor
+    weight_hh: _Tensor
 
 class slogdet(NamedTuple):
     sign: _Tensor

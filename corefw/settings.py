@@ -22,7 +22,8 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads kernels may use; backends that have threads of their own are told. ValueError unless positive."""
+    """Set how many threads kernels may use; backends that have threads of their own are told. ValueError unless
+    positive."""
     if not isinstance(num, int) or isinstance(num, bool):
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
@@ -34,7 +35,8 @@ def set_num_threads(num: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never do."""
+    """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never
+    do."""
     _Settings.deterministic = bool(mode)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 from operator import index
+from typing import SupportsIndex, overload
 
 from corefw.errors import DimensionError, ShapeError
 
@@ -53,7 +54,9 @@ def canonical_dim(dim: int, ndim: int) -> int:
     except TypeError:
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
     if not -size <= dim < size:
-        raise DimensionError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+        raise DimensionError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})"
+        )
     return dim + size if dim < 0 else dim
 
 
@@ -115,7 +118,8 @@ def broadcast(*shapes: Shape) -> Shape:
             if size != 1 and size != result[i]:
                 if result[i] != 1:
                     raise ShapeError(
-                        f"The size of tensor {'abcdefgh'[0 if position < 2 else position - 1]} ({result[i]}) must match the "
+                        f"The size of tensor {'abcdefgh'[0 if position < 2 else position - 1]} ({result[i]}) must "
+                        "match the "
                         f"size of tensor {'abcdefgh'[position]} ({size}) at non-singleton dimension {i}; "
                         f"shapes {', '.join(str(list(s)) for s in shapes)}"
                     )
@@ -169,10 +173,11 @@ def infer_size(sizes: Shape, numel: int) -> Shape:
         raise ShapeError(f"only one dimension can be inferred, got {list(sizes)}")
     if unknown and known == 0 and numel == 0:
         raise ShapeError(
-            f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 can be "
+            f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 "
+            "can be "
             "any value and is ambiguous"
         )
-    if known == 0 and numel or unknown and numel % known or not unknown and known != numel:
+    if (known == 0 and numel) or (unknown and numel % known) or (not unknown and known != numel):
         raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")
     if unknown:
         sizes = tuple(numel // known if n == -1 else n for n in sizes)
@@ -251,7 +256,8 @@ def packed_steps(batch_sizes: Shape, reverse: bool = False) -> list[Shape]:
     >>> packed_steps((3, 2)), packed_steps((3, 2), reverse=True)
     ([(0, 3, 3), (3, 5, 2)], [(3, 5, 2), (0, 3, 3)])
     """
-    steps, start = [], 0
+    steps: list[Shape] = []
+    start = 0
     for size in batch_sizes:
         steps.append((start, start + size, size))
         start += size

@@ -33,10 +33,12 @@ def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The logarithm of one more, ``log(1 + input)``, exact for small `input` too."""
 
 def log_ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    r"""The logarithm of `special.ndtr`, accurate in the lower tail too, where it is ``log(erfcx(t) / 2) - t**2`` with ``t = -input / sqrt(2)``."""
+    r"""The logarithm of `special.ndtr`, accurate in the lower tail too, where it is ``log(erfcx(t) / 2) -
+    t**2`` with ``t = -input / sqrt(2)``."""
 
 def log_softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities."""
+    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
+    probabilities."""
 
 def logit(input: _Tensor, eps: float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""
@@ -44,7 +46,8 @@ def logit(input: _Tensor, eps: float | None = None, *, out: _Tensor | None = Non
 def logsumexp(
     input: _Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, out: _Tensor | None = None
 ) -> _Tensor:
-    r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to sum."""
+    r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to
+    sum."""
 
 def ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The distribution function of the standard normal distribution, ``erfc(-input / sqrt(2)) / 2``."""

@@ -13,9 +13,9 @@ next_sequence: Callable[[], int] = count().__next__
 class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's methods.
 
-    Slots: ``array`` the device's raw array; ``place`` its (device, dtype); ``node`` what computed it, None if no gradient
-    flows; ``origin`` how it was taken from another tensor, None for a tensor of its own; ``version`` a one-element list
-    counting in-place changes, shared by all tensors over one memory.
+    Slots: ``array`` the device's raw array; ``place`` its (device, dtype); ``node`` what computed it, None if no
+    gradient flows; ``origin`` how it was taken from another tensor, None for a tensor of its own; ``version`` a
+    one-element list counting in-place changes, shared by all tensors over one memory.
     """
 
     __slots__ = ("__dict__", "__weakref__", "array", "node", "origin", "place", "version")
@@ -56,8 +56,9 @@ def wrap(array, place, node=None) -> Tensor:
 class View:
     """How a tensor was taken from another one: enough to take it again from a changed `base`.
 
-    Slots: ``base`` the tensor that owns memory and history; ``parent`` the View of the tensor it was taken from (None if
-    that is the base); ``function, arguments`` the view op; ``base_node`` the base's node when the view's own node was
+    Slots: ``base`` the tensor that owns memory and history; ``parent`` the View of the tensor it was taken from (None
+    if that is the base); ``function, arguments`` the view op; ``base_node`` the base's node when the view's own node
+    was
     made: the view's node is valid while this is still the base's; ``recorded`` whether gradients were on.
     """
 

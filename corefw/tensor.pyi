@@ -75,13 +75,15 @@ class Tensor:
     def __format__(self, specification: str) -> str: ...
     def __ge__(self, other: Tensor | complex) -> Tensor: ...
     def __getitem__(self, key: Any) -> Tensor:
-        r"""``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks take part."""
+        r"""``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks
+        take part."""
     def __gt__(self, other: Tensor | complex) -> Tensor: ...
     def __hash__(self) -> builtins.int: ...
     def __iadd__(self, other: Tensor | complex) -> Tensor: ...
     def __iand__(self, other: Tensor | complex) -> Tensor: ...
     def __idiv__(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+        given."""
     def __ifloordiv__(self, other: Tensor | complex) -> Tensor: ...
     def __ilshift__(self, other: Tensor | complex) -> Tensor: ...
     def __imod__(self, other: Tensor | complex) -> Tensor: ...
@@ -161,9 +163,11 @@ class Tensor:
     def add_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
         r"""The sum ``input + alpha * other``."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @ batch2[i])``."""
+        r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @
+        batch2[i])``."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @ batch2[i])``."""
+        r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @
+        batch2[i])``."""
     def addcdiv(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
         r"""A scaled quotient added: ``input + value * tensor1 / tensor2``."""
     def addcdiv_(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
@@ -187,7 +191,8 @@ class Tensor:
     def adjoint(self) -> Tensor:
         r"""The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated."""
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        r"""Whether all elements over the dimensions `dim` are true, that is not zero; NaN is true. uint8 gives uint8."""
+        r"""Whether all elements over the dimensions `dim` are true, that is not zero; NaN is true. uint8 gives
+        uint8."""
     def allclose(
         self,
         other: Tensor,
@@ -197,7 +202,8 @@ class Tensor:
     ) -> builtins.bool:
         r"""Whether two tensors are nearly equal everywhere, as a Python bool; arguments as for `isclose`."""
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = (), keepdim: builtins.bool = False) -> Tensor:
-        r"""The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share the gradient."""
+        r"""The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share
+        the gradient."""
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = (), keepdim: builtins.bool = False) -> Tensor:
         r"""The smallest element over the dimensions `dim`; NaN where there is one. Otherwise as `amax`."""
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> _aminmax:
@@ -205,7 +211,8 @@ class Tensor:
     def angle(self) -> Tensor:
         r"""The angle of complex numbers in radians; of real numbers pi if negative, else 0, NaN for NaN."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        r"""Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives uint8."""
+        r"""Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives
+        uint8."""
     def apply_(self, callable: Callable) -> Tensor:
         r"""Replace each element by ``callable(element)``, in Python and so slowly; returns the tensor."""
     def arccos(self) -> Tensor:
@@ -237,9 +244,11 @@ class Tensor:
     def arctanh_(self) -> Tensor:
         r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        r"""The first position of the largest element along `dim`, or in the flattened tensor; NaN counts as largest."""
+        r"""The first position of the largest element along `dim`, or in the flattened tensor; NaN counts as
+        largest."""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        r"""The first position of the smallest element along `dim`, or in the flattened tensor; NaN counts as smallest."""
+        r"""The first position of the smallest element along `dim`, or in the flattened tensor; NaN counts as
+        smallest."""
     def argsort(
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> Tensor:
@@ -252,7 +261,8 @@ class Tensor:
         stride: builtins.int | Sequence[builtins.int],
         storage_offset: builtins.int | None = None,
     ) -> Tensor:
-        r"""A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j * stride[1]`` elements after its start, and so on for other numbers of dimensions."""
+        r"""A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j *
+        stride[1]`` elements after its start, and so on for other numbers of dimensions."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         r"""In-place form of `as_strided`: the tensor itself shows its memory so."""
     def as_strided_scatter(
@@ -314,9 +324,11 @@ class Tensor:
     def bitwise_and_(self, other: Tensor | complex) -> Tensor:
         r"""The bits set in both integers; for bool the logical "and"."""
     def bitwise_left_shift(self, other: Tensor | complex) -> Tensor:
-        r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the number of bits."""
+        r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the
+        number of bits."""
     def bitwise_left_shift_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the number of bits."""
+        r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the
+        number of bits."""
     def bitwise_not(self) -> Tensor:
         r"""All bits inverted; for bool the logical "not"."""
     def bitwise_not_(self) -> Tensor:
@@ -362,9 +374,11 @@ class Tensor:
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         r"""`input` cut along `dim` into at most `chunks` parts of equal size, the last one smaller if need be."""
     def clamp(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+        crossed."""
     def clamp_(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+        crossed."""
     def clamp_max(self, max: Tensor | complex) -> Tensor:
         r"""Values above `max` become `max`, a number or tensor."""
     def clamp_max_(self, max: Tensor | complex) -> Tensor:
@@ -374,9 +388,11 @@ class Tensor:
     def clamp_min_(self, min: Tensor | complex) -> Tensor:
         r"""Values below `min` become `min`, a number or tensor."""
     def clip(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+        crossed."""
     def clip_(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed."""
+        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
+        crossed."""
     def clone(self, *, memory_format: _memory_format = ...) -> Tensor:
         r"""A copy of `input`."""
     def combinations(self, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
@@ -417,9 +433,11 @@ class Tensor:
     ) -> Tensor:
         r"""The tensor on a GPU; itself if it is there."""
     def cummax(self, dim: builtins.int) -> _cummax:
-        r"""The largest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN."""
+        r"""The largest element so far along `dim`, and the last position where it was found; from a NaN on it
+        is NaN."""
     def cummin(self, dim: builtins.int) -> _cummin:
-        r"""The smallest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN."""
+        r"""The smallest element so far along `dim`, and the last position where it was found; from a NaN on it
+        is NaN."""
     def cumprod(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
         r"""The running product along `dim`: ``y[i] = x[0] * ... * x[i]``. Arguments as for `cumsum`."""
     def cumprod_(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
@@ -430,7 +448,8 @@ class Tensor:
         r"""The running sum along `dim`: ``y[i] = x[0] + ... + x[i]``; integers and bool are summed in int64."""
     @property
     def data(self) -> Tensor:
-        r"""The same memory without history: changes of it are not seen by gradients. Settable to another tensor."""
+        r"""The same memory without history: changes of it are not seen by gradients. Settable to another
+        tensor."""
     @data.setter
     def data(self, value: Any) -> None: ...
     def data_ptr(self) -> builtins.int:
@@ -455,7 +474,8 @@ class Tensor:
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
         r"""A matrix with the elements of `input`, flattened, on a diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        r"""The diagonal of `input` in the plane of `dim1` and `dim2`, `offset` above the main one, as a new last dimension."""
+        r"""The diagonal of `input` in the plane of `dim1` and `dim2`, `offset` above the main one, as a new
+        last dimension."""
     def diagonal_scatter(
         self, src: Tensor | complex, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
     ) -> Tensor:
@@ -471,13 +491,17 @@ class Tensor:
     def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
         r"""The `p`-norm of ``input - other``, which broadcast."""
     def div(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+        given."""
     def div_(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+        given."""
     def divide(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+        given."""
     def divide_(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is given."""
+        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
+        given."""
     def dot(self, tensor: Tensor) -> Tensor:
         r"""The dot product of two vectors of one length; complex ones are not conjugated."""
     def double(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -542,9 +566,11 @@ class Tensor:
     def float(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.float32: ``to(torch.float32)``."""
     def float_power(self, exponent: Tensor | complex) -> Tensor:
-        r"""The power in double precision: both operands are converted to float64, or to complex128 if one is complex."""
+        r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
+        complex."""
     def float_power_(self, exponent: Tensor | complex) -> Tensor:
-        r"""The power in double precision: both operands are converted to float64, or to complex128 if one is complex."""
+        r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
+        complex."""
     def floor(self) -> Tensor:
         r"""The greatest integer that is not greater."""
     def floor_(self) -> Tensor:
@@ -566,7 +592,8 @@ class Tensor:
     def frac_(self) -> Tensor:
         r"""The part after the point, ``input - trunc(input)``."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
-        r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]`` for `dim` 1."""
+        r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]``
+        for `dim` 1."""
     def gcd(self, other: Tensor | complex) -> Tensor:
         r"""The greatest common divisor; that of 0 and 0 is 0."""
     def gcd_(self, other: Tensor | complex) -> Tensor:
@@ -612,7 +639,8 @@ class Tensor:
     def heaviside_(self, values: Tensor | complex) -> Tensor:
         r"""The step function: 0 for negative elements, 1 for positive ones, `values` at 0."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
-        r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others are left out."""
+        r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others
+        are left out."""
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         r"""`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts."""
     def hypot(self, other: Tensor | complex) -> Tensor:
@@ -625,9 +653,11 @@ class Tensor:
     @imag.setter
     def imag(self, value: Any) -> None: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: complex = 1) -> Tensor:
-        r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`; equal positions add up."""
+        r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
+        equal positions add up."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: complex = 1) -> Tensor:
-        r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`; equal positions add up."""
+        r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
+        equal positions add up."""
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         r"""`input` with the slices at the positions `index` of dimension `dim` replaced by those of `source`."""
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
@@ -651,7 +681,8 @@ class Tensor:
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         r"""The slices of `input` at the positions `index` of dimension `dim`, in that order."""
     def inner(self, other: Tensor) -> Tensor:
-        r"""The products of the rows of `input` with the rows of `other`, summed over their common last dimension."""
+        r"""The products of the rows of `input` with the rows of `other`, summed over their common last
+        dimension."""
     def int(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.int32: ``to(torch.int32)``."""
     def inverse(self) -> Tensor:
@@ -661,7 +692,8 @@ class Tensor:
     def is_conj(self) -> builtins.bool:
         r"""False: conjugation is computed at once."""
     def is_contiguous(self, memory_format: _memory_format = ...) -> builtins.bool:
-        r"""Whether the elements lie in memory without gaps in the order of the dimensions (or in that of `memory_format`)."""
+        r"""Whether the elements lie in memory without gaps in the order of the dimensions (or in that of
+        `memory_format`)."""
     @property
     def is_cpu(self) -> builtins.bool:
         r"""Whether the elements lie in the CPU's memory."""
@@ -742,7 +774,8 @@ class Tensor:
     def kron(self, other: Tensor) -> Tensor:
         r"""The Kronecker product: each element of `input` replaced by its product with `other`."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _kthvalue:
-        r"""The `k`-th smallest elements along `dim`, counted from 1, and their positions; NaN counts as largest."""
+        r"""The `k`-th smallest elements along `dim`, counted from 1, and their positions; NaN counts as
+        largest."""
     @property
     def layout(self) -> _layout:
         r"""How the elements are held: `torch.strided`."""
@@ -791,9 +824,11 @@ class Tensor:
     ) -> Tensor:
         r"""Fill the tensor with exponentials of normal random numbers of this `mean` and `std`."""
     def log_softmax(self, dim: builtins.int, dtype: _dtype | None = None) -> Tensor:
-        r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities."""
+        r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
+        probabilities."""
     def logaddexp(self, other: Tensor | complex) -> Tensor:
-        r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the way."""
+        r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the
+        way."""
     def logaddexp2(self, other: Tensor | complex) -> Tensor:
         r"""The logarithm of a sum of powers of two, ``log2(2**input + 2**other)``, without overflow on the way."""
     def logcumsumexp(self, dim: builtins.int) -> Tensor:
@@ -821,7 +856,8 @@ class Tensor:
     def logit_(self, eps: builtins.float | None = None) -> Tensor:
         r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
-        r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to sum."""
+        r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to
+        sum."""
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.int64: ``to(torch.int64)``."""
     def lt(self, other: Tensor | complex) -> Tensor:
@@ -835,7 +871,8 @@ class Tensor:
     def mT(self) -> Tensor:
         r"""The tensor with its last two dimensions exchanged."""
     def map_(self, tensor: Tensor, callable: Callable) -> Tensor:
-        r"""Replace each element by ``callable(element, other)`` with the element of `tensor`, which broadcasts; returns it."""
+        r"""Replace each element by ``callable(element, other)`` with the element of `tensor`, which broadcasts;
+        returns it."""
     def masked_fill(self, mask: Tensor, value: Tensor | complex) -> Tensor:
         r"""`input` with `value` where `mask` is true."""
     def masked_fill_(self, mask: Tensor, value: Tensor | complex) -> Tensor:
@@ -852,7 +889,8 @@ class Tensor:
         r"""The power of square matrices; `linalg.matrix_power`."""
     @overload
     def max(self) -> Tensor:
-        r"""The largest of all elements; the largest along `dim`, as a named tuple ``(values, indices)``; or with a tensor in place of `dim`, the elementwise `maximum` of two."""
+        r"""The largest of all elements; the largest along `dim`, as a named tuple ``(values, indices)``; or
+        with a tensor in place of `dim`, the elementwise `maximum` of two."""
     @overload
     def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> _max: ...
     @overload
@@ -884,15 +922,18 @@ class Tensor:
     def mm(self, mat2: Tensor) -> Tensor:
         r"""The product of two matrices."""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _mode:
-        r"""The most frequent values along `dim`, the smallest of several, and the positions of their last occurrences."""
+        r"""The most frequent values along `dim`, the smallest of several, and the positions of their last
+        occurrences."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
     ) -> Tensor:
-        r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their order."""
+        r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their
+        order."""
     def movedim(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
     ) -> Tensor:
-        r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their order."""
+        r"""`input` with the dimensions `source` moved to the positions `destination`, the others in their
+        order."""
     def msort(self) -> Tensor:
         r"""The elements in ascending order along the first dimension."""
     def mul(self, other: Tensor | complex) -> Tensor:
@@ -994,7 +1035,8 @@ class Tensor:
         pin_memory: builtins.bool = False,
         **named: Any,
     ) -> Tensor:
-        r"""A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given."""
+        r"""A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are
+        given."""
     def new_empty_strided(
         self,
         size: Sequence[builtins.int],
@@ -1038,7 +1080,8 @@ class Tensor:
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
     ) -> Tensor:
-        r"""A new tensor, without history, with a copy of `data`, of this tensor's dtype and device unless others are given."""
+        r"""A new tensor, without history, with a copy of `data`, of this tensor's dtype and device unless
+        others are given."""
     def new_zeros(
         self,
         *size: builtins.int | Sequence[builtins.int],
@@ -1098,7 +1141,8 @@ class Tensor:
     def pow_(self, exponent: Tensor | complex) -> Tensor:
         r"""The power ``input ** exponent``."""
     def prelu(self, weight: Tensor) -> Tensor:
-        r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one for all."""
+        r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one
+        for all."""
     def prod(
         self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: _dtype | None = None
     ) -> Tensor:
@@ -1117,7 +1161,8 @@ class Tensor:
         *,
         interpolation: str = "linear",
     ) -> Tensor:
-        r"""The values below which a share `q` of the elements lies, in all or along `dim`. NaN where there is one."""
+        r"""The values below which a share `q` of the elements lies, in all or along `dim`. NaN where there is
+        one."""
     def rad2deg(self) -> Tensor:
         r"""Angles given in radians, in degrees."""
     def rad2deg_(self) -> Tensor:
@@ -1143,7 +1188,8 @@ class Tensor:
     def reciprocal_(self) -> Tensor:
         r"""The reciprocal ``1 / input``."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> _RemovableHandle:
-        r"""Call `hook` with the tensor's gradient whenever it is computed; what it returns, if anything, replaces it."""
+        r"""Call `hook` with the tensor's gradient whenever it is computed; what it returns, if anything,
+        replaces it."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> _RemovableHandle:
         r"""Call `hook` with the tensor, a leaf, after its ``.grad`` was filled."""
     def relu(self, inplace: builtins.bool = False) -> Tensor:
@@ -1151,9 +1197,11 @@ class Tensor:
     def relu_(self, inplace: builtins.bool = False) -> Tensor:
         r"""The positive part, ``max(input, 0)``; NaN stays."""
     def remainder(self, other: Tensor | complex) -> Tensor:
-        r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other * floor(input / other)``."""
+        r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
+        floor(input / other)``."""
     def remainder_(self, other: Tensor | complex) -> Tensor:
-        r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other * floor(input / other)``."""
+        r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
+        floor(input / other)``."""
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         r"""Copies of `input` laid side by side, `repeats` times along each dimension."""
     def repeat_interleave(
@@ -1189,7 +1237,8 @@ class Tensor:
     def roll(
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
-        r"""`input` with its elements shifted along `dims`; those that leave at the end come back at the beginning."""
+        r"""`input` with its elements shifted along `dims`; those that leave at the end come back at the
+        beginning."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
         r"""`input` turned by `k` times 90 degrees in the plane of `dims`, from the first towards the second."""
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
@@ -1221,9 +1270,11 @@ class Tensor:
     ) -> Tensor:
         r"""In-place form of `scatter`."""
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add up."""
+        r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add
+        up."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add up."""
+        r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add
+        up."""
     def scatter_reduce(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor:
@@ -1303,7 +1354,8 @@ class Tensor:
     def split(
         self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        r"""`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of given sizes."""
+        r"""`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of
+        given sizes."""
     def split_with_sizes(
         self, split_sizes: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
@@ -1328,7 +1380,8 @@ class Tensor:
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        r"""The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its arguments."""
+        r"""The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its
+        arguments."""
     def storage_offset(self) -> builtins.int:
         r"""How many elements lie between the start of the memory and the first element."""
     @overload
@@ -1338,13 +1391,17 @@ class Tensor:
     def stride(self, dim: builtins.int) -> builtins.int:
         r"""How many elements lie between neighbours along each dimension, or along `dim`."""
     def sub(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+        ``^``)."""
     def sub_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+        ``^``)."""
     def subtract(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+        ``^``)."""
     def subtract_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or ``^``)."""
+        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
+        ``^``)."""
     def sum(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1354,7 +1411,8 @@ class Tensor:
     ) -> Tensor:
         r"""The sum of the elements over the dimensions `dim`; integers and bool are summed in int64."""
     def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
-        r"""Sum over dimensions so that the result has shape `size`, from which the input's shape could have been broadcast."""
+        r"""Sum over dimensions so that the result has shape `size`, from which the input's shape could have
+        been broadcast."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> _svd:
         r"""The singular value decomposition ``input = U @ diag(S) @ V.mH``; `linalg.svd` gives ``V.mH``."""
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
@@ -1372,7 +1430,8 @@ class Tensor:
     def take(self, index: Tensor) -> Tensor:
         r"""The elements of `input`, flattened, at the positions `index`."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
-        r"""The elements of `input` at the positions `indices` along `dim`, as `gather`, with the other dimensions broadcast."""
+        r"""The elements of `input` at the positions `indices` along `dim`, as `gather`, with the other
+        dimensions broadcast."""
     def tan(self) -> Tensor:
         r"""The tangent of angles in radians."""
     def tan_(self) -> Tensor:
@@ -1384,7 +1443,8 @@ class Tensor:
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        r"""`input` cut along `dim` into that many nearly equal parts, or before each of the given positions, without a copy."""
+        r"""`input` cut along `dim` into that many nearly equal parts, or before each of the given positions,
+        without a copy."""
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         r"""Copies of `input` laid side by side, as `repeat`, with ones put before too few `dims`."""
     def to(self, *arguments: Any, **named: Any) -> Tensor:
@@ -1402,13 +1462,17 @@ class Tensor:
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         r"""`input` with two dimensions exchanged."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above it)."""
+        r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above
+        it)."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above it)."""
+        r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above
+        it)."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above it)."""
+        r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
+        it)."""
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above it)."""
+        r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
+        it)."""
     def true_divide(self, other: Tensor | complex) -> Tensor:
         r"""The quotient ``input / other``, as `div` without rounding."""
     def true_divide_(self, other: Tensor | complex) -> Tensor:
@@ -1430,7 +1494,8 @@ class Tensor:
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         r"""`input` with dimension `dim` split into several of the given `sizes`, one of which may be -1."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        r"""All windows of `size` elements of `input` along `dimension`, every `step` elements, as a new last dimension."""
+        r"""All windows of `size` elements of `input` along `dimension`, every `step` elements, as a new last
+        dimension."""
     def uniform_(
         self, low: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: _Generator | None = None, **named: Any
     ) -> Tensor:
@@ -1459,7 +1524,8 @@ class Tensor:
         return_counts: Literal[False] = False,
         dim: builtins.int | None = None,
     ) -> Tensor:
-        r"""The elements, or slices along `dim`, that differ from the one before. Arguments and results as for `unique`."""
+        r"""The elements, or slices along `dim`, that differ from the one before. Arguments and results as for
+        `unique`."""
     @overload
     def unique_consecutive(
         self,
@@ -1481,7 +1547,8 @@ class Tensor:
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        r"""The variance of the elements over the dimensions `dim`: ``|x - mean|^2`` summed, over ``n - correction``."""
+        r"""The variance of the elements over the dimensions `dim`: ``|x - mean|^2`` summed, over ``n -
+        correction``."""
     def vdot(self, other: Tensor) -> Tensor:
         r"""The inner product of two vectors, the first conjugated."""
     def view(
@@ -1490,7 +1557,8 @@ class Tensor:
         size: builtins.int | Sequence[builtins.int] | None = None,
         dtype: _dtype | None = None,
     ) -> Tensor:
-        r"""The elements of `input` under another shape, or its bytes as elements of another dtype, without a copy."""
+        r"""The elements of `input` under another shape, or its bytes as elements of another dtype, without a
+        copy."""
     def view_as(self, other: Tensor) -> Tensor:
         r"""`input` under the shape of `other`, without a copy."""
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
@@ -1551,10 +1619,12 @@ class Node:
         r"""PyTorch's name of the node, e.g. "AddBackward0"."""
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        r"""The nodes of the inputs, each with which of its outputs the input is; (None, 0) where no gradient flows."""
+        r"""The nodes of the inputs, each with which of its outputs the input is; (None, 0) where no gradient
+        flows."""
     outputs: int
     def register_hook(self, hook: Callable) -> _RemovableHandle:
-        r"""Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces the gradients."""
+        r"""Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces the
+        gradients."""
     def register_prehook(self, hook: Callable) -> _RemovableHandle:
         r"""Call ``hook(grad_outputs)`` before the node runs; a returned tuple replaces the gradients."""
     def release(self) -> None:
@@ -1562,7 +1632,8 @@ class Node:
     saves_tensors: bool
 
 class Output(Node):
-    r"""One output of a node with several: collects its gradient for the parent, which runs when all have come."""
+    r"""One output of a node with several: collects its gradient for the parent, which runs when all have
+    come."""
 
     index: int
 

@@ -1,4 +1,5 @@
-"""Tiny backend plugins, built as wheels and installed with pip into a folder of their own, for the tests of discovery."""
+"""Tiny backend plugins, built as wheels and installed with pip into a folder of their own, for the tests of
+discovery."""
 
 import base64
 import hashlib
@@ -28,7 +29,8 @@ class Memory(NumpyRuntime):
 
 @hookimpl
 def corefw_backend():
-    return Backend(name="{name}", version="1.2", devices=("{device}",), kernels={{"{device}": {kernels}}}, runtimes={{"{device}": Memory()}})
+    kernels, runtimes = {{"{device}": {kernels}}}, {{"{device}": Memory()}}
+    return Backend(name="{name}", version="1.2", devices=("{device}",), kernels=kernels, runtimes=runtimes)
 """
 
 #: one kernel on the CPU that leaves a mark: it adds 100
@@ -41,7 +43,8 @@ def corefw_backend():
             return result
         out[...] = result
         return out
-    return Backend(name="{name}", version="0.3", devices=("cpu",), kernels={{"cpu": [Kernel("add", add, out=True)]}}, priority={priority})
+    kernels = {{"cpu": [Kernel("add", add, out=True)]}}
+    return Backend(name="{name}", version="0.3", devices=("cpu",), kernels=kernels, priority={priority})
 """
 
 SOURCES = {
@@ -78,7 +81,8 @@ def build_wheel(entry: str, folder: Path) -> Path:
         f"{info}/entry_points.txt": f"[corefw.backends]\n{entry} = {module}\n",
     }
     digests = {
-        name: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode() for name, text in files.items()
+        name: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+        for name, text in files.items()
     }
     record = [f"{name},sha256={digests[name]},{len(text)}" for name, text in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])
@@ -95,6 +99,17 @@ def install(folder: Path, *entries: str) -> Path:
     if not entries:
         return target
     wheels = [str(build_wheel(entry, folder)) for entry in entries]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--target", str(target)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-compile",
+        "--target",
+        str(target),
+    ]
     subprocess.run([*command, *wheels], check=True, capture_output=True)
     return target

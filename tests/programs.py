@@ -1,4 +1,5 @@
-"""Two-layer networks in the ways tutorials write them: by hand, with autograd, with a Function of one's own, with nn and optim.
+"""Two-layer networks in the ways tutorials write them: by hand, with autograd, with a Function of one's own, with nn
+and optim.
 
 Each takes a module with PyTorch's API and the same starting arrays, and returns the losses of its steps.
 """

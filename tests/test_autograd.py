@@ -914,3 +914,13 @@ def test_every_op_node_knows_what_it_saves():
         if op.gradients:
             cls = node_class(op)
             assert cls.saves_tensors == any(kind in ("output", "tensor", "tensors") for _, kind in cls.saved_kinds)
+
+
+def test_a_picture_of_the_graph():
+    x = torch.ones(3, requires_grad=True)
+    values, _ = (x * x).max(0)
+    text = torch.autograd.graph.dot(values, names={"weights": x})
+    assert text.startswith("digraph {") and text.endswith("}")
+    assert text.count("label=") == 3 and text.count("MulBackward0") == 1
+    assert 'label="weights\\n(3,)" shape=box' in text
+    assert text.count(" -> ") == 3  # both factors of the product are x

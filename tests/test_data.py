@@ -3,6 +3,7 @@
 import collections
 import os
 import time
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -92,10 +93,10 @@ def test_tensor_dataset_batches_in_order():
 def test_shuffle_draws_each_sample_once_and_anew():
     torch.manual_seed(0)
     loader = DataLoader(range(20), batch_size=5, shuffle=True)
-    first, second = sum(numbers(loader), []), sum(numbers(loader), [])
+    first, second = list(chain(*numbers(loader))), list(chain(*numbers(loader)))
     assert sorted(first) == sorted(second) == list(range(20)) and first != second
     torch.manual_seed(0)
-    assert sum(numbers(loader), []) == first
+    assert list(chain(*numbers(loader))) == first
 
 
 def test_combinations_of_datasets():
@@ -119,7 +120,10 @@ def test_random_split():
 
 def test_samplers():
     assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
-    assert sorted(RandomSampler(range(4), num_samples=6)) != [0, 1, 2, 3] and len(list(RandomSampler(range(4), num_samples=6))) == 6
+    assert (
+        sorted(RandomSampler(range(4), num_samples=6)) != [0, 1, 2, 3]
+        and len(list(RandomSampler(range(4), num_samples=6))) == 6
+    )
     assert sorted(SubsetRandomSampler([4, 2])) == [2, 4]
     torch.manual_seed(0)
     counts = collections.Counter(WeightedRandomSampler([0.0, 3.0, 1.0], 4000))
@@ -159,7 +163,7 @@ def test_workers_give_the_same_batches(context):
 
 def test_workers_share_a_stream():
     batches = numbers(DataLoader(Stream(), batch_size=2, num_workers=2))
-    assert sorted(sum(batches, [])) == list(range(11))
+    assert sorted(chain(*batches)) == list(range(11))
     assert numbers(DataLoader(Stream(), batch_size=4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
     assert numbers(DataLoader(Stream(), batch_size=4, drop_last=True))[-1] == [4, 5, 6, 7]
 
@@ -167,7 +171,11 @@ def test_workers_share_a_stream():
 def test_a_workers_error_comes_with_its_traceback():
     with pytest.raises(KeyError) as error:
         list(DataLoader(Failing(), batch_size=1, num_workers=1))
-    assert "worker process 0" in str(error.value) and "sample two is broken" in str(error.value) and "__getitem__" in str(error.value)
+    assert (
+        "worker process 0" in str(error.value)
+        and "sample two is broken" in str(error.value)
+        and "__getitem__" in str(error.value)
+    )
 
 
 def test_a_workers_death_is_noticed():

@@ -16,6 +16,8 @@ FLOORS = {
     "corefw.devices": 0,
     "corefw.shapes": 0,
     "corefw.layouts": 0,
+    "corefw.return_types": 0,
+    "corefw.return_types": 0,
     "corefw.tensor": 0,
     "corefw.dispatch": 1,
     "corefw.ops": 2,

@@ -50,7 +50,9 @@ def numbers():
         a * (i + 0.5)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the resident size is read from /proc, which is not here")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the resident size is read from /proc, which is not here"
+)
 @pytest.mark.parametrize("work", [plain, recorded, in_place_views, refused, numbers])
 def test_repeated_work_leaves_the_resident_size_flat(work):
     for _ in range(20):

@@ -109,7 +109,7 @@ def test_assignment_before_init_is_refused():
         def __init__(self):
             self.layer = nn.Linear(1, 1)
 
-    with pytest.raises(AttributeError, match="before Module.__init__"):
+    with pytest.raises(AttributeError, match=r"before Module\.__init__"):
         Forgetful()
 
 
@@ -234,8 +234,31 @@ def test_containers_own_their_members():
 
 
 ACTIVATIONS = [
-    *(nn.ReLU, nn.ReLU6, nn.SELU, nn.SiLU, nn.Mish, nn.Hardsigmoid, nn.Hardswish, nn.Sigmoid, nn.Tanh, nn.LogSigmoid, nn.Softsign),
-    *(nn.Tanhshrink, nn.ELU, nn.CELU, nn.LeakyReLU, nn.Hardtanh, nn.GELU, nn.GLU, nn.Hardshrink, nn.Softshrink, nn.Softplus),
+    *(
+        nn.ReLU,
+        nn.ReLU6,
+        nn.SELU,
+        nn.SiLU,
+        nn.Mish,
+        nn.Hardsigmoid,
+        nn.Hardswish,
+        nn.Sigmoid,
+        nn.Tanh,
+        nn.LogSigmoid,
+        nn.Softsign,
+    ),
+    *(
+        nn.Tanhshrink,
+        nn.ELU,
+        nn.CELU,
+        nn.LeakyReLU,
+        nn.Hardtanh,
+        nn.GELU,
+        nn.GLU,
+        nn.Hardshrink,
+        nn.Softshrink,
+        nn.Softplus,
+    ),
     *(nn.PReLU, lambda: nn.Threshold(0.1, 2), lambda: nn.Softmax(1), lambda: nn.LogSoftmax(1), lambda: nn.Softmin(1)),
 ]
 
@@ -297,3 +320,30 @@ def test_initialisers_have_their_spread(name):
     assert INITIALISERS[name](weight) is weight
     assert abs(float(weight.detach().std()) / SPREAD[name] - 1) < 0.03
     assert weight.requires_grad and weight.is_leaf
+
+
+def test_an_error_names_the_layer_its_path_and_the_shapes():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(7, 2))
+
+        def forward(self, x):
+            return self.body(x)
+
+    with pytest.raises(RuntimeError) as raised:
+        Model()(torch.ones(3, 5))
+    expected = "in Model.body.2 (Linear(in_features=7, out_features=2, bias=True)): got (3, 8)"
+    assert raised.value.__notes__ == [expected]
+
+
+def test_summary_counts_each_parameter_once_and_changes_nothing():
+    tied = Tied().train()
+    summary = tied.summary(torch.zeros(3, 2))
+    assert [(r.path, r.parameters, r.outputs) for r in summary.rows] == [
+        ("a", 6, "(3, 2)"),
+        ("b", 2, "(3, 2)"),
+        ("", 1, "(3, 2)"),
+    ]
+    assert summary.parameters == 9 and "9 parameters (9 trainable), 36 bytes" in str(summary)
+    assert tied.training and not tied.a._hooks["forward"]

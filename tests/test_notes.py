@@ -128,7 +128,7 @@ def test_the_current_seed_of_a_gpu_that_is_not_there():
 def test_a_list_of_parameters_from_instances():
     class TwoLayerNet(torch.nn.Module):
         def __init__(self, inputs, hidden, outputs):
-            super(TwoLayerNet, self).__init__()
+            super().__init__()
             self.linear1 = torch.nn.Linear(inputs, hidden)
             self.linear2 = torch.nn.Linear(hidden, outputs)
 

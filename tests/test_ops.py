@@ -14,6 +14,7 @@ WITHOUT_ROW: dict[str, str] = {
     **dict.fromkeys(("empty", "empty_like", "empty_permuted", "empty_strided"), _ARBITRARY),
     **dict.fromkeys(("new_empty", "new_empty_strided"), _ARBITRARY),
     **dict.fromkeys(("copy_", "zero_", "scatter_", "index_reduce_"), _INPLACE),
+    "embedding_renorm_": "changes its input: tests/test_embedding.py",
     "range": "warns that it is deprecated, which is an error here",
     "unique_values": "the kernel of unique and unique_consecutive",
     "view_as_complex": "takes one memory layout only: tests/test_pointwise.py",

@@ -84,7 +84,9 @@ def test_equals_pytorch_and_shares_its_state_keys(name, options):
     for p, q in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=3e-6, atol=1e-7)
     x, y = a.state_dict(), b.state_dict()
-    assert {k: set(s) for k, s in x["state"].items()} == {k: {n for n, v in s.items() if v is not None} for k, s in y["state"].items()}
+    assert {k: set(s) for k, s in x["state"].items()} == {
+        k: {n for n, v in s.items() if v is not None} for k, s in y["state"].items()
+    }
     assert set(x["param_groups"][0]) <= set(y["param_groups"][0]) | {"params"}
 
 

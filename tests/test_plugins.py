@@ -1,4 +1,5 @@
-"""Discovery, preference and failure of backend plugins: each test runs a program beside plugins that are really installed."""
+"""Discovery, preference and failure of backend plugins: each test runs a program beside plugins that are really
+installed."""
 
 import os
 import subprocess

@@ -6,11 +6,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import pytest
 
 import corefw
+from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
+from corefw.testing.checks import given, representative
+from corefw.testing.samples import samples
+from corefw.testing.targets import Target
+from tests.cases import CASES
 
 ROOT = Path(corefw.__file__).parents[1]
 PROGRAM = """\
@@ -117,6 +124,29 @@ def generator():
 def test_the_stubs_are_current(generator):
     stale = [path.name for path, text in generator.stubs().items() if not path.exists() or path.read_text() != text]
     assert not stale, "run scripts/make_stubs"
+
+
+def fits(value, kind) -> bool:
+    """Whether a value is of a type, as far as it can be told at run time."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(fits(value, part) for part in arguments)
+    if origin is tuple:
+        return isinstance(value, tuple) and (... in arguments or len(arguments) == len(value))
+    return isinstance(value, origin or kind)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+def test_results_are_what_the_stub_says(generator, case):
+    op, target = registry.ops[case.op], Target("corefw", "cpu")
+    kinds = [generator.annotated(form, "return") for form in generator.forms_of(op.body)]
+    kinds = kinds or [generator.returned(op, op.body)]
+    for sample in samples(case, representative(case, op))[:3]:
+        tensors = given(op.function, sample, target)
+        result = op.function(*tensors.arguments, **tensors.keywords)
+        assert any(fits(result, kind) for kind in kinds), f"{type(result)} is none of {kinds}"
 
 
 def names_in(path: Path, indent: str = "") -> set[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from corefw.autograd.differentiate import GradientEdge, edge_of
+from corefw.autograd.drawing import dot
 from corefw.autograd.recorder import exchange_step
 from corefw.autograd.saved import pack_saved
 from corefw.tensor import Node, Tensor
@@ -142,6 +143,7 @@ __all__ = [
     "GradientEdge",
     "Node",
     "disable_saved_tensors_hooks",
+    "dot",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",

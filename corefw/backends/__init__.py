@@ -1,4 +1,5 @@
-"""The installed backends, `corefw.backends()`; also the place of PyTorch's switches (`corefw.backends.cudnn.benchmark`)."""
+"""The installed backends, `corefw.backends()`; also the place of PyTorch's switches
+(`corefw.backends.cudnn.benchmark`)."""
 
 from __future__ import annotations
 

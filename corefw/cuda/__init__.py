@@ -1,4 +1,5 @@
-"""The device type "cuda" as PyTorch's programs ask about it; answers truthfully where there is no GPU or no backend for it."""
+"""The device type "cuda" as PyTorch's programs ask about it; answers truthfully where there is no GPU or no backend for
+it."""
 
 from __future__ import annotations
 

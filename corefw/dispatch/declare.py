@@ -10,7 +10,7 @@ from corefw import return_types
 from corefw.dispatch.record import become
 from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
-from corefw.dispatch.template import build_functions, wrap_out
+from corefw.dispatch.template import RESERVED, build_functions, wrap_out
 from corefw.dtypes import MODULE
 
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
@@ -34,7 +34,8 @@ _KINDS = {
 
 
 class Ops:
-    """All declared functions by name, for bodies and gradients that need more than Tensor's methods: ``ops.cat(...)``."""
+    """All declared functions by name, for bodies and gradients that need more than Tensor's methods:
+    ``ops.cat(...)``."""
 
     def __getattr__(self, name: str):
         found = registry.ops.get(name)
@@ -62,9 +63,9 @@ class Declaration:
         """Declare the gradient of the inputs called `names`.
 
         The formula's argument names say what is saved: ``grad`` (of the output; ``grad_<name>`` for one of several
-        outputs, ``grads`` for all outputs of a view op), ``out`` or an output's name, an input, ``<input>_shape``, a static,
-        ``needs`` (which of `names` are wanted). It returns one gradient, or a tuple for several names. Broadcasting is
-        undone, and the dtype restored, by the engine.
+        outputs, ``grads`` for all outputs of a view op), ``out`` or an output's name, an input, ``<input>_shape``, a
+        static, ``needs`` (which of `names` are wanted). It returns one gradient, or a tuple for several names.
+        Broadcasting is undone, and the dtype restored, by the engine.
         """
 
         def decorate(formula: Callable) -> Declaration:
@@ -100,8 +101,15 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
 def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None, options: dict) -> Declaration:
     name = options.pop("name", function.__name__)
     op = Op(name, _parameters(function), function, rule, shape, **options)
+    taken = RESERVED & {p.name for p in op.parameters}
+    if rule is not None and taken:
+        raise ValueError(
+            f"op {name!r}: the generated code has names of its own for {', '.join(sorted(taken))}; rename them"
+        )
     if name in registry.ops:
-        raise ValueError(f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}")
+        raise ValueError(
+            f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}"
+        )
     if op.outputs:
         op.result_type = tuple if op.view else _result_type(options.get("result_name", name), op.outputs)
     if rule is None:
@@ -162,15 +170,17 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
         outputs: names of the outputs if there are several.
         result_name: the name of their named tuple, where it is not the op's.
         rewrites: keyword options that kernels do not take: where they differ from their default the body runs.
-        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method ("inplace": only its in-place
-            form is one).
+        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method ("inplace": only its
+            in-place form is one).
         aliases: further names.
         grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
     """
     return lambda function: _declare(function, dtype, shape, {"primitive": True, **options})
 
 
-def composite(*, dtype: DtypeRule | None = None, shape: Callable | None = None, **options) -> Callable[[Callable], Declaration]:
+def composite(
+    *, dtype: DtypeRule | None = None, shape: Callable | None = None, **options
+) -> Callable[[Callable], Declaration]:
     """Declare an op whose body states it in other ops; with `dtype`, backends may register kernels for it.
 
     Options as for `primitive`.
@@ -181,8 +191,8 @@ def composite(*, dtype: DtypeRule | None = None, shape: Callable | None = None, 
 def view(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
     """Declare an op whose result shares memory with its input.
 
-    The function maps the input's geometry - (shape, strides, offset) in elements - and the statics to the result's (a list
-    of geometries with ``outputs``); devices derive their kernels from it.
+    The function maps the input's geometry - (shape, strides, offset) in elements - and the statics to the result's (a
+    list of geometries with ``outputs``); devices derive their kernels from it.
     """
     return lambda function: _declare(function, dtype, None, {"view": True, **options})
 

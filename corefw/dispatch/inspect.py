@@ -81,7 +81,9 @@ class backend:
         plugins.load(None)
         for name in names:
             if name in registry.failures:
-                raise BackendError(f"backend '{name}' is broken: {registry.failures[name]}") from registry.failures[name]
+                raise BackendError(f"backend '{name}' is broken: {registry.failures[name]}") from registry.failures[
+                    name
+                ]
             if name not in registry.backends:
                 known = ", ".join(sorted(registry.backends)) or "none"
                 raise BackendError(f"backend '{name}' is not installed; installed: {known}")
@@ -119,7 +121,9 @@ def explain(op, *args, **kwargs) -> str:
     declared = registry.ops.get(name.removesuffix("_")) if name not in registry.ops else registry.ops[name]
     if declared is None:
         raise ValueError(f"explain: no op is called {name!r}")
-    lines = [f"{declared.name}({', '.join([*map(_describe, args), *(f'{k}={_describe(v)}' for k, v in kwargs.items())])})"]
+    lines = [
+        f"{declared.name}({', '.join([*map(_describe, args), *(f'{k}={_describe(v)}' for k, v in kwargs.items())])})"
+    ]
     if declared.rule is None:
         return "\n".join([*lines, "  a composition of other ops; no backend can replace it. -> its body"])
     place = _place(declared, args, kwargs)

@@ -12,7 +12,8 @@ class Mode:
     """A with-block in which every kernel is replaced by what `wrap` makes of it."""
 
     def wrap(self, op: Op, place, who: str, function: Callable) -> Callable:
-        """The function to run instead of `function`, the kernel (or composite body) that `who` offers for `op` at `place`.
+        """The function to run instead of `function`, the kernel (or composite body) that `who` offers for `op` at
+        `place`.
 
         `who` is a backend's name, "composite" (the op's body), "geometry" (a view by strides), "meta", or
         "fallback to <device>".

@@ -9,11 +9,19 @@ from math import copysign
 import numpy as np
 
 from corefw import dtypes
+from corefw.devices import device
 from corefw.dispatch.record import mode
 from corefw.dispatch.registry import Op, Parameter, check_accepted, place_of, registry, shape_of
-from corefw.devices import device
 from corefw.dtypes import dtype
-from corefw.errors import CorefwError, DeviceError, DtypeError, GradientError, OutOfMemoryError, PositionError, ShapeError
+from corefw.errors import (
+    CorefwError,
+    DeviceError,
+    DtypeError,
+    GradientError,
+    OutOfMemoryError,
+    PositionError,
+    ShapeError,
+)
 from corefw.tensor import Constant, Tensor, new, wrap
 
 
@@ -77,8 +85,8 @@ def operand(value, place):
 
 
 def result_type(*tensors) -> dtype:
-    """The dtype of an arithmetic result: tensors with dimensions decide, then 0-d tensors, then Python numbers, each only
-    by a higher category.
+    """The dtype of an arithmetic result: tensors with dimensions decide, then 0-d tensors, then Python numbers, each
+    only by a higher category.
 
     >>> import corefw as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
@@ -154,7 +162,10 @@ def _prepare(op: Op, values):
         distinct = list(dict.fromkeys(t.place.dtype for t in operands if t.__class__ is not Constant))
         if len(distinct) > 1:
             found = " != ".join(d.title for d in distinct)
-            raise DtypeError(f"{op.name}: expected all tensors to have the same dtype, but got: {found}. Convert them with .to(dtype).")
+            raise DtypeError(
+                f"{op.name}: expected all tensors to have the same dtype, but got: {found}. Convert them with "
+                ".to(dtype)."
+            )
         common = distinct[0]
     place = place_of(common_device, common)
     arguments = [
@@ -204,7 +215,9 @@ def mixed_into(op: Op, *values) -> None:
     place, arguments = _prepare(op, values)
     kernel, result, array_type, _ = op.table[place]
     if result.device is not target.place.device:
-        raise DeviceError(f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}")
+        raise DeviceError(
+            f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}"
+        )
     check_castable(result.dtype, target.place.dtype)
     if place is target.place:
         op.inplace_table[place](target.array, *arguments)
@@ -225,7 +238,8 @@ def _check_same_shape(result, target) -> None:
 def requires_grad(values) -> bool:
     """Whether a gradient flows into any tensor among `values` or in a list among them."""
     return any(
-        (isinstance(v, Tensor) and v.requires_grad) or (isinstance(v, list | tuple) and requires_grad(v)) for v in values
+        (isinstance(v, Tensor) and v.requires_grad) or (isinstance(v, list | tuple) and requires_grad(v))
+        for v in values
     )
 
 
@@ -238,7 +252,8 @@ def write_out(op: Op, out, *values, **options):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
     if mode.recording and requires_grad((*values, *options.values(), *outs)):
         raise GradientError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments "
             "requires grad."
         )
     result = op.function(*values, **options)
@@ -250,14 +265,18 @@ def write_out(op: Op, out, *values, **options):
 def store(name: str, out: Tensor, value: Tensor) -> None:
     """Copy `value` into `out`, resizing it with PyTorch's warning if it has elements and another shape."""
     if out.place.device is not value.place.device:
-        raise DeviceError(f"{name}: Expected out tensor to have device {value.place.device}, but got {out.place.device} instead")
+        raise DeviceError(
+            f"{name}: Expected out tensor to have device {value.place.device}, but got {out.place.device} instead"
+        )
     check_castable(value.place.dtype, out.place.dtype)
     runtime = out.place.runtime
     if out.array.shape != value.array.shape:
         if out.array.nbytes:
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does not "
-                f"match the required output shape {list(value.array.shape)}. This behavior is deprecated; resize it to zero "
+                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which "
+                "does not "
+                f"match the required output shape {list(value.array.shape)}. This behavior is deprecated; resize it "
+                "to zero "
                 "elements with t.resize_(0) to reuse it.",
                 UserWarning,
                 stacklevel=4,
@@ -275,21 +294,30 @@ def _is_number(value) -> bool:
 def _convert(op: Op, values: tuple) -> list | None:
     """The arguments with numbers and NumPy arrays turned into tensors, or None if there was nothing to turn."""
     tensors = [(p.kind == "index", v) for p, v in zip(op.parameters, values, strict=True) if isinstance(v, Tensor)]
-    reference = min(tensors, key=lambda t: t[0])[1] if tensors else None  # a mask says least about the numbers beside it
+    # a mask says least about the numbers beside it
+    reference = min(tensors, key=lambda t: t[0])[1] if tensors else None
     changed = list(values)
     found = False
     for i, (p, value) in enumerate(zip(op.parameters, values, strict=True)):
-        if p.kind not in ("tensor", "optional", "index") or isinstance(value, Tensor) or value is None and p.kind == "optional":
+        if (
+            p.kind not in ("tensor", "optional", "index")
+            or isinstance(value, Tensor)
+            or (value is None and p.kind == "optional")
+        ):
             continue
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, np.ndarray):
-            place = place_of(reference.place.device if reference is not None else device("cpu"), dtypes.of_numpy(value.dtype))
+            place = place_of(
+                reference.place.device if reference is not None else device("cpu"), dtypes.of_numpy(value.dtype)
+            )
             changed[i] = wrap(place.runtime.upload(value, place.device.index), place)
         elif _is_number(value) and reference is not None:
             changed[i] = constant(value, reference.place)
         else:
-            raise TypeError(f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}")
+            raise TypeError(
+                f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}"
+            )
         found = True
     return changed if found else None
 
@@ -309,7 +337,8 @@ def recover(op: Op, error: Exception, *values):
 
 
 def recover_operator(op: Op, error: Exception, *values):
-    """As `recover`, for a Python operator: an operand that is neither a tensor, a number nor an array may know better."""
+    """As `recover`, for a Python operator: an operand that is neither a tensor, a number nor an array may know
+    better."""
     operands = (value for p, value in zip(op.parameters, values) if p.kind == "tensor")
     if any(not isinstance(value, Tensor | int | float | complex | np.generic | np.ndarray) for value in operands):
         return NotImplemented
@@ -376,7 +405,10 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
                 return ValueError(f"{name}(): expected a non-empty list of Tensors")
             for i, item in enumerate(value):
                 if not isinstance(item, Tensor):
-                    return TypeError(f"{name}(): expected Tensor as element {i} in argument '{p.name}', but got {type(item).__name__}")
+                    return TypeError(
+                        f"{name}(): expected Tensor as element {i} in argument '{p.name}', but got "
+                        f"{type(item).__name__}"
+                    )
             tensors += value
     if len({t.place.device for t in tensors}) > 1:
         try:
@@ -398,7 +430,8 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
         except Exception:
             pass
     shapes_text = ", ".join(f"{t.place.dtype.name}{list(t.array.shape)}" for t in tensors)
-    said = str(error).replace(" axis ", " dimension ") if isinstance(error, IndexError) else error  # NumPy's word, PyTorch's word
+    # NumPy's word, PyTorch's word
+    said = str(error).replace(" axis ", " dimension ") if isinstance(error, IndexError) else error
     text = f"{name}({shapes_text}): {said}"
     if isinstance(error, MemoryError):
         return OutOfMemoryError(text)

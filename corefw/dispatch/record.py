@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from sys import getrefcount
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 from corefw.errors import GradientError, ShapeError
@@ -16,9 +16,9 @@ class Mode(threading.local):
     """The thread's grad mode.
 
     Attributes: ``recording`` False while gradients are off, else ``recorder``; ``recorder`` True, or a callable that is
-    given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node`` what
-    the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a backward
-    for the gradients of some tensors only.
+    given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node``
+    what the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a
+    backward for the gradients of some tensors only.
     """
 
     recording: bool | Callable[[Node], None] = True
@@ -82,7 +82,8 @@ def history(tensor: Tensor) -> Node | None:
             if mode.recording:
                 raise GradientError(
                     "A view was created in no_grad mode and its base or another view of its base has been modified "
-                    "inplace with grad mode enabled. Move the creation of the view and the in-place change into the same "
+                    "inplace with grad mode enabled. Move the creation of the view and the in-place change into the "
+                    "same "
                     "mode."
                 )
             return tensor.node
@@ -114,8 +115,10 @@ def node_of(tensor: Tensor) -> Node | None:
 _TWO_HOLDERS = 3  # references to a version list that two tensors hold, seen by getrefcount
 
 _MULTIPLE_VIEWS = (
-    "Output {index} of {name} is a view and is being modified inplace. This view is the output of a function that returns "
-    "multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "Output {index} of {name} is a view and is being modified inplace. This view is the output of a function that "
+    "returns "
+    "multiple views. Such functions do not allow the output views to be modified inplace. You should replace the "
+    "inplace "
     "operation by an out-of-place one."
 )
 
@@ -152,7 +155,8 @@ def check_writable(tensor: Tensor) -> None:
     if view is None:
         if tensor.node.__class__ is Accumulate:
             raise GradientError(
-                "a leaf Variable that requires grad is being used in an in-place operation. Wrap it in corefw.no_grad() "
+                "a leaf Variable that requires grad is being used in an in-place operation. Wrap it in "
+                "corefw.no_grad() "
                 "to change the value, or use the out-of-place op to record the computation."
             )
         return
@@ -176,7 +180,9 @@ def _in_layout(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
     runtime, array = tensor.place.runtime, tensor.array
     if array.strides == tuple(stride * array.dtype.itemsize for stride in strides):
         return tensor.clone()
-    extent = sum((n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)) + 1 if 0 not in array.shape else 0
+    extent = (
+        sum((n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)) + 1 if 0 not in array.shape else 0
+    )
     memory = runtime.empty((extent,), tensor.place.dtype, tensor.place.device.index)
     return wrap(runtime.as_strided(memory, array.shape, strides, 0), tensor.place).copy_(tensor)
 
@@ -260,7 +266,8 @@ def stale(name: str, shape, place, expected: int, version: int) -> GradientError
     """The error for a saved tensor that was changed before its gradient was computed."""
     return GradientError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{place.dtype!r} {list(shape)}], saved for {name}, is at version {version}; expected version {expected} instead. "
+        f"[{place.dtype!r} {list(shape)}], saved for {name}, is at version {version}; expected version {expected} "
+        "instead. "
         "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "corefw.autograd.set_detect_anomaly(True)."
     )
@@ -269,6 +276,7 @@ def stale(name: str, shape, place, expected: int, version: int) -> GradientError
 def freed(node: Node) -> GradientError:
     """The error for a second backward through a graph whose saved tensors are gone."""
     return GradientError(
-        f"Trying to backward through the graph a second time (at {node.name()}): its saved tensors were freed by the first "
+        f"Trying to backward through the graph a second time (at {node.name()}): its saved tensors were freed by the "
+        "first "
         "backward. Specify retain_graph=True the first time if you need to do it again."
     )

@@ -38,7 +38,8 @@ class Backend:
     Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
     ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
     ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``unusable`` the reason why the backend
-    cannot run here, or None; ``set_num_threads`` is called with `corefw.set_num_threads`'s argument; ``api`` the interface version it was written for.
+    cannot run here, or None; ``set_num_threads`` is called with `corefw.set_num_threads`'s argument; ``api`` the
+    interface version it was written for.
     """
 
     name: str
@@ -58,7 +59,8 @@ class Parameter:
     """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
 
     name: str
-    kind: str  # "tensor", "optional", "index", "tensors", "indices", "place", "dim", "dims", "sizes", "inplace", "static"
+    # "tensor", "optional", "index", "tensors", "indices", "place", "dim", "dims", "sizes", "inplace", "static"
+    kind: str
     default: Any
     annotation: str
     keyword_only: bool = False
@@ -189,17 +191,23 @@ class Registry:
     def add_backend(self, backend: Backend) -> None:
         """Register a backend; raises BackendError, and changes nothing, if it contradicts what is there."""
         if backend.name in self.backends:
-            raise BackendError(f"backend '{backend.name}' is registered already (version {self.backends[backend.name].version})")
+            raise BackendError(
+                f"backend '{backend.name}' is registered already (version {self.backends[backend.name].version})"
+            )
         major, minor = backend.api
         if major != API_VERSION[0] or minor > API_VERSION[1]:
             raise BackendError(
-                f"backend '{backend.name}' {backend.version} was written for plugin interface {major}.{minor}; this corefw "
+                f"backend '{backend.name}' {backend.version} was written for plugin interface {major}.{minor}; this "
+                "corefw "
                 f"has {API_VERSION[0]}.{API_VERSION[1]} (the major number must be equal, the minor at most corefw's): "
                 + ("upgrade corefw" if (major, minor) > API_VERSION else "upgrade the backend")
             )
         for kind in backend.runtimes:
             if kind in self.runtimes:
-                raise BackendError(f"device '{kind}' is owned by backend '{self.runtimes[kind][0]}'; '{backend.name}' cannot own it too")
+                raise BackendError(
+                    f"device '{kind}' is owned by backend '{self.runtimes[kind][0]}'; '{backend.name}' cannot own it "
+                    "too"
+                )
         offers = [] if backend.unusable else [(kind, kernel) for kind, ks in backend.kernels.items() for kernel in ks]
         for kind, kernel in offers:
             for other, offered in self.kernels.get((kernel.op, kind), ()):
@@ -230,7 +238,7 @@ class Registry:
             ] + [f"{name}: {error}" for name, error in self.failures.items()]
             raise DeviceError(
                 f"device '{device_type}' is not available: "
-                + ("; ".join(reasons) if reasons else f"no installed backend serves it (see `corefw backends`)")
+                + ("; ".join(reasons) if reasons else "no installed backend serves it (see `corefw backends`)")
             ) from next(iter(self.failures.values()), None)
         return self.runtimes[device_type][1]
 
@@ -267,7 +275,9 @@ def place_of(place_device: device, d: dtype) -> Place:
     elif runtime.current_device() is None:
         return place_of(device(place_device.type), d)
     elif place_device.index >= runtime.device_count():
-        raise DeviceError(f"device {place_device} does not exist: there are {runtime.device_count()} of type '{place_device.type}'")
+        raise DeviceError(
+            f"device {place_device} does not exist: there are {runtime.device_count()} of type '{place_device.type}'"
+        )
     if d.numpy is None:
         raise KernelNotFoundError(f"dtype {d!r} cannot be stored by any backend")
     return Place.intern(place_device, d, runtime)
@@ -303,7 +313,11 @@ def decide(op: Op, place: Place) -> Decision:
     for backend, kernel in offers:
         asked = "asked for" if backend.name in wanted else f"priority {backend.priority}"
         if decision.kernel is None and compute in kernel.dtypes:
-            decision.backend, decision.kernel, decision.how = backend, kernel, f"kernel of backend '{backend.name}' ({asked})"
+            decision.backend, decision.kernel, decision.how = (
+                backend,
+                kernel,
+                f"kernel of backend '{backend.name}' ({asked})",
+            )
             decision.trail.append(f"{backend.name} ({asked}): chosen")
         elif compute in kernel.dtypes:
             decision.trail.append(f"{backend.name} ({asked}): outranked")
@@ -328,8 +342,10 @@ def decide(op: Op, place: Place) -> Decision:
     elif decision.kernel is None:
         offers_elsewhere = sorted({kind for (name, kind) in registry.kernels if name == op.name})
         raise KernelNotFoundError(
-            f"{op.name}: no kernel for {place} (computed in {compute.name}); candidates: {'; '.join(decision.trail) or 'none'}; "
-            f"disabled: {', '.join(sorted(registry.disabled)) or 'none'}; devices with kernels: {', '.join(offers_elsewhere) or 'none'}. "
+            f"{op.name}: no kernel for {place} (computed in {compute.name}); candidates: "
+            f"{'; '.join(decision.trail) or 'none'}; "
+            f"disabled: {', '.join(sorted(registry.disabled)) or 'none'}; devices with kernels: "
+            f"{', '.join(offers_elsewhere) or 'none'}. "
             "Install a backend that offers it, convert the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
         )
     return decision
@@ -367,7 +383,10 @@ def resolve(op: Op, place: Place):
             kernel, who = _geometry_kernel(op, place), "geometry"
         elif op.gradients:
             kernel, who = _body_kernel(op, place), "composite"
-            wide = next((b.compute_dtype[place.dtype] for b in registry.backends.values() if place.dtype in b.compute_dtype), None)
+            wide = next(
+                (b.compute_dtype[place.dtype] for b in registry.backends.values() if place.dtype in b.compute_dtype),
+                None,
+            )
             if wide is not None:  # what one op computes is rounded once, not after each step of the body
                 kernel = _computing_in(wide, op, place, kernel)
         else:

@@ -27,10 +27,10 @@ def _wide_integer(d: dtype) -> dtype:
 class DtypeRule:
     """How an op treats element types.
 
-    Attributes: ``promotes`` whether operands of different dtypes are brought to their common one (else they must agree);
-    ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each output's;
-    ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's dtype;
-    ``strict`` whether a category that the op does not take is refused beside others too.
+    Attributes: ``promotes`` whether operands of different dtypes are brought to their common one (else they must
+    agree); ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each
+    output's; ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's
+    dtype; ``strict`` whether a category that the op does not take is refused beside others too.
     """
 
     name: str
@@ -46,7 +46,8 @@ class DtypeRule:
         return replace(self, categories=self.categories - {_CATEGORIES[n] for n in names})
 
     def strictly(self) -> DtypeRule:
-        """The rule that refuses every operand of a category it does not take, also where the common dtype is another."""
+        """The rule that refuses every operand of a category it does not take, also where the common dtype is
+        another."""
         return replace(self, strict=True)
 
     def giving(self, *results: DtypeRule) -> DtypeRule:

@@ -57,8 +57,8 @@ class Runtime:
         raise NotImplementedError
 
     def as_strided(self, array, shape: Shape, strides: Shape, offset: int, dtype: dtype | None = None) -> Any:
-        """A view of the array's memory, as elements of `dtype` (None: the array's): strides and offset in these elements,
-        offset counted from the memory's start."""
+        """A view of the array's memory, as elements of `dtype` (None: the array's): strides and offset in these
+        elements, offset counted from the memory's start."""
         raise NotImplementedError
 
     def is_contiguous(self, array) -> bool:
@@ -125,7 +125,12 @@ class Runtime:
 
 def host_number(number, dtype: dtype) -> np.ndarray:
     """A Python number as a 0-d NumPy array; integers wrap as in C."""
-    if number.__class__ is int and dtype.is_floating_point is False and dtype.is_complex is False and dtype.name != "bool":
+    if (
+        number.__class__ is int
+        and dtype.is_floating_point is False
+        and dtype.is_complex is False
+        and dtype.name != "bool"
+    ):
         bits = 8 * dtype.itemsize
         number &= (1 << bits) - 1
         return np.array(number, dtype=f"u{dtype.itemsize}").astype(dtype.numpy)

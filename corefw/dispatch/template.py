@@ -8,7 +8,16 @@ from types import FunctionType
 from typing import Any
 
 from corefw.dispatch import record
-from corefw.dispatch.operands import mixed, mixed_into, operand, recover, recover_body, recover_into, recover_operator, write_out
+from corefw.dispatch.operands import (
+    mixed,
+    mixed_into,
+    operand,
+    recover,
+    recover_body,
+    recover_into,
+    recover_operator,
+    write_out,
+)
 from corefw.dispatch.registry import REQUIRED, Op, Parameter
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
@@ -26,7 +35,7 @@ _HELPERS = {
     "history": record.history,
     "mixed": mixed,
     "mixed_into": mixed_into,
-    "mode": record.mode,
+    "grad_mode": record.mode,
     "new": new,
     "next_sequence": next_sequence,
     "operand": operand,
@@ -40,13 +49,19 @@ _HELPERS = {
 }
 
 
+#: names of the generated code, which a parameter of an op would hide
+RESERVED = {*_HELPERS, "array", "array_type", "kernel", "node", "places", "recorder", "result", "table", "version"}
+
+
 # -- functions that compile themselves on the first call --------------------------------------------------------------
 def _stub(*args, **kwargs):
     BUILD()  # type: ignore[name-defined]  # noqa: F821  (gives this very function its real code)
     return THIS(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
-def lazy_function(name: str, write_source: Callable[[], str], scope: dict[str, Any], declared: Callable) -> FunctionType:
+def lazy_function(
+    name: str, write_source: Callable[[], str], scope: dict[str, Any], declared: Callable
+) -> FunctionType:
     """A function whose source is written and compiled on its first call, into the same function object."""
     globals_ = {**_HELPERS, **scope, "__name__": f"corefw.generated.{name}"}
     function = FunctionType(_stub.__code__, globals_, name)
@@ -90,7 +105,9 @@ class Writer:
         self.tensors = [p for p in op.parameters if p.kind in ("tensor", "optional")]
         self.several = next((p for p in op.parameters if p.kind == "tensors"), None)
         self.place = next((p for p in op.parameters if p.kind == "place"), None)
-        self.differentiable = [p for p in self.tensors + ([self.several] if self.several else []) if self._has_gradient(p)]
+        self.differentiable = [
+            p for p in self.tensors + ([self.several] if self.several else []) if self._has_gradient(p)
+        ]
         self.saved = self._saved_values()
 
     def _has_gradient(self, p: Parameter) -> bool:
@@ -156,7 +173,10 @@ class Writer:
                     f"    {p.name} = canonical_dim({p.name}, {reference}.array.ndim)",
                 ]
             elif p.kind == "dims":
-                lines += [f"if {p.name} is not None:", f"    {p.name} = canonical_dims({p.name}, {reference}.array.ndim)"]
+                lines += [
+                    f"if {p.name} is not None:",
+                    f"    {p.name} = canonical_dims({p.name}, {reference}.array.ndim)",
+                ]
             elif p.kind == "sizes":
                 lines += [f"{p.name} = as_shape({p.name})"]
         return lines
@@ -173,7 +193,7 @@ class Writer:
 
     def agree(self) -> str:
         """The condition that all tensors lie at one place, "" if there is only one."""
-        first, *others = self.tensors
+        others = self.tensors[1:]
         conditions = [
             f"({p.name} is None or {p.name}.place is place)" if p.kind == "optional" else f"{p.name}.place is place"
             for p in others
@@ -191,7 +211,10 @@ class Writer:
                 if value in ("grad", "grads", "needs") or (value.startswith("grad_") and value not in known):
                     continue
                 if value not in known and not (value.endswith("_shape") and value[:-6] in known):
-                    raise TypeError(f"{self.op.name}: the gradient formula of {names} asks for {value!r}, which the op does not have")
+                    raise TypeError(
+                        f"{self.op.name}: the gradient formula of {names} asks for {value!r}, which the op does not "
+                        "have"
+                    )
                 saved.setdefault(value, []).extend(names)
         return saved
 
@@ -268,7 +291,11 @@ class Writer:
             elif kind == "shape":
                 base = value[:-6]
                 parameter = next(p for p in self.parameters if p.name == base)
-                items += [f"(None if {base} is None else {base}.array.shape)" if parameter.kind == "optional" else f"{base}.array.shape"]
+                items += [
+                    f"(None if {base} is None else {base}.array.shape)"
+                    if parameter.kind == "optional"
+                    else f"{base}.array.shape"
+                ]
             elif kind == "shapes":
                 items += [f"[t.array.shape for t in {value[:-6]}]"]
             else:
@@ -276,7 +303,9 @@ class Writer:
         return ["(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"]
 
     def make_node(self, inplace: bool = False) -> list[str]:
-        inputs = "tuple(n0)" if self.several else "(" + "".join(f"n{i}, " for i in range(len(self.differentiable))) + ")"
+        inputs = (
+            "tuple(n0)" if self.several else "(" + "".join(f"n{i}, " for i in range(len(self.differentiable))) + ")"
+        )
         shape, place = ("None", "places") if self.op.outputs else ("array.shape", "place")
         return [
             "node = new(NODE)",
@@ -313,7 +342,7 @@ class Writer:
             "try:",
             "    if kernel is None:",
             f"        return body({self.call_arguments()})",
-            f"    if mode.recording and ({gradient_wanted}):",
+            f"    if grad_mode.recording and ({gradient_wanted}):",
             f"        return BODY({self.call_arguments()})",
             "except AttributeError as error:",
             f"    return recover_body(OP, error, {', '.join(self.all_names())})",
@@ -331,9 +360,15 @@ class Writer:
                 f"    return write_out(OP, out, {self.call_arguments()})",
                 *lines,
             ]
-        lookup = "kernel, places, array_type, _ = table[place]" if op.outputs else "kernel, place, array_type, _ = table[place]"
+        lookup = (
+            "kernel, places, array_type, _ = table[place]"
+            if op.outputs
+            else "kernel, place, array_type, _ = table[place]"
+        )
         call = f"array = kernel({self.kernel_arguments()})"
         body = []
+        place = "places" if op.outputs else "place"
+        convert = f"array, {place}, array_type = mixed(OP, {', '.join(self.names())})"
         if self.place is not None:
             body += [f"place = {self.place.name}", *self.canonical(), lookup, call]
         elif self.several is not None:
@@ -342,7 +377,7 @@ class Writer:
                 *self.canonical(),
                 f"for t in {self.several.name}:",
                 "    if t.place is not place:",
-                f"        array, {'places' if op.outputs else 'place'}, array_type = mixed(OP, {', '.join(self.names())})",
+                f"        {convert}",
                 "        break",
                 "else:",
                 *_indent([lookup, call]),
@@ -355,7 +390,7 @@ class Writer:
                     f"if {agree}:",
                     *_indent([lookup, call]),
                     "else:",
-                    f"    array, {'places' if op.outputs else 'place'}, array_type = mixed(OP, {', '.join(self.names())})",
+                    f"    {convert}",
                 ]
             else:
                 body += [lookup, call]
@@ -384,7 +419,7 @@ class Writer:
         return [
             *lines,
             *self.histories(),
-            f"if {self.any_history()} and (recorder := mode.recording):",
+            f"if {self.any_history()} and (recorder := grad_mode.recording):",
             *_indent(self.make_node()),
             "    result.node = node",
             "else:",
@@ -413,7 +448,7 @@ class Writer:
             ]
             lines += [
                 *self.histories(),
-                f"if {self.any_history()} and (recorder := mode.recording):",
+                f"if {self.any_history()} and (recorder := grad_mode.recording):",
                 *_indent([*self.make_node(), *marked]),
             ]
         return [*lines, f"return RESULT({results})"]
@@ -424,7 +459,7 @@ class Writer:
         lines = [
             "view = input.origin",
             *(self.histories() or ["n0 = None"]),
-            "recorder = mode.recording",
+            "recorder = grad_mode.recording",
         ]
         link = [
             "record = new(View)",
@@ -497,10 +532,10 @@ class Writer:
                 *_indent([*self.numbers(), *self.histories()]),
                 "except Exception as error:",
                 f"    return recover_into(OP, error, {arguments})",
-                f"recorder = {self.any_history()} and mode.recording",
+                f"recorder = {self.any_history()} and grad_mode.recording",
                 f"if {first}.origin is not None:",
                 f"    check_memory({first})",
-                f"    recorder = recorder or base_recorded({first}.origin) and mode.recording",
+                f"    recorder = recorder or base_recorded({first}.origin) and grad_mode.recording",
                 "if recorder:",
                 f"    check_writable({first})",
             ]
@@ -559,7 +594,8 @@ class Writer:
                     f"    {value}.place = {place}",
                     f"    {value}.version = version",
                     f"    {value}.origin = None",
-                    f"    {value}.node = " + ("node" if not self.op.outputs else f"output_node(node, {index}, array, {place})"),
+                    f"    {value}.node = "
+                    + ("node" if not self.op.outputs else f"output_node(node, {index}, array, {place})"),
                 ]
             else:
                 names += [value]
@@ -604,6 +640,7 @@ def _title(op: Op) -> str:
 def node_class(op: Op) -> type[Node]:
     """The op's Node subclass, made once; its ``backward`` compiles itself on first use."""
     if op.node_class is None:
+
         def backward(node, grad):
             scope = {**_HELPERS, **{f"G{i}": formula for i, formula in enumerate(op.gradients.values())}}
             cls.backward = compile_source("backward", Writer(op).backward(), scope)  # type: ignore[method-assign]
@@ -612,7 +649,11 @@ def node_class(op: Op) -> type[Node]:
         writer = Writer(op)
         options = {
             **{"__slots__": (), "__module__": "corefw", "backward": backward},
-            **{"saves_tensors": writer.saves_tensors(), "saved_kinds": writer.saved_kinds(), "output_names": op.outputs},
+            **{
+                "saves_tensors": writer.saves_tensors(),
+                "saved_kinds": writer.saved_kinds(),
+                "output_names": op.outputs,
+            },
             "outputs": len(op.outputs) or 1,
         }
         cls: type[Node] = type(f"{_title(op)}Backward0", (Node,), options)

@@ -1,6 +1,6 @@
 """Neural networks: layers, losses, initialisers and their functional forms."""
 
-from corefw.nn import functional, init
+from corefw.nn import functional, init, utils
 from corefw.nn.modules.activation import (
     CELU,
     ELU,
@@ -44,7 +44,22 @@ from corefw.nn.modules.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
+from corefw.nn.modules.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    RMSNorm,
+)
+from corefw.nn.modules.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from corefw.nn.modules.distance import CosineSimilarity, PairwiseDistance
+from corefw.nn.modules.embedding import Embedding
 from corefw.nn.modules.module import Module
+from corefw.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from corefw.nn.parameter import Buffer, Parameter
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

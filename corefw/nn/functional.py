@@ -6,15 +6,18 @@ from corefw.dispatch.registry import registry as _registry
 
 _OPS = """
     alpha_dropout bilinear binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
-    cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout gaussian_nll_loss
-    gelu glu hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss kl_div l1_loss
-    leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss multilabel_soft_margin_loss nll_loss
-    normalize one_hot pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 selu sigmoid
-    silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink threshold
-    triplet_margin_loss triplet_margin_with_distance_loss
-""".split()
-_INPLACE = "celu_ elu_ hardtanh_ leaky_relu_ relu_ selu_ threshold_".split()
-globals().update({_name: _registry.ops[_name].function for _name in _OPS})
+    cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout
+    gaussian_nll_loss gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss
+    kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss
+    multilabel_soft_margin_loss nll_loss normalize one_hot pairwise_distance pixel_shuffle pixel_unshuffle
+    poisson_nll_loss prelu relu relu6 rms_norm selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin
+    softplus softshrink softsign tanh tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss
+"""
+#: functions whose arguments come in another order than those of their namesakes in the main namespace
+_REORDERED = ("batch_norm", "embedding", "instance_norm")
+_INPLACE = ("celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_")
+globals().update({_name: _registry.ops[_name].function for _name in _OPS.split()})
+globals().update({_name: _registry.ops[f"functional_{_name}"].function for _name in _REORDERED})
 globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE})
 
-__all__ = [*_OPS, *_INPLACE]
+__all__ = [*_OPS.split(), *_REORDERED, *_INPLACE]

@@ -8,7 +8,20 @@ from corefw.tensor import Tensor as _Tensor
 def alpha_dropout(
     input: _Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
 ) -> _Tensor:
-    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so that mean 0 and variance 1 are kept."""
+    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map
+    of all, so that mean 0 and variance 1 are kept."""
+
+def batch_norm(
+    input: _Tensor,
+    running_mean: _Tensor,
+    running_var: _Tensor,
+    weight: _Tensor | None = None,
+    bias: _Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> _Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` for each channel over the whole batch."""
 
 def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     r"""The bilinear map ``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``."""
@@ -21,7 +34,8 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> _Tensor:
-    r"""The cross entropy of target probabilities and predicted ones, ``-(t * log(x) + (1 - t) * log(1 - x))``."""
+    r"""The cross entropy of target probabilities and predicted ones, ``-(t * log(x) + (1 - t) * log(1 -
+    x))``."""
 
 def binary_cross_entropy_with_logits(
     input: _Tensor,
@@ -32,13 +46,16 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: _Tensor | None = None,
 ) -> _Tensor:
-    r"""The binary cross entropy of target probabilities and the sigmoid of `input`, computed without overflow."""
+    r"""The binary cross entropy of target probabilities and the sigmoid of `input`, computed without
+    overflow."""
 
 def celu(input: _Tensor, alpha: float = 1.0, inplace: bool = False) -> _Tensor:
-    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x / alpha))`` (Barron 2017)."""
+    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
+    alpha))`` (Barron 2017)."""
 
 def celu_(input: _Tensor, alpha: float = 1.0, inplace: bool = False) -> _Tensor:
-    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x / alpha))`` (Barron 2017)."""
+    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
+    alpha))`` (Barron 2017)."""
 
 def cosine_embedding_loss(
     input1: _Tensor,
@@ -49,7 +66,8 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> _Tensor:
-    r"""One minus the cosine of two vectors where the target is 1, ``max(0, cosine - margin)`` where it is -1."""
+    r"""One minus the cosine of two vectors where the target is 1, ``max(0, cosine - margin)`` where it is
+    -1."""
 
 def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: int = 1, eps: float = 1e-08) -> _Tensor:
     r"""The cosine of the angle between vectors, ``x1 · x2 / (max(‖x1‖, eps) * max(‖x2‖, eps))``."""
@@ -69,42 +87,74 @@ def cross_entropy(
 def dropout(
     input: _Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None
 ) -> _Tensor:
-    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself."""
+    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else
+    `input` itself."""
 
 def dropout1d(input: _Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> _Tensor:
-    r"""In training, each channel of ``(C, L)`` or ``(N, C, L)`` zero with probability `p`, the others scaled."""
+    r"""In training, each channel of ``(C, L)`` or ``(N, C, L)`` zero with probability `p`, the others
+    scaled."""
 
 def dropout2d(input: _Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> _Tensor:
-    r"""In training, each channel of ``(N, C, H, W)`` zero with probability `p`, the others scaled. Arguments as for `dropout1d`; an input of three dimensions counts as ``(N, C, L)``."""
+    r"""In training, each channel of ``(N, C, H, W)`` zero with probability `p`, the others scaled.
+    Arguments as for `dropout1d`; an input of three dimensions counts as ``(N, C, L)``."""
 
 def dropout3d(input: _Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> _Tensor:
-    r"""In training, each channel of ``(C, D, H, W)`` or ``(N, C, D, H, W)`` zero with probability `p`, the others scaled. Arguments as for `dropout1d`."""
+    r"""In training, each channel of ``(C, D, H, W)`` or ``(N, C, D, H, W)`` zero with probability `p`, the
+    others scaled. Arguments as for `dropout1d`."""
 
 def elu(
     input: _Tensor, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0, input_scale: float = 1.0
 ) -> _Tensor:
-    r"""The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert et al. 2016)."""
+    r"""The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert
+    et al. 2016)."""
 
 def elu_(
     input: _Tensor, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0, input_scale: float = 1.0
 ) -> _Tensor:
-    r"""The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert et al. 2016)."""
+    r"""The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert
+    et al. 2016)."""
+
+def embedding(
+    input: _Tensor,
+    weight: _Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> _Tensor:
+    r"""The rows of `weight` at the positions `input`."""
 
 def feature_alpha_dropout(
     input: _Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
 ) -> _Tensor:
-    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go together."""
+    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go
+    together."""
 
 def gaussian_nll_loss(
     input: _Tensor, target: _Tensor, var: _Tensor, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> _Tensor:
-    r"""The negative log-likelihood under normal distributions, ``(log(var) + (input - target)² / var) / 2``."""
+    r"""The negative log-likelihood under normal distributions, ``(log(var) + (input - target)² / var) /
+    2``."""
 
 def gelu(input: _Tensor, approximate: str = "none") -> _Tensor:
-    r"""The Gaussian error linear unit, ``x * Φ(x)`` with the normal distribution function Φ (Hendrycks, Gimpel 2016)."""
+    r"""The Gaussian error linear unit, ``x * Φ(x)`` with the normal distribution function Φ (Hendrycks,
+    Gimpel 2016)."""
 
 def glu(input: _Tensor, dim: int = -1) -> _Tensor:
-    r"""The gated linear unit: the first half along `dim` times the sigmoid of the second (Dauphin et al. 2017)."""
+    r"""The gated linear unit: the first half along `dim` times the sigmoid of the second (Dauphin et al.
+    2017)."""
+
+def group_norm(
+    input: _Tensor,
+    num_groups: int,
+    weight: _Tensor | None = None,
+    bias: _Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> _Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` over each group of channels of each
+    sample."""
 
 def hardshrink(input: _Tensor, lambd: float = 0.5) -> _Tensor:
     r"""The input where its modulus exceeds `lambd` (or it is NaN), else 0."""
@@ -113,7 +163,8 @@ def hardsigmoid(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""A piecewise linear sigmoid, ``clamp(input / 6 + 1 / 2, 0, 1)``."""
 
 def hardswish(input: _Tensor, inplace: bool = False) -> _Tensor:
-    r"""The input times its piecewise linear sigmoid, ``input * hardsigmoid(input)`` (Howard et al. 2019, MobileNetV3)."""
+    r"""The input times its piecewise linear sigmoid, ``input * hardsigmoid(input)`` (Howard et al. 2019,
+    MobileNetV3)."""
 
 def hardtanh(input: _Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> _Tensor:
     r"""The input clamped to the interval from `min_val` to `max_val`."""
@@ -134,7 +185,20 @@ def hinge_embedding_loss(
 def huber_loss(
     input: _Tensor, target: _Tensor, reduction: str = "mean", delta: float = 1.0, weight: _Tensor | None = None
 ) -> _Tensor:
-    r"""The differences d, squared where small: ``d² / 2`` if ``|d| < delta``, else ``delta * (|d| - delta / 2)`` (Huber 1964)."""
+    r"""The differences d, squared where small: ``d² / 2`` if ``|d| < delta``, else ``delta * (|d| - delta /
+    2)`` (Huber 1964)."""
+
+def instance_norm(
+    input: _Tensor,
+    running_mean: _Tensor | None = None,
+    running_var: _Tensor | None = None,
+    weight: _Tensor | None = None,
+    bias: _Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> _Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` for each channel of each sample."""
 
 def kl_div(
     input: _Tensor,
@@ -144,7 +208,8 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> _Tensor:
-    r"""The Kullback-Leibler divergence of the target from the input's distribution, ``target * (log(target) - input)``."""
+    r"""The Kullback-Leibler divergence of the target from the input's distribution, ``target * (log(target)
+    - input)``."""
 
 def l1_loss(
     input: _Tensor,
@@ -156,6 +221,16 @@ def l1_loss(
 ) -> _Tensor:
     r"""The absolute differences, ``|input - target|``."""
 
+def layer_norm(
+    input: _Tensor,
+    normalized_shape: tuple,
+    weight: _Tensor | None = None,
+    bias: _Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> _Tensor:
+    r"""``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last dimensions."""
+
 def leaky_relu(input: _Tensor, negative_slope: float = 0.01, inplace: bool = False) -> _Tensor:
     r"""The input where it is positive, else ``negative_slope * input``."""
 
@@ -166,7 +241,8 @@ def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Ten
     r"""The linear map ``input @ weight.T + bias`` of the last dimension."""
 
 def log_softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities."""
+    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
+    probabilities."""
 
 def logsigmoid(input: _Tensor) -> _Tensor:
     r"""The logarithm of the sigmoid, ``-log(1 + exp(-x))``."""
@@ -180,7 +256,8 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> _Tensor:
-    r"""How far `input1` fails to exceed `input2` (target 1) or to stay below (-1), ``max(0, -target * (input1 - input2) + margin)``."""
+    r"""How far `input1` fails to exceed `input2` (target 1) or to stay below (-1), ``max(0, -target *
+    (input1 - input2) + margin)``."""
 
 def mish(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""The input times the hyperbolic tangent of its softplus (Misra 2020)."""
@@ -246,7 +323,8 @@ def poisson_nll_loss(
     r"""The negative log-likelihood of counts under Poisson distributions, ``exp(input) - target * input``."""
 
 def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
-    r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one for all."""
+    r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one
+    for all."""
 
 def relu(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""The positive part, ``max(input, 0)``; NaN stays."""
@@ -257,11 +335,18 @@ def relu6(input: _Tensor, inplace: bool = False) -> _Tensor:
 def relu_(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""The positive part, ``max(input, 0)``; NaN stays."""
 
+def rms_norm(
+    input: _Tensor, normalized_shape: tuple, weight: _Tensor | None = None, eps: float | None = None
+) -> _Tensor:
+    r"""``input / sqrt(mean(input²) + eps) * weight`` over the last dimensions."""
+
 def selu(input: _Tensor, inplace: bool = False) -> _Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0 and variance 1."""
+    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
+    keep mean 0 and variance 1."""
 
 def selu_(input: _Tensor, inplace: bool = False) -> _Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0 and variance 1."""
+    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
+    keep mean 0 and variance 1."""
 
 def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The logistic function, ``1 / (1 + exp(-input))``."""
@@ -277,7 +362,8 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> _Tensor:
-    r"""The differences d, squared where small: ``d² / (2 beta)`` if ``|d| < beta``, else ``|d| - beta / 2`` (Girshick 2015)."""
+    r"""The differences d, squared where small: ``d² / (2 beta)`` if ``|d| < beta``, else ``|d| - beta / 2``
+    (Girshick 2015)."""
 
 def soft_margin_loss(
     input: _Tensor,
@@ -327,7 +413,8 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> _Tensor:
-    r"""How far the anchor is not closer to the positive than to the negative sample by a margin, ``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` (Balntas et al. 2016)."""
+    r"""How far the anchor is not closer to the positive than to the negative sample by a margin, ``max(0,
+    d(anchor, positive) - d(anchor, negative) + margin)`` (Balntas et al. 2016)."""
 
 def triplet_margin_with_distance_loss(
     anchor: _Tensor,
@@ -343,6 +430,7 @@ def triplet_margin_with_distance_loss(
 
 __all__ = [
     "alpha_dropout",
+    "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -357,10 +445,12 @@ __all__ = [
     "dropout3d",
     "elu",
     "elu_",
+    "embedding",
     "feature_alpha_dropout",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "group_norm",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -368,8 +458,10 @@ __all__ = [
     "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
     "kl_div",
     "l1_loss",
+    "layer_norm",
     "leaky_relu",
     "leaky_relu_",
     "linear",
@@ -390,6 +482,7 @@ __all__ = [
     "relu",
     "relu6",
     "relu_",
+    "rms_norm",
     "selu",
     "selu_",
     "sigmoid",

@@ -9,7 +9,16 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.record import no_recording
 from corefw.tensor import Tensor
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sigmoid",
+)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -58,7 +67,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None)
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None
+) -> Tensor:
     """Fill from N(mean, std^2) cut to [a, b], by drawing again what falls outside."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_", stacklevel=2)
@@ -132,7 +143,9 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[mode == "fan_out"])
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None
+) -> Tensor:
     """Fill from U(-b, b), b = gain sqrt(3 / fan) (He et al. 2015).
 
     Args:
@@ -146,12 +159,37 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None
+) -> Tensor:
     """Fill from N(0, s^2), s = gain / sqrt(fan) (He et al. 2015)."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+    """Fill with `gain` times a random matrix of orthonormal rows or columns, whichever are fewer (Saxe et al. 2013).
+
+    Dimensions after the first count as one.
+
+    >>> import corefw as torch
+    >>> weight = torch.nn.init.orthogonal_(torch.empty(2, 3))
+    >>> torch.allclose(weight @ weight.T, torch.eye(2), atol=1e-6)
+    True
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0 or tensor.device.type == "meta":
+        return tensor
+    rows = tensor.shape[0]
+    with no_recording():
+        matrix = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)
+        wide = rows < matrix.shape[1]
+        q, r = ops.linalg_qr(matrix.t() if wide else matrix)
+        q = q * r.diagonal().sign()  # makes Q uniform (Mezzadri 2006)
+        return tensor.copy_((q.t() if wide else q).reshape(tensor.shape) * gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from corefw.dispatch.record import leaf_node, node_of
 from corefw.tensor import Tensor, new
 
@@ -22,6 +20,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    printed_as = "tensor"
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
@@ -42,7 +41,7 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         pass
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
     def __deepcopy__(self, memo):
@@ -67,6 +66,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    printed_as = "tensor"
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):

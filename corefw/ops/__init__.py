@@ -2,7 +2,34 @@
 
 from importlib import import_module
 
-FAMILIES = ("activation", "comparison", "complex", "contraction", "creation", "decomposition", "elementary", "fourier", "indexing", "joining", "linear_algebra", "loss", "memory", "optimizer", "pointwise", "random", "reduction", "scan", "scattering", "slicing", "sorting", "special", "view", "normalization")
+FAMILIES = (
+    "activation",
+    "comparison",
+    "complex",
+    "contraction",
+    "convolution",
+    "creation",
+    "decomposition",
+    "elementary",
+    "fourier",
+    "indexing",
+    "joining",
+    "linear_algebra",
+    "loss",
+    "memory",
+    "optimizer",
+    "padding",
+    "pointwise",
+    "random",
+    "recurrent",
+    "reduction",
+    "scan",
+    "scattering",
+    "slicing",
+    "sorting",
+    "special",
+    "view",
+    "normalization", "embedding")
 
 for _family in FAMILIES:
     import_module(f"corefw.ops.{_family}")

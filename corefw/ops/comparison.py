@@ -169,7 +169,7 @@ def fmax(input, other):
     """The greater of two elements; the other one where one is NaN.
 
     >>> import corefw as torch
-    >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 4.0]))
+    >>> torch.fmax(torch.tensor([1.0, torch.nan]), torch.tensor([3.0, 4.0]))
     tensor([3., 4.])
     """
 
@@ -185,7 +185,7 @@ def fmin(input, other):
     """The smaller of two elements; the other one where one is NaN.
 
     >>> import corefw as torch
-    >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 4.0]))
+    >>> torch.fmin(torch.tensor([1.0, torch.nan]), torch.tensor([3.0, 4.0]))
     tensor([1., 4.])
     """
 
@@ -292,7 +292,7 @@ def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neg
         posinf, neginf: for the infinities; None means the greatest and the lowest finite number of the dtype.
 
     >>> import corefw as torch
-    >>> torch.nan_to_num(torch.tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
+    >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.0]), posinf=9.0)
     tensor([0., 9., 1.])
     """
 
@@ -433,7 +433,7 @@ def isnan(input):
     """Where elements are NaN.
 
     >>> import corefw as torch
-    >>> torch.isnan(torch.tensor([1.0, float("nan")]))
+    >>> torch.isnan(torch.tensor([1.0, torch.nan]))
     tensor([False,  True])
     """
 
@@ -443,7 +443,7 @@ def isinf(input):
     """Where elements are infinite.
 
     >>> import corefw as torch
-    >>> torch.isinf(torch.tensor([1.0, -float("inf")]))
+    >>> torch.isinf(torch.tensor([1.0, -torch.inf]))
     tensor([False,  True])
     """
 
@@ -453,7 +453,7 @@ def isfinite(input):
     """Where elements are neither infinite nor NaN.
 
     >>> import corefw as torch
-    >>> torch.isfinite(torch.tensor([1.0, -float("inf"), float("nan")]))
+    >>> torch.isfinite(torch.tensor([1.0, -torch.inf, torch.nan]))
     tensor([ True, False, False])
     """
 
@@ -463,7 +463,7 @@ def isposinf(input):
     """Where elements are positive infinity.
 
     >>> import corefw as torch
-    >>> torch.isposinf(torch.tensor([float("inf"), -float("inf")]))
+    >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf]))
     tensor([ True, False])
     """
 
@@ -473,7 +473,7 @@ def isneginf(input):
     """Where elements are negative infinity.
 
     >>> import corefw as torch
-    >>> torch.isneginf(torch.tensor([float("inf"), -float("inf")]))
+    >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf]))
     tensor([False,  True])
     """
 

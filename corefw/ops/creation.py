@@ -416,7 +416,12 @@ def full_like(
 def new_zeros(
     input,
     *size: int | Sequence[int],
-    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
 ):
     """Zeros of shape `size`, of the tensor's dtype and device unless others are given.
 
@@ -433,7 +438,12 @@ def new_zeros(
 def new_ones(
     input,
     *size: int | Sequence[int],
-    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
 ):
     """Ones of shape `size`, of the tensor's dtype and device unless others are given.
 
@@ -450,7 +460,12 @@ def new_ones(
 def new_empty(
     input,
     *size: int | Sequence[int],
-    dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False, **named
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
 ):
     """A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf, prod
 
+from corefw import return_types
 from corefw.dispatch.declare import Dims, composite, ops, primitive
 from corefw.dispatch.rules import real, same
 from corefw.dtypes import dtype, finfo, int64
@@ -247,7 +248,7 @@ def _(grad_Q, grad_R, Q, R, kind):
 
 
 @composite(method=False, out=True)
-def linalg_qr(A, mode: str = "reduced"):
+def linalg_qr(A, mode: str = "reduced") -> return_types.linalg_qr:
     """The decomposition ``A = Q @ R`` into a matrix with orthonormal columns and an upper triangular one.
 
     Args:
@@ -392,7 +393,7 @@ def _(grad_U, grad_S, grad_Vh, U, S, Vh):
 
 
 @composite(method=False, out=True)
-def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
+def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
     """The singular value decomposition ``A = U @ diag(S) @ Vh``, with orthonormal columns of U and rows of Vh.
 
     Pairs of singular vectors are determined up to a common factor of modulus 1, so only what does not depend on it has
@@ -727,7 +728,7 @@ def linalg_matrix_norm(
         dtype: convert the elements to this dtype first.
 
     >>> import corefw as torch
-    >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), inf := float("inf"))
+    >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), torch.inf)
     tensor(7.)
     """
     _fields("linalg.matrix_norm", A)

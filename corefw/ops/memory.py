@@ -60,8 +60,6 @@ def is_contiguous(input, memory_format: layouts.memory_format = contiguous_forma
     return True
 
 
-
-
 @primitive(dtype=same, shape=lambda input: input, rewrites=("memory_format",))
 def clone(input, *, memory_format: layouts.memory_format = preserve_format):
     """A copy of `input`.

@@ -153,9 +153,7 @@ def _sizes(normalized_shape) -> tuple:
 
 
 @composite(method=False)
-def layer_norm(
-    input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5, cudnn_enable: bool = True
-):
+def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5, cudnn_enable: bool = True):
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last dimensions.
 
     Args:
@@ -230,9 +228,7 @@ def _rms_shapes(input, normalized_shape, weight=None, eps=0.0):
     return input, _check_layer(input, normalized_shape, weight)
 
 
-@composite(
-    dtype=with_scale, shape=_rms_shapes, outputs=("output", "scale"), method=False, grad_name="FusedRmsNorm"
-)
+@composite(dtype=with_scale, shape=_rms_shapes, outputs=("output", "scale"), method=False, grad_name="FusedRmsNorm")
 def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 0.0):
     """`rms_norm`, and the reciprocal root mean square it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight))
@@ -466,12 +462,12 @@ def batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    cudnn_enabled: bool = True,
+    cudnn_enabled: bool,
 ):
     """`corefw.nn.functional.batch_norm` with the arguments in another order.
 
     >>> import corefw as torch
-    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)
+    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0, True)
     tensor([[-1.],
             [ 1.]])
     """
@@ -536,7 +532,7 @@ def functional_batch_norm(
     if training:
         shape = input.shape
         _require_several(shape, "value per channel", (*shape[:1], *shape[2:]))
-    return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
 # -- instances --------------------------------------------------------------------------------------------------------
@@ -554,12 +550,12 @@ def instance_norm(
     use_input_stats: bool,
     momentum: float,
     eps: float,
-    cudnn_enabled: bool = True,
+    cudnn_enabled: bool,
 ):
     """`corefw.nn.functional.instance_norm` with the arguments in another order.
 
     >>> import corefw as torch
-    >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 0.0)
+    >>> torch.instance_norm(torch.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 0.0, True)
     tensor([[[-1.,  1.]]])
     """
     if not use_input_stats and (running_mean is None or running_var is None):
@@ -567,7 +563,12 @@ def instance_norm(
     if input.ndim < 2:
         raise ShapeError(f"instance_norm: expected an input of at least 2 dimensions, got shape {list(input.shape)}")
     samples, channels, *rest = input.shape
-    for name, vector in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
+    for name, vector in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
         _check_vector(name, _shape(vector), channels)
     means, variances = _repeated(running_mean, samples), _repeated(running_var, samples)
     output = ops.batch_norm(
@@ -579,6 +580,7 @@ def instance_norm(
         use_input_stats,
         momentum,
         eps,
+        True,
     )
     if use_input_stats:
         with no_recording():
@@ -619,4 +621,4 @@ def functional_instance_norm(
     """
     if use_input_stats:
         _require_several(input.shape, "spatial element", input.shape[2:])
-    return ops.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+    return ops.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)

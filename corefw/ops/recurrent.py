@@ -32,7 +32,8 @@ def _check(name: str, input, hx, weight_hh, batch_sizes, gates: int) -> None:
     hidden = hx[1]
     if weight_hh != (gates * hidden, hidden):
         raise ShapeError(
-            f"{name}: weight_hh must have shape {[gates * hidden, hidden]} for hidden size {hidden}, got {list(weight_hh)}"
+            f"{name}: weight_hh must have shape {[gates * hidden, hidden]} for hidden size {hidden}, got "
+            f"{list(weight_hh)}"
         )
     if input[1] != gates * hidden:
         raise ShapeError(f"{name}: input must have {gates * hidden} columns for hidden size {hidden}, got {input[1]}")
@@ -42,6 +43,13 @@ def _check(name: str, input, hx, weight_hh, batch_sizes, gates: int) -> None:
         raise ShapeError(f"{name}: batch_sizes sum up to {sum(batch_sizes)}, the input has {input[0]} rows")
     if hx[0] != batch_sizes[0]:
         raise ShapeError(f"{name}: Expected hidden size {(batch_sizes[0], hidden)}, got {list(hx)}")
+
+
+def _check_gradients(name: str, *pairs) -> None:
+    """Refuse gradients, or saved results, that do not have the shapes of what they belong to."""
+    for given, wanted in pairs:
+        if given is not None and tuple(given) != tuple(wanted):
+            raise ShapeError(f"{name}: expected shape {list(wanted)}, got {list(given)}")
 
 
 def _rnn_shape(input, hx, weight_hh, batch_sizes, reverse, nonlinearity):
@@ -125,7 +133,11 @@ def _(grad_output, grad_hn, output, hx, weight_hh, batch_sizes, reverse, nonline
     return ops.rnn_sequence_backward(hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output, grad_hn)
 
 
-def _rnn_backward_shape(hx, weight_hh, output, *others):
+def _rnn_backward_shape(
+    hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None
+):
+    _check("rnn_sequence_backward", output, hx, weight_hh, batch_sizes, 1)
+    _check_gradients("rnn_sequence_backward", (grad_output, output), (grad_hn, hx))
     return output, hx, weight_hh
 
 
@@ -152,9 +164,7 @@ def rnn_sequence_backward(
 
 
 # -- long short-term memory -------------------------------------------------------------------------------------------
-@composite(
-    dtype=results(5), shape=_lstm_shape, outputs=("output", "hn", "cn", "gates", "cells"), method=False
-)
+@composite(dtype=results(5), shape=_lstm_shape, outputs=("output", "hn", "cn", "gates", "cells"), method=False)
 def lstm_sequence(input, hx, cx, weight_hh, batch_sizes: tuple[int, ...], reverse: bool):
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates by Gers et al. 2000).
 
@@ -205,7 +215,11 @@ def _(
     )
 
 
-def _lstm_backward_shape(hx, cx, weight_hh, output, gates, *others):
+def _lstm_backward_shape(hx, cx, weight_hh, output, gates, cells, batch_sizes, reverse, *gradients):
+    _check("lstm_sequence_backward", gates, hx, weight_hh, batch_sizes, 4)
+    rows = (gates[0], hx[1])
+    results = zip(gradients, (rows, hx, hx, gates, rows))
+    _check_gradients("lstm_sequence_backward", (cx, hx), (output, rows), (cells, rows), *results)
     return gates, hx, cx, weight_hh
 
 
@@ -284,8 +298,13 @@ def _(grad_output, grad_hn, grad_gates, output, gates, hx, weight_hh, batch_size
     )
 
 
-def _gru_backward_shape(hx, weight_hh, output, gates, *others):
-    return (output[0], 3 * hx[1]), hx, weight_hh, weight_hh[:1]
+def _gru_backward_shape(hx, weight_hh, output, gates, batch_sizes, reverse, *gradients):
+    rows, hidden = gates[0], hx[-1]
+    _check("gru_sequence_backward", (rows, 3 * hidden), hx, weight_hh, batch_sizes, 3)
+    results = zip(gradients, (output, hx, gates))
+    saved = (output, (rows, hidden)), (gates, (rows, 4 * hidden))
+    _check_gradients("gru_sequence_backward", *saved, *results)
+    return (rows, 3 * hidden), hx, weight_hh, weight_hh[:1]
 
 
 @composite(dtype=results(4), shape=_gru_backward_shape, outputs=("input", "hx", "weight_hh", "bias_hh"), method=False)
@@ -392,7 +411,7 @@ def lstm_cell(input, hx: Sequence[Tensor], w_ih, w_hh, b_ih=None, b_hh=None) -> 
     >>> import corefw as torch
     >>> state = (torch.zeros(1, 1), torch.zeros(1, 1))
     >>> torch.lstm_cell(torch.ones(1, 2), state, torch.ones(4, 2), torch.ones(4, 1))
-    (tensor([[0.6082]]), tensor([[0.8491]]))
+    (tensor([[0.6083]]), tensor([[0.8491]]))
     """
     if len(hx) != 2:
         raise ShapeError(f"lstm_cell expects two hidden states, got {len(hx)}")
@@ -557,9 +576,9 @@ def rnn_tanh(
 ) -> _Two: ...
 @composite(method=False)
 def rnn_tanh(*arguments, **keywords):
-    """A simple recurrent network with tanh: padded sequences ``(input, hx, params, has_biases, num_layers, dropout, train,
-    bidirectional, batch_first)`` or packed ones ``(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
-    bidirectional)``.
+    """A simple recurrent network with tanh: padded sequences ``(input, hx, params, has_biases, num_layers, dropout,
+    train, bidirectional, batch_first)`` or packed ones ``(data, batch_sizes, hx, params, has_biases, num_layers,
+    dropout, train, bidirectional)``.
 
     Args:
         input: (steps, batch, input size), or (batch, steps, input size) with `batch_first`.
@@ -577,7 +596,7 @@ def rnn_tanh(*arguments, **keywords):
     >>> import corefw as torch
     >>> params = [torch.ones(1, 1), torch.ones(1, 1)]
     >>> torch.rnn_tanh(torch.ones(2, 1, 1), torch.zeros(1, 1, 1), params, False, 1, 0.0, False, False, False)[1]
-    tensor([[[0.9430]]])
+    tensor([[[0.9427]]])
     """
     return _layers("rnn_tanh", _simple_layer("tanh"), arguments, keywords)
 
@@ -649,7 +668,7 @@ def gru(*arguments, **keywords):
     >>> import corefw as torch
     >>> params = [torch.ones(3, 1), torch.ones(3, 1)]
     >>> torch.gru(torch.ones(2, 1, 1), torch.zeros(1, 1, 1), params, False, 1, 0.0, False, False, False)[1]
-    tensor([[[0.3575]]])
+    tensor([[[0.3468]]])
     """
     return _layers("gru", _gru_layer, arguments, keywords)
 
@@ -688,6 +707,6 @@ def lstm(*arguments, **keywords):
     >>> import corefw as torch
     >>> params, state = [torch.ones(4, 1), torch.ones(4, 1)], torch.zeros(1, 1, 1)
     >>> torch.lstm(torch.ones(2, 1, 1), (state, state), params, False, 1, 0.0, False, False, False)[1]
-    tensor([[[0.7349]]])
+    tensor([[[0.6505]]])
     """
     return _layers("lstm", _lstm_layer, arguments, keywords)

@@ -157,7 +157,7 @@ def nansum(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | Non
     """The sum of the elements over the dimensions `dim`, NaN counted as zero. Arguments as for `sum`.
 
     >>> import corefw as torch
-    >>> torch.tensor([1.0, float("nan"), 2.0]).nansum()
+    >>> torch.tensor([1.0, torch.nan, 2.0]).nansum()
     tensor(3.)
     """
     return input.to(dtype).nansum(dim, keepdim)
@@ -173,7 +173,7 @@ def nanmean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | No
     """The mean of the elements that are not NaN, over the dimensions `dim`. Arguments as for `mean`.
 
     >>> import corefw as torch
-    >>> torch.tensor([1.0, float("nan"), 2.0]).nanmean()
+    >>> torch.tensor([1.0, torch.nan, 2.0]).nanmean()
     tensor(1.5000)
     """
     if input.place.dtype.category < dtypes.FLOATING and dtype is None:
@@ -429,7 +429,7 @@ def nanmedian(input, dim: int | None = None, keepdim: bool = False):
     """As `median`, of the elements that are not NaN.
 
     >>> import corefw as torch
-    >>> torch.tensor([3.0, float("nan"), 4.0]).nanmedian()
+    >>> torch.tensor([3.0, torch.nan, 4.0]).nanmedian()
     tensor(3.)
     """
     return _median(input, ops.nanmedian_dim) if dim is None else ops.nanmedian_dim(input, dim, keepdim)
@@ -507,7 +507,7 @@ def nanquantile(
     """As `quantile`, of the elements that are not NaN.
 
     >>> import corefw as torch
-    >>> torch.tensor([1.0, float("nan"), 3.0]).nanquantile(0.5)
+    >>> torch.tensor([1.0, torch.nan, 3.0]).nanquantile(0.5)
     tensor(2.)
     """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
@@ -674,7 +674,7 @@ def std(
 @composite(out=True, method=False, outputs=("var", "mean"))
 def var_mean(
     input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
-):
+) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as for `var`.
 
     >>> import corefw as torch
@@ -688,7 +688,7 @@ def var_mean(
 @composite(out=True, method=False, outputs=("std", "mean"))
 def std_mean(
     input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
-):
+) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as for `var`.
 
     >>> import corefw as torch

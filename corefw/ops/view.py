@@ -40,7 +40,9 @@ def _(grad, input_shape):
 
 
 @composite()
-def view(input, *shape: int | Sequence[int] | dtypes.dtype, size: Sizes | None = None, dtype: dtypes.dtype | None = None):
+def view(
+    input, *shape: int | Sequence[int] | dtypes.dtype, size: Sizes | None = None, dtype: dtypes.dtype | None = None
+):
     """The elements of `input` under another shape, or its bytes as elements of another dtype, without a copy.
 
     Args:

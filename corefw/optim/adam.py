@@ -18,7 +18,8 @@ class Adam(Optimizer):
         lr: learning rate.
         betas: decay rates of the running means of the gradient and its square.
         eps: added to the denominator.
-        weight_decay: adds ``weight_decay * p`` to the gradient; with `decoupled_weight_decay` the parameter shrinks instead.
+        weight_decay: adds ``weight_decay * p`` to the gradient; with `decoupled_weight_decay` the parameter shrinks
+            instead.
         amsgrad: use the largest mean square so far (Reddi et al. 2018).
         maximize: ascend instead.
         foreach, capturable, fused: accepted; a step is always one kernel call per group.

@@ -25,8 +25,8 @@ required = _Required()
 class Optimizer:
     """Updates parameters from their gradients.
 
-    A subclass gives its defaults to the constructor and defines ``update(group, params)``: the arithmetic for one group, given
-    the parameters that have a gradient.
+    A subclass gives its defaults to the constructor and defines ``update(group, params)``: the arithmetic for one
+    group, given the parameters that have a gradient.
 
     Args:
         params: parameters, (name, parameter) pairs, or dicts with the key "params" and options of that group.
@@ -38,7 +38,8 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + type(params).__name__
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + type(params).__name__
             )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
@@ -84,8 +85,8 @@ class Optimizer:
         return loss
 
     def call(self, op: str, params: list[Tensor], *arguments) -> None:
-        """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one item
-        per parameter."""
+        """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one
+        item per parameter."""
         places = {p.place for p in params}
         for place in places:
             chosen = [i for i, p in enumerate(params) if p.place is place] if len(places) > 1 else range(len(params))
@@ -109,8 +110,8 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own.
 
-        Raises TypeError for things that are not tensors, ValueError for computed tensors and for parameters that are in a
-        group already.
+        Raises TypeError for things that are not tensors, ValueError for computed tensors and for parameters that are in
+        a group already.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -119,7 +120,9 @@ class Optimizer:
         if isinstance(given, Tensor):
             given = [given]
         elif isinstance(given, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of sets is random")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of sets is random"
+            )
         given = list(given)
         if given and all(isinstance(item, tuple) for item in given):
             group["param_names"] = [name for name, _ in given]
@@ -159,7 +162,9 @@ class Optimizer:
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, self.param_groups, strict=True)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         by_number = dict(
             zip(
                 chain.from_iterable(g["params"] for g in saved),
@@ -200,7 +205,9 @@ class Optimizer:
 
 def _raw(argument, chosen):
     if isinstance(argument, list):
-        return [argument[i].array if isinstance(argument[i], Tensor) else argument[i] for i in chosen] if argument else []
+        return (
+            [argument[i].array if isinstance(argument[i], Tensor) else argument[i] for i in chosen] if argument else []
+        )
     return argument
 
 

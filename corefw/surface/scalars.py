@@ -139,7 +139,8 @@ def __repr__(self, *, tensor_contents=None) -> str:
 
 
 def _prefix(self: Tensor) -> str:
-    return "tensor(" if type(self) is Tensor else f"{type(self).__name__}("
+    kind = type(self)
+    return "tensor(" if kind is Tensor else f"{getattr(kind, 'printed_as', kind.__name__)}("
 
 
 @method

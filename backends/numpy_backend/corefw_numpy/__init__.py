@@ -16,7 +16,33 @@ from corefw import __version__, dtypes
 from corefw.dispatch.registry import Backend, Kernel
 from corefw_numpy.runtime import NumpyRuntime
 
-FAMILIES = ("activation", "creation", "joining", "linear_algebra", "loss", "optimizer", "pointwise", "elementary", "complex", "comparison", "reduction", "view", "scan", "sorting", "slicing", "memory", "indexing", "scattering", "random", "special", "fourier", "decomposition", "normalization")
+FAMILIES = (
+    "activation",
+    "convolution",
+    "creation",
+    "joining",
+    "linear_algebra",
+    "loss",
+    "optimizer",
+    "padding",
+    "pointwise",
+    "elementary",
+    "complex",
+    "comparison",
+    "reduction",
+    "view",
+    "scan",
+    "sorting",
+    "slicing",
+    "memory",
+    "indexing",
+    "scattering",
+    "random",
+    "recurrent",
+    "special",
+    "fourier",
+    "decomposition",
+    "normalization", "embedding")
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _COMPUTED = frozenset(dtypes.ALL) - _HALF
@@ -46,5 +72,5 @@ def corefw_backend() -> Backend:
         devices=("cpu",),
         kernels={"cpu": table(np)},
         runtimes={"cpu": NumpyRuntime()},
-        compute_dtype={d: dtypes.float32 for d in _HALF},
+        compute_dtype=dict.fromkeys(_HALF, dtypes.float32),
     )

@@ -29,9 +29,24 @@ def movements(xp):
             param -= lr * step
 
     def adam_step(
-        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled, amsgrad, maximize
+        params,
+        grads,
+        exp_avgs,
+        exp_avg_sqs,
+        max_exp_avg_sqs,
+        steps,
+        lr,
+        beta1,
+        beta2,
+        eps,
+        weight_decay,
+        decoupled,
+        amsgrad,
+        maximize,
     ):
-        for i, (param, grad, mean, square, step) in enumerate(zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True)):
+        for i, (param, grad, mean, square, step) in enumerate(
+            zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True)
+        ):
             step += 1
             t = float(step)
             if decoupled and weight_decay:

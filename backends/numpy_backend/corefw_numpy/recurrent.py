@@ -6,12 +6,15 @@ from corefw.shapes import packed_steps
 def kernels(xp):
     """Ops that compute."""
 
-    def check(input, hx, weight_hh, batch_sizes, gates):
-        """Refuse what NumPy would broadcast or read in part."""
-        rows, hidden = sum(batch_sizes), hx.shape[1]
-        fits = input.shape == (rows, gates * hidden) and weight_hh.shape == (gates * hidden, hidden)
-        if not fits or hx.shape[0] != batch_sizes[0] or any(b > a for a, b in zip(batch_sizes, batch_sizes[1:])):
-            raise ValueError(f"batch sizes {batch_sizes} for shapes {input.shape}, {hx.shape}, {weight_hh.shape}")
+    def check(hx, weight_hh, batch_sizes, gates, states, packed):
+        """Refuse what NumPy would broadcast or read in part; `packed` is of (array, its columns per hidden unit)."""
+        rows, n = sum(batch_sizes), hx.shape[1]
+        wanted = [(hx, (batch_sizes[0], n)), (weight_hh, (gates * n, n))]
+        wanted += [(state, hx.shape) for state in states] + [(array, (rows, width * n)) for array, width in packed]
+        if any(array is not None and array.shape != shape for array, shape in wanted):
+            raise ValueError(f"shapes {[array.shape for array, _ in wanted if array is not None]}")
+        if any(after > before for before, after in zip(batch_sizes, batch_sizes[1:])):
+            raise ValueError(f"batch sizes {batch_sizes} grow")
 
     def sigmoid(x):
         """In place, by the tangent, which cannot overflow."""
@@ -37,7 +40,7 @@ def kernels(xp):
 
     # -- simple recurrence ----------------------------------------------------------------------------------
     def rnn_sequence(input, hx, weight_hh, batch_sizes, reverse, nonlinearity):
-        check(input, hx, weight_hh, batch_sizes, 1)
+        check(hx, weight_hh, batch_sizes, 1, (), ((input, 1),))
         output, state, weight = xp.empty(input.shape, input.dtype), hx.copy(), weight_hh.T
         for start, stop, size in packed_steps(batch_sizes, reverse):
             h = output[start:stop]
@@ -53,6 +56,7 @@ def kernels(xp):
     def rnn_sequence_backward(
         hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None
     ):
+        check(hx, weight_hh, batch_sizes, 1, (grad_hn,), ((output, 1), (grad_output, 1)))
         slopes = 1 - output * output if nonlinearity == "tanh" else output > 0
         before = xp.empty(output.shape, output.dtype)
         state = starting(grad_hn, hx)
@@ -64,9 +68,7 @@ def kernels(xp):
 
     # -- long short-term memory -----------------------------------------------------------------------------
     def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
-        check(input, hx, weight_hh, batch_sizes, 4)
-        if cx.shape != hx.shape:
-            raise ValueError(f"states of shapes {hx.shape} and {cx.shape}")
+        check(hx, weight_hh, batch_sizes, 4, (cx,), ((input, 4),))
         rows, n = input.shape[0], hx.shape[1]
         gates = xp.empty(input.shape, input.dtype)
         cells, output = xp.empty((rows, n), input.dtype), xp.empty((rows, n), input.dtype)
@@ -100,6 +102,9 @@ def kernels(xp):
         grad_gates=None,
         grad_cells=None,
     ):
+        saved = (output, 1), (gates, 4), (cells, 1)
+        gradients = (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
+        check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), saved + gradients)
         rows, n = cells.shape
         split = gates.reshape(rows, 4, n)
         f, g, o = split[:, 1], split[:, 2], split[:, 3]
@@ -130,7 +135,7 @@ def kernels(xp):
 
     # -- gated recurrent unit -------------------------------------------------------------------------------
     def gru_sequence(input, hx, weight_hh, batch_sizes, reverse, bias_hh=None):
-        check(input, hx, weight_hh, batch_sizes, 3)
+        check(hx, weight_hh, batch_sizes, 3, (), ((input, 3),))
         if bias_hh is not None and bias_hh.shape != weight_hh.shape[:1]:
             raise ValueError(f"bias of shape {bias_hh.shape} for a weight of shape {weight_hh.shape}")
         rows, n = input.shape[0], hx.shape[1]
@@ -157,6 +162,8 @@ def kernels(xp):
     def gru_sequence_backward(
         hx, weight_hh, output, gates, batch_sizes, reverse, grad_output=None, grad_hn=None, grad_gates=None
     ):
+        packed = (output, 1), (gates, 4), (grad_output, 1), (grad_gates, 4)
+        check(hx, weight_hh, batch_sizes, 3, (grad_hn,), packed)
         rows, n = output.shape
         r, z, candidate, hidden = (gates[:, i * n : (i + 1) * n] for i in range(4))
         reset, update, inner = r * (1 - r), z * (1 - z), 1 - candidate * candidate

@@ -275,7 +275,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a name, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  (this is what it says)
 
     def pop(self, key: str) -> Any:
         """Remove and return a value."""

@@ -70,7 +70,9 @@ class Bilinear(Module):
         bias: whether to add one.
     """
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+    ):
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(ops.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))

@@ -9,6 +9,7 @@ from typing import Any
 from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.record import no_recording
 from corefw.nn.parameter import Buffer, Parameter
+from corefw.nn.summary import Summary, shapes, summarize
 from corefw.tensor import Tensor
 
 _IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
@@ -74,9 +75,39 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
-        if self._hooked:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._hooked:
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            self._locate(error, args)
+            raise
+
+    def _locate(self, error: Exception, args: tuple) -> None:
+        """Note on an error inside the model which layer raised it, by its path from the outermost module it passes."""
+        if not hasattr(error, "layer"):
+            error.layer, error.given = self, shapes(args)  # type: ignore[attr-defined]
+            error.add_note("")
+        layer = error.layer  # type: ignore[attr-defined]
+        path = next((name for name, module in self.named_modules() if module is layer), None)
+        if path is not None:
+            where = f"{self._get_name()}.{path}" if path else self._get_name()
+            error.__notes__[-1] = f"in {where} ({' '.join(repr(layer).split())}): got {error.given}"  # type: ignore[attr-defined]
+
+    def summary(self, *inputs, **keywords) -> Summary:
+        """A table of the layers: what came in and went out, parameters, memory.
+
+        Args:
+            inputs, keywords: what the model is called with, once, without gradients and in evaluation mode.
+
+        >>> import corefw as torch
+        >>> print(torch.nn.Sequential(torch.nn.Linear(4, 3)).summary(torch.zeros(2, 4)))
+        layer    kind        input   output  parameters  bytes  output bytes
+        0        Linear      (2, 4)  (2, 3)          15     60            24
+        (model)  Sequential  (2, 4)  (2, 3)           0      0             0
+        15 parameters (15 trainable), 60 bytes; outputs of all layers 24 bytes
+        """
+        return summarize(self, inputs, keywords)
 
     def _hook_list(self, kind: str):
         return tuple(self._hooks.get(kind, {}).values())
@@ -174,12 +205,16 @@ class Module:
         elif name in members:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (corefw.nn.Parameter or None expected)"
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (corefw.nn.Parameter or None "
+                    "expected)"
                 )
             members[name] = None
         elif name in state["_modules"]:
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (corefw.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as child module '{name}' (corefw.nn.Module or None "
+                    "expected)"
+                )
             state["_modules"][name] = None
         elif name in state["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
@@ -227,10 +262,14 @@ class Module:
         """
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (corefw.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (corefw.nn.Parameter or None "
+                "required)"
+            )
         if param is not None and not param.is_leaf:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                "To express "
                 f"'{name}' as a function of another Tensor, compute the value in the forward() method."
             )
         self._parameters[name] = param
@@ -243,7 +282,9 @@ class Module:
         """
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)"
+            )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -257,7 +298,9 @@ class Module:
     register_module = add_module
 
     # -- walking --------------------------------------------------------------------------------------------------
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """This module and all below it, with their paths."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -296,7 +339,9 @@ class Module:
                     seen.add(value)
                 yield f"{path}.{name}" if path else name, value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their paths, each once."""
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
@@ -304,7 +349,9 @@ class Module:
         """The parameters, each once: what an optimizer is given."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their paths, each once."""
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
@@ -364,8 +411,8 @@ class Module:
         return self
 
     def to(self, *args, **kwargs) -> Module:
-        """Move and convert parameters and buffers; the arguments are those of `Tensor.to`. Integer tensors keep their dtype
-        and complex ones are not made real."""
+        """Move and convert parameters and buffers; the arguments are those of `Tensor.to`. Integer tensors keep their
+        dtype and complex ones are not made real."""
 
         def convert(tensor: Tensor) -> Tensor:
             moved = tensor.to(*args, **kwargs)
@@ -451,11 +498,15 @@ class Module:
         self._hooked = self._hooked or kind in ("forward_pre", "forward", "full_backward", "full_backward_pre")
         return handle
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, args)`` before forward; it may return other arguments."""
         return self._add_hook("forward_pre", hook, prepend, with_kwargs=with_kwargs)
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after forward; it may return another output."""
         return self._add_hook("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
@@ -480,7 +531,8 @@ class Module:
         return self._add_hook("state_dict_pre", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before
+        loading."""
         return self._add_hook("load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
@@ -503,9 +555,13 @@ class Module:
 
     def _own_state(self):
         yield from ((n, p) for n, p in self._parameters.items() if p is not None)
-        yield from ((n, b) for n, b in self._buffers.items() if b is not None and n not in self._non_persistent_buffers_set)
+        yield from (
+            (n, b) for n, b in self._buffers.items() if b is not None and n not in self._non_persistent_buffers_set
+        )
 
-    def state_dict(self, *args, destination: dict | None = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(
+        self, *args, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """All persistent state by path, sharing memory with the module.
 
         Args:
@@ -535,11 +591,14 @@ class Module:
             destination = destination if changed is None else changed
         return destination
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy a `state_dict` into the module.
 
         Args:
-            strict: raise RuntimeError listing every missing, unexpected and mis-shaped key (mis-shaped ones always raise).
+            strict: raise RuntimeError listing every missing, unexpected and mis-shaped key (mis-shaped ones always
+                raise).
             assign: put the given tensors in the place of the module's instead of copying.
         """
         if not isinstance(state_dict, Mapping):
@@ -579,10 +638,13 @@ class Module:
                 continue
             given = state[key]
             if not isinstance(given, Tensor):
-                errors.append(f'While copying the parameter named "{key}", expected a Tensor but received {type(given).__name__}')
+                errors.append(
+                    f'While copying the parameter named "{key}", expected a Tensor but received {type(given).__name__}'
+                )
             elif given.shape != own.shape:
                 errors.append(
-                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape "
+                    "in current "
                     f"model is {own.shape}."
                 )
             elif not assign:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.declare import ops
-from corefw.surface import as_tensor, tensor
 from corefw.dtypes import float64
+from corefw.surface import as_tensor, tensor
 from corefw.tensor import Tensor
 
 

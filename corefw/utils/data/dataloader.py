@@ -84,10 +84,14 @@ class DataLoader:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         self.streaming = isinstance(dataset, IterableDataset)
         if self.streaming and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")
+            raise ValueError(
+                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options"
+            )
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
@@ -105,7 +109,11 @@ class DataLoader:
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
         self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
-        self.persistent_workers, self.pin_memory, self.pin_memory_device = persistent_workers, pin_memory, pin_memory_device
+        self.persistent_workers, self.pin_memory, self.pin_memory_device = (
+            persistent_workers,
+            pin_memory,
+            pin_memory_device,
+        )
         self.in_order = in_order
         self.multiprocessing_context = multiprocessing_context
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
@@ -203,7 +211,8 @@ class _Workers:
         self.epochs = itertools.count()
 
     def epoch(self, close: bool) -> Iterator[Any]:
-        """The batches of one epoch, in the order of the sampler, each worker keeping `prefetch_factor` of them in hand."""
+        """The batches of one epoch, in the order of the sampler, each worker keeping `prefetch_factor` of them in
+        hand."""
         try:
             yield from self._run(next(self.epochs))
         finally:

@@ -27,8 +27,8 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A data set that is a stream of samples: subclasses define ``__iter__``. With several workers each iterates a copy;
-    `get_worker_info` tells which part is its own."""
+    """A data set that is a stream of samples: subclasses define ``__iter__``. With several workers each iterates a
+    copy; `get_worker_info` tells which part is its own."""
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -66,7 +66,9 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
-            raise ValueError("Supported either tuple- (via args) or dict- (via kwargs) like input, but both types are given.")
+            raise ValueError(
+                "Supported either tuple- (via args) or dict- (via kwargs) like input, but both types are given."
+            )
         self.datasets: Any = args or kwargs
         parts: list[Any] = list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
         if not parts:
@@ -173,7 +175,9 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator=Non
         for i in range(whole - sum(sizes)):
             sizes[i % len(sizes)] += 1
         if 0 in sizes:
-            warnings.warn(f"Length of split at index {sizes.index(0)} is 0. This might result in an empty dataset.", stacklevel=2)
+            warnings.warn(
+                f"Length of split at index {sizes.index(0)} is 0. This might result in an empty dataset.", stacklevel=2
+            )
     else:
         sizes = [int(n) for n in lengths]
     if sum(sizes) != whole:

@@ -47,7 +47,12 @@ class RandomSampler(Sampler[int]):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
-        self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
+        self.data_source, self.replacement, self._num_samples, self.generator = (
+            data_source,
+            replacement,
+            num_samples,
+            generator,
+        )
 
     @property
     def num_samples(self) -> int:
@@ -98,11 +103,15 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights).double()
         if self.weights.ndim != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        return iter(ops.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())
+        return iter(
+            ops.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        )
 
     def __len__(self) -> int:
         return self.num_samples

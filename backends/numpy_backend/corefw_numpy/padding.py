@@ -1,0 +1,24 @@
+"""Padding with a constant; the other paddings are gathers."""
+
+from corefw.ops.padding import constant_pad_nd_shape
+
+
+def kernels(xp):
+    """Ops that compute."""
+    return {}
+
+
+def movements(xp):
+    """Ops that only move elements."""
+
+    def constant_pad_nd(input, pad, value):
+        result = xp.full(constant_pad_nd_shape(input.shape, pad), value, input.dtype)
+        source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
+        for i in range(len(pad) // 2):
+            dim, before, after = input.ndim - 1 - i, pad[2 * i], pad[2 * i + 1]
+            source[dim] = slice(max(-before, 0), input.shape[dim] - max(-after, 0))
+            target[dim] = slice(max(before, 0), result.shape[dim] - max(after, 0))
+        result[tuple(target)] = input[tuple(source)]
+        return result
+
+    return {"constant_pad_nd": constant_pad_nd}
