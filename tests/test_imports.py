@@ -17,7 +17,6 @@ FLOORS = {
     "corefw.shapes": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,
-    "corefw.return_types": 0,
     "corefw.tensor": 0,
     "corefw.dispatch": 1,
     "corefw.ops": 2,

@@ -20,6 +20,7 @@ FAMILIES = (
     "optimizer",
     "padding",
     "pointwise",
+    "pooling",
     "random",
     "recurrent",
     "reduction",

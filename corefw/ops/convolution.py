@@ -216,11 +216,15 @@ def _(grad, input, output_grad_shape, stride, padding, dilation, groups):
 # -- functions --------------------------------------------------------------------------------------------------------
 def _batched(name: str, input, n: int):
     """`input` with a batch dimension, and whether it came without."""
-    if input.ndim not in (n + 1, n + 2):
+    try:
+        ndim = input.array.ndim
+    except AttributeError:
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
+    if ndim not in (n + 1, n + 2):
         raise ShapeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
         )
-    unbatched = input.ndim == n + 1
+    unbatched = ndim == n + 1
     return (input.unsqueeze(0) if unbatched else input), unbatched
 
 

@@ -51,3 +51,129 @@ def adam_step(
     ``m = beta1 m + (1 - beta1) g``, ``v = beta2 v + (1 - beta2) g^2``,
     ``p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)``; with `amsgrad` the largest v so far.
     """
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def adadelta_step(
+    params: Tensors,
+    grads: Tensors,
+    square_avgs: Tensors,
+    acc_deltas: Tensors,
+    steps: Tensors,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+):
+    """Adadelta (Zeiler 2012).
+
+    ``v = rho v + (1 - rho) g^2``, ``delta = sqrt(u + eps) / sqrt(v + eps) * g``, ``u = rho u + (1 - rho) delta^2``,
+    ``p -= lr * delta``.
+    """
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def adagrad_step(
+    params: Tensors,
+    grads: Tensors,
+    sums: Tensors,
+    steps: Tensors,
+    lr: float,
+    lr_decay: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+):
+    """Adagrad (Duchi et al. 2011): ``s += g^2``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def adamax_step(
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_infs: Tensors,
+    steps: Tensors,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+):
+    """Adamax, Adam by the infinity norm (Kingma & Ba 2014, section 7.1).
+
+    ``m = beta1 m + (1 - beta1) g``, ``u = max(beta2 u, |g| + eps)``, ``p -= lr / (1 - beta1^t) * m / u``.
+    """
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def nadam_step(
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_avg_sqs: Tensors,
+    mu_products: Tensors,
+    steps: Tensors,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    momentum_decay: float,
+    decoupled: bool,
+    maximize: bool,
+):
+    """Adam with Nesterov momentum (Dozat 2016), the mean's decay warmed up as ``mu_t = beta1 (1 - 0.96^(t psi) / 2)``.
+
+    With m and v as in Adam, psi the momentum decay and ``M_t`` the product of the mu up to t,
+    ``p -= lr ((1 - mu_t) / (1 - M_t) g + mu_(t+1) / (1 - M_(t+1)) m) / (sqrt(v / (1 - beta2^t)) + eps)``.
+    """
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def radam_step(
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_avg_sqs: Tensors,
+    steps: Tensors,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    maximize: bool,
+):
+    """Rectified Adam (Liu et al. 2019).
+
+    With m and v as in Adam, the length ``rho_t = rho_inf - 2 t beta2^t / (1 - beta2^t)``,
+    ``rho_inf = 2 / (1 - beta2) - 1``: where ``rho_t > 5`` the step is Adam's times the rectification
+    ``sqrt((rho_t - 4)(rho_t - 2) rho_inf / ((rho_inf - 4)(rho_inf - 2) rho_t))``, before that
+    ``p -= lr / (1 - beta1^t) * m``.
+    """
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def rmsprop_step(
+    params: Tensors,
+    grads: Tensors,
+    square_avgs: Tensors,
+    momentum_buffers: Tensors,
+    grad_avgs: Tensors,
+    steps: Tensors,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+    maximize: bool,
+):
+    """RMSprop (Hinton 2012), optionally centered (Graves 2013) and with momentum.
+
+    ``v = alpha v + (1 - alpha) g^2``; `centered` subtracts the squared mean of g from v; ``d = g / (sqrt(v) + eps)``;
+    ``b = momentum * b + d``; ``p -= lr * b`` (d without momentum).
+    """

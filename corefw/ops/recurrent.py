@@ -8,6 +8,7 @@ on; ``batch_sizes`` says how many each step has. Equally long sequences are pack
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import overload
 
 from corefw.dispatch.declare import composite, ops
@@ -88,10 +89,16 @@ def _previous(state, rows, batch_sizes, reverse: bool):
     """For every packed row the state from which it was computed: that of the step before, or the first `state`."""
     steps = packed_steps(batch_sizes, reverse)
     parts = [state[: steps[0][2]]]
-    for (start, _, before), (_, _, size) in zip(steps, steps[1:]):
+    for (start, _, before), (_, _, size) in pairwise(steps):
         part = rows[start : start + min(before, size)]
         parts.append(part if size <= before else ops.cat([part, state[before:size]]))
     return _packed(parts, reverse)
+
+
+def _parts(gates, number: int):
+    """The columns of each gate."""
+    size = gates.size(1) // number
+    return [gates.narrow(1, i * size, size) for i in range(number)]
 
 
 def _plus(first, second):
@@ -133,9 +140,7 @@ def _(grad_output, grad_hn, output, hx, weight_hh, batch_sizes, reverse, nonline
     return ops.rnn_sequence_backward(hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output, grad_hn)
 
 
-def _rnn_backward_shape(
-    hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None
-):
+def _rnn_backward_shape(hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None):
     _check("rnn_sequence_backward", output, hx, weight_hh, batch_sizes, 1)
     _check_gradients("rnn_sequence_backward", (grad_output, output), (grad_hn, hx))
     return output, hx, weight_hh
@@ -185,7 +190,7 @@ def lstm_sequence(input, hx, cx, weight_hh, batch_sizes: tuple[int, ...], revers
     """
     outputs, gates, cells = [], [], []
     for start, stop, size in packed_steps(batch_sizes, reverse):
-        i, f, g, o = (input[start:stop] + hx[:size] @ weight_hh.t()).chunk(4, 1)
+        i, f, g, o = _parts(input[start:stop] + hx[:size] @ weight_hh.t(), 4)
         i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
         gates.append(ops.cat([i, f, g, o], 1))
         cells.append(f * cx[:size] + i * g)
@@ -240,7 +245,7 @@ def lstm_sequence_backward(
     grad_cells=None,
 ):
     """The gradients of `lstm_sequence` for its input, first states and weight."""
-    i, f, g, o = gates.chunk(4, 1)
+    i, f, g, o = _parts(gates, 4)
     shown = cells.tanh()
     slopes = ops.cat([i * (1 - i), f * (1 - f), 1 - g * g, o * (1 - o)], 1)
     factors = ops.cat([g, _previous(cx, cells, batch_sizes, reverse), i, shown], 1) * slopes
@@ -281,8 +286,8 @@ def gru_sequence(input, hx, weight_hh, batch_sizes: tuple[int, ...], reverse: bo
     """
     outputs, gates = [], []
     for start, stop, size in packed_steps(batch_sizes, reverse):
-        x_r, x_z, x_n = input[start:stop].chunk(3, 1)
-        h_r, h_z, h_n = ops.linear(hx[:size], weight_hh, bias_hh).chunk(3, 1)
+        x_r, x_z, x_n = _parts(input[start:stop], 3)
+        h_r, h_z, h_n = _parts(ops.linear(hx[:size], weight_hh, bias_hh), 3)
         r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
         n = (x_n + r * h_n).tanh()
         gates.append(ops.cat([r, z, n, h_n], 1))
@@ -320,7 +325,7 @@ def gru_sequence_backward(
     grad_gates=None,
 ):
     """The gradients of `gru_sequence` for its input, first state, weight and bias."""
-    r, z, n, h_n = gates.chunk(4, 1)
+    r, z, n, h_n = _parts(gates, 4)
     previous = _previous(hx, output, batch_sizes, reverse)
     reset, candidate = r * (1 - r), 1 - n * n
 
@@ -332,7 +337,7 @@ def gru_sequence_backward(
     factors = ops.cat(hidden_part(previous - n, 1 - z), 1)
     direct = None
     if grad_gates is not None:
-        to_r, to_z, to_n, to_h = grad_gates.chunk(4, 1)
+        to_r, to_z, to_n, to_h = _parts(grad_gates, 4)
         from_r, from_z, from_h = hidden_part(to_z, to_n)
         direct = ops.cat([from_r + to_r * reset, from_z, from_h + to_h], 1)
     state = ops.zeros_like(hx) if grad_hn is None else grad_hn
@@ -441,14 +446,14 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 # -- layers -----------------------------------------------------------------------------------------------------------
-_PADDED = "input hx params has_biases num_layers dropout train bidirectional batch_first".split()
-_PACKED = "data batch_sizes hx params has_biases num_layers dropout train bidirectional".split()
+_PADDED = ["input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first"]
+_PACKED = ["data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional"]
 
 
 def _arguments(name: str, arguments: tuple, keywords: dict) -> dict:
     """The arguments of a layer by name; the two forms differ in what comes fourth."""
     packed = "data" in keywords or "batch_sizes" in keywords
-    packed = packed or len(arguments) > 3 and not isinstance(arguments[3], bool | int)
+    packed = packed or (len(arguments) > 3 and not isinstance(arguments[3], bool | int))
     names = _PACKED if packed else _PADDED
     given = {**dict(zip(names, arguments)), **keywords}
     if len(arguments) + len(keywords) != len(names) or given.keys() != set(names):

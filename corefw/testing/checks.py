@@ -149,4 +149,5 @@ def is_public(op: Op) -> bool:
     """Whether users can reach the op: as a function of a namespace or as a method."""
     spaces = [corefw, getattr(getattr(corefw, "nn", None), "functional", None)]
     spaces += [getattr(corefw, name, None) for name in ("linalg", "fft", "special")]
-    return hasattr(Tensor, op.name) or any(op.name in vars(space) for space in spaces if space is not None)
+    found = (value for space in spaces if space is not None for value in vars(space).values())
+    return hasattr(Tensor, op.name) or any(value is op.function for value in found)

@@ -98,7 +98,19 @@ def rnn_sequence_backward(hx, weight, output, batch_sizes, reverse, nonlinearity
 
 
 def lstm_sequence_backward(
-    hx, cx, weight, output, gates, cells, batch_sizes, reverse, to_output=None, to_h=None, to_c=None, to_gates=None, to_cells=None
+    hx,
+    cx,
+    weight,
+    output,
+    gates,
+    cells,
+    batch_sizes,
+    reverse,
+    to_output=None,
+    to_h=None,
+    to_c=None,
+    to_gates=None,
+    to_cells=None,
 ):
     to_input, to_weight = np.zeros_like(gates), np.zeros_like(weight)
     to_output, to_h, to_c = given(to_output, output), given(to_h, hx), given(to_c, cx)

@@ -37,6 +37,7 @@ FAMILIES = (
     "memory",
     "indexing",
     "scattering",
+    "pooling",
     "random",
     "recurrent",
     "special",

@@ -1,5 +1,7 @@
 """Recurrences over packed sequences: a product and a few fused operations per step, everything else at once."""
 
+from itertools import pairwise
+
 from corefw.shapes import packed_steps
 
 
@@ -13,7 +15,7 @@ def kernels(xp):
         wanted += [(state, hx.shape) for state in states] + [(array, (rows, width * n)) for array, width in packed]
         if any(array is not None and array.shape != shape for array, shape in wanted):
             raise ValueError(f"shapes {[array.shape for array, _ in wanted if array is not None]}")
-        if any(after > before for before, after in zip(batch_sizes, batch_sizes[1:])):
+        if any(after > before for before, after in pairwise(batch_sizes)):
             raise ValueError(f"batch sizes {batch_sizes} grow")
 
     def sigmoid(x):
@@ -28,7 +30,7 @@ def kernels(xp):
         steps = packed_steps(batch_sizes, reverse)
         found = xp.empty((rows.shape[0], state.shape[1]), rows.dtype)
         found[steps[0][0] : steps[0][1]] = state[: steps[0][2]]
-        for (source, _, before), (start, stop, size) in zip(steps, steps[1:]):
+        for (source, _, before), (start, stop, size) in pairwise(steps):
             known = min(before, size)
             found[start : start + known] = rows[source : source + known]
             found[start + known : stop] = state[known:size]

@@ -98,8 +98,8 @@ class RNNBase(Module):
         wanted = self._flat_weights[0].dtype
         if input.dtype != wanted:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({wanted}). Convert input: input.to({wanted}), "
-                f"or convert model: model.to({input.dtype})"
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({wanted}). "
+                f"Convert input: input.to({wanted}), or convert model: model.to({input.dtype})"
             )
         ndim = 3 if batch_sizes is None else 2
         if input.ndim != ndim:
@@ -193,8 +193,8 @@ def _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropo
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
-            f"than 1, but got dropout={dropout} and num_layers={num_layers}",
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+            f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
             stacklevel=4,
         )
     for name, value, kind in (
@@ -310,9 +310,7 @@ class LSTM(RNNBase):
         h, c = hidden
         expected = self.get_expected_hidden_size(input, batch_sizes)
         self.check_hidden_size(h, expected, "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(
-            c, self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
-        )
+        self.check_hidden_size(c, self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}")
 
     def _each(self, hx, function):
         return tuple(map(function, hx))

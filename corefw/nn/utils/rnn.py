@@ -42,8 +42,8 @@ class PackedSequence(_Packed):
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They "
-                "should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
+                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -112,8 +112,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 _UNSORTED = (
-    "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` "
-    "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+    "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+    "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
 )
 
 
@@ -128,15 +128,15 @@ def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
         )
     if not steps or not batch:
         raise ShapeError("Cannot pack empty tensors.")
-    longest, *others = given = lengths.tolist()
+    given = lengths.tolist()
     if min(given) <= 0:
         raise ShapeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
     if given != sorted(given, reverse=True):
         raise ShapeError(_UNSORTED)
-    if longest > steps:
-        raise ShapeError(f"Expected lengths of at most the {steps} steps of the input, but got {longest}")
+    if given[0] > steps:
+        raise ShapeError(f"Expected lengths of at most the {steps} steps of the input, but got {given[0]}")
 
 
 def pack_padded_sequence(
@@ -243,7 +243,8 @@ def pad_sequence(
     for sequence in sequences:
         if sequence.ndim == 0 or sequence.shape[1:] != trailing:
             raise ShapeError(
-                f"pad_sequence: the sequences must have the same sizes after the first, got {[list(s.shape) for s in sequences]}"
+                "pad_sequence: the sequences must have the same sizes after the first, got shapes "
+                f"{[list(s.shape) for s in sequences]}"
             )
     steps, batch = max(map(len, sequences)), len(sequences)
     rows: list[int] = []
