@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.dispatch.declare import ops
-from corefw.dtypes import float32
-from corefw.optim.optimizer import Optimizer
+from corefw.optim.optimizer import Optimizer, check_options
 
 
 class Adam(Optimizer):
@@ -43,15 +41,7 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        if lr < 0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if eps < 0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0 <= beta < 1:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if weight_decay < 0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay)
         options = {
             "lr": lr,
             "betas": betas,
@@ -69,22 +59,17 @@ class Adam(Optimizer):
 
     def update(self, group, params):
         amsgrad = group["amsgrad"]
-        states = [self.state[p] for p in params]
-        for p, state in zip(params, states, strict=True):
-            if not state:
-                state["step"] = ops.zeros((), dtype=float32)
-                state["exp_avg"] = ops.zeros_like(p).detach()
-                state["exp_avg_sq"] = ops.zeros_like(p).detach()
-                if amsgrad:
-                    state["max_exp_avg_sq"] = ops.zeros_like(p).detach()
+        steps, exp_avgs, exp_avg_sqs, *most = self.states(
+            params, "step", "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])
+        )
         beta1, beta2 = group["betas"]
         self.call(
             "adam_step",
             params,
-            [s["exp_avg"] for s in states],
-            [s["exp_avg_sq"] for s in states],
-            [s["max_exp_avg_sq"] for s in states] if amsgrad else [],
-            [s["step"] for s in states],
+            exp_avgs,
+            exp_avg_sqs,
+            most[0] if amsgrad else [],
+            steps,
             float(group["lr"]),
             beta1,
             beta2,

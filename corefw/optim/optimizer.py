@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from functools import wraps
 from itertools import chain
 from typing import Any
 
 from corefw.autograd.handles import RemovableHandle
+from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode, no_recording
 from corefw.dispatch.registry import registry
+from corefw.dtypes import float32, float64, get_default_dtype
+from corefw.surface.construction import asarray
 from corefw.tensor import Tensor
 
 
@@ -22,11 +26,31 @@ class _Required:
 required = _Required()
 
 
+def _with_hooks(step: Callable) -> Callable:
+    """`step` with the optimizer's hooks run around it, and its first call noted for the schedulers."""
+
+    @wraps(step)
+    def hooked(self, *args, **kwargs):
+        for hook in tuple(self._pre_hooks.values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(f"step pre-hook must return None or (new_args, new_kwargs), but got {changed}")
+                args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        self._stepped = True
+        for hook in tuple(self._post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    return hooked
+
+
 class Optimizer:
     """Updates parameters from their gradients.
 
     A subclass gives its defaults to the constructor and defines ``update(group, params)``: the arithmetic for one
-    group, given the parameters that have a gradient.
+    group, given the parameters that have a gradient. It may define ``step`` itself instead; hooks run around either.
 
     Args:
         params: parameters, (name, parameter) pairs, or dicts with the key "params" and options of that group.
@@ -35,7 +59,19 @@ class Optimizer:
     Attributes: ``param_groups`` the groups as dicts; ``state`` per parameter, a dict.
     """
 
+    _stepped = False
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
+        if defaults.get("fused"):
+            if defaults.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -58,21 +94,14 @@ class Optimizer:
         """Change `params` in place by the group's options; their gradients are in ``.grad``."""
         raise NotImplementedError
 
+    @_with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters once.
 
         Args:
             closure: recomputes the loss and its gradients, and returns the loss.
         """
-        for hook in tuple(self._pre_hooks.values()):
-            hook(self, (closure,), {})
-        loss = None
-        if closure is not None:
-            before, mode.recording = mode.recording, True
-            try:
-                loss = closure()
-            finally:
-                mode.recording = before
+        loss = None if closure is None else self.evaluate(closure)
         with no_recording():
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
@@ -80,9 +109,35 @@ class Optimizer:
                     self.update(group, params)
                     for p in params:
                         p.version[0] += 1
-        for hook in tuple(self._post_hooks.values()):
-            hook(self, (closure,), {})
         return loss
+
+    @staticmethod
+    def evaluate(closure: Callable[[], Any]) -> Any:
+        """What `closure` returns, run with gradients on."""
+        before, mode.recording = mode.recording, mode.recorder
+        try:
+            return closure()
+        finally:
+            mode.recording = before
+
+    def initial(self, name: str, parameter: Tensor) -> Tensor:
+        """The state `name` of `parameter` before its first step: zeros; the count of steps lives on the host."""
+        if name == "step":
+            return scalar(0)
+        return ops.zeros_like(parameter).detach()
+
+    def states(self, params: list[Tensor], *names: str) -> list[list[Tensor]]:
+        """For each name, the states of `params` under it; missing ones are created."""
+        columns = []
+        for name in names:
+            column = []
+            for p in params:
+                state = self.state[p]
+                if name not in state:
+                    state[name] = self.initial(name, p)
+                column.append(state[name])
+            columns.append(column)
+        return columns
 
     def call(self, op: str, params: list[Tensor], *arguments) -> None:
         """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one
@@ -156,6 +211,9 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave; tensors are copied and brought to their parameter's device and dtype.
 
+        Arrays of NumPy or PyTorch are taken as tensors, so that a checkpoint of PyTorch's optimizer of the same name
+        continues here; options that it lacks have their defaults.
+
         Raises ValueError if the groups do not have the same numbers of parameters.
         """
         saved = state_dict["param_groups"]
@@ -178,7 +236,7 @@ class Optimizer:
             state[parameter] = {key: _as_state(key, value, parameter) for key, value in values.items()}
         self.state = state
         self.param_groups = [
-            {**deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
+            {**self.defaults, **deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
             for new, old in zip(saved, self.param_groups, strict=True)
         ]
 
@@ -188,7 +246,10 @@ class Optimizer:
         return handle
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle with ``remove()``."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle with ``remove()``.
+
+        A hook may return (args, kwargs): what the step is given instead.
+        """
         return self._register(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
@@ -212,9 +273,33 @@ def _raw(argument, chosen):
 
 
 def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_state(key, item, parameter) for item in value)
+    if key == "step" and isinstance(value, (int, float)):
+        return scalar(value)
     if not isinstance(value, Tensor):
-        return deepcopy(value)
+        if not hasattr(value, "__dlpack__"):
+            return deepcopy(value)
+        value = asarray(value)
     if key == "step":
         return value.detach().clone()
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)
+
+
+def scalar(value: float) -> Tensor:
+    """A number of a parameter's state, kept on the host in float32, or float64 where that is the default dtype."""
+    return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device="cpu")
+
+
+def check_options(betas: tuple[float, float] = (0.0, 0.0), **options: Any) -> None:
+    """Raise ValueError for options that are negative (or NaN), and for decay rates outside [0, 1)."""
+    spoken = {"lr": "learning rate", "eps": "epsilon value"}
+    for name, value in options.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError(f"Tensor {name} must be 1-element")
+        if not value >= 0:
+            raise ValueError(f"Invalid {spoken.get(name, name + ' value')}: {value}")
+    for i, beta in enumerate(betas):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

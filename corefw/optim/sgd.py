@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.optim.optimizer import Optimizer
+from corefw.optim.optimizer import Optimizer, check_options
 
 
 class SGD(Optimizer):
@@ -43,12 +43,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        if lr < 0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if momentum < 0:
-            raise ValueError(f"Invalid momentum value: {momentum}")
-        if weight_decay < 0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         options = {

@@ -36,20 +36,20 @@ class Pickler(_BASE):
     def __init__(self, file, protocol: int):
         super().__init__(file, protocol)
         self.memories: dict[str, Memory] = {}
-        self._keys: dict[Any, str] = {}
+        self._storages: dict[Any, tuple[str, StorageType]] = {}  # key and type, by the memory's identity
 
     # -- tensors --------------------------------------------------------------------------------------------------
     def _reference(self, tensor: Tensor, untyped: bool) -> tuple[Reference, Memory]:
         memory = Memory(tensor)
-        key = self._keys.setdefault(memory.key, str(len(self._keys)))
-        known = self.memories.setdefault(key, memory)
-        if known.dtype is not memory.dtype:
+        kind = UNTYPED if untyped else STORAGE_TYPES[memory.dtype]
+        key, known = self._storages.setdefault(memory.key, (str(len(self._storages)), kind))
+        if known is not kind:
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different types: "
-                f"{known.dtype!r} and {memory.dtype!r}. Clone one of them first."
+                f"{known.name} and {kind.name}. Clone one of them first."
             )
-        kind = UNTYPED if untyped else STORAGE_TYPES[memory.dtype]
-        numel = known.flat.nbytes // kind.dtype.itemsize
+        self.memories.setdefault(key, memory)
+        numel = memory.flat.nbytes // kind.dtype.itemsize
         return Reference(kind, key, str(memory.place.device), numel), memory
 
     def _tensor(self, tensor: Tensor, requires_grad: bool) -> tuple:
@@ -64,7 +64,7 @@ class Pickler(_BASE):
 
     def _any_tensor(self, tensor: Tensor) -> tuple:
         kind = type(tensor)
-        state = {name: value for name, value in tensor.__dict__.items() if name not in ("_grad", "persistent")}
+        state = {name: value for name, value in tensor.__dict__.items() if name != "_grad"}
         if kind is Parameter:
             data = (tensor.detach(), tensor.requires_grad, OrderedDict())
             if state:
@@ -72,7 +72,7 @@ class Pickler(_BASE):
             return rebuild._rebuild_parameter, data
         function, arguments = self._tensor(tensor, tensor.requires_grad)
         if kind is Buffer:
-            state |= {"_is_buffer": True, "persistent": tensor.persistent}  # type: ignore[attr-defined]
+            state["_is_buffer"] = True
             kind = Tensor
         if kind is Tensor and not state:
             return function, arguments
