@@ -4,9 +4,22 @@ from typing import NamedTuple
 
 from corefw.tensor import Tensor as _Tensor
 
+class adaptive_max_pool(NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+
 class aminmax(NamedTuple):
     min: _Tensor
     max: _Tensor
+
+class attention(NamedTuple):
+    output: _Tensor
+    logsumexp: _Tensor
+
+class attention_backward(NamedTuple):
+    grad_query: _Tensor
+    grad_key: _Tensor
+    grad_value: _Tensor
 
 class batch_normalization(NamedTuple):
     output: _Tensor
@@ -91,6 +104,10 @@ class masked_dropout(NamedTuple):
     mask: _Tensor
 
 class max(NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+
+class max_pool(NamedTuple):
     values: _Tensor
     indices: _Tensor
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from corefw import dtypes
 from corefw.dispatch import plugins
 from corefw.dispatch.operands import constant, result_type
-from corefw.dispatch.registry import Op, decide, place_of, registry
+from corefw.dispatch.registry import Op, place_of, registry
+from corefw.dispatch.resolution import decide
 from corefw.errors import BackendError, CorefwError
 from corefw.tensor import Tensor
 

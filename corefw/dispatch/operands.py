@@ -11,7 +11,8 @@ import numpy as np
 from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch.record import mode
-from corefw.dispatch.registry import Op, Parameter, check_accepted, place_of, registry, shape_of
+from corefw.dispatch.registry import Op, Parameter, place_of, registry
+from corefw.dispatch.resolution import check_accepted, shape_of
 from corefw.dtypes import dtype
 from corefw.errors import (
     CorefwError,

@@ -9,9 +9,10 @@ _OPS = """
     cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout
     gaussian_nll_loss gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss
     kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss
-    multilabel_soft_margin_loss nll_loss normalize one_hot pairwise_distance pixel_shuffle pixel_unshuffle
-    poisson_nll_loss prelu relu relu6 rms_norm selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin
-    softplus softshrink softsign tanh tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss
+    multi_head_attention_forward multilabel_soft_margin_loss nll_loss normalize one_hot pairwise_distance
+    pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 rms_norm scaled_dot_product_attention selu
+    sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink
+    threshold triplet_margin_loss triplet_margin_with_distance_loss
 """
 #: functions whose arguments come in another order than those of their namesakes in the main namespace
 _REORDERED = ("batch_norm", "embedding", "instance_norm")

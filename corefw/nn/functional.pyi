@@ -272,6 +272,36 @@ def mse_loss(
 ) -> _Tensor:
     r"""The squared differences, ``(input - target) ** 2``."""
 
+def multi_head_attention_forward(
+    query: _Tensor,
+    key: _Tensor,
+    value: _Tensor | complex,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: _Tensor,
+    in_proj_bias: _Tensor,
+    bias_k: _Tensor,
+    bias_v: _Tensor,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: _Tensor,
+    out_proj_bias: _Tensor,
+    training: bool = True,
+    key_padding_mask: _Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: _Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: _Tensor | None = None,
+    k_proj_weight: _Tensor | None = None,
+    v_proj_weight: _Tensor | None = None,
+    static_k: _Tensor | None = None,
+    static_v: _Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> _Tensor:
+    r"""Attention in `num_heads` subspaces: projections of query, key and value, attention of each head, and
+    a projection of the heads' outputs side by side."""
+
 def multilabel_soft_margin_loss(
     input: _Tensor,
     target: _Tensor,
@@ -339,6 +369,19 @@ def rms_norm(
     input: _Tensor, normalized_shape: tuple, weight: _Tensor | None = None, eps: float | None = None
 ) -> _Tensor:
     r"""``input / sqrt(mean(input²) + eps) * weight`` over the last dimensions."""
+
+def scaled_dot_product_attention(
+    query: _Tensor,
+    key: _Tensor,
+    value: _Tensor | complex,
+    attn_mask: _Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> _Tensor:
+    r"""``softmax(scale * query @ keyᵀ + mask) @ value``."""
 
 def selu(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
@@ -470,6 +513,7 @@ __all__ = [
     "margin_ranking_loss",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
@@ -483,6 +527,7 @@ __all__ = [
     "relu6",
     "relu_",
     "rms_norm",
+    "scaled_dot_product_attention",
     "selu",
     "selu_",
     "sigmoid",

@@ -24,13 +24,14 @@ FAMILIES = (
     "random",
     "recurrent",
     "reduction",
+    "resampling",
     "scan",
     "scattering",
     "slicing",
     "sorting",
     "special",
     "view",
-    "normalization", "embedding")
+    "normalization", "embedding", "attention")
 
 for _family in FAMILIES:
     import_module(f"corefw.ops.{_family}")

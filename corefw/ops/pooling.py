@@ -251,13 +251,13 @@ def adaptive_avg_pool_backward_shape(grad, shape):
 
 
 @primitive(dtype=floating_only, shape=adaptive_avg_pool_backward_shape, method=False)
-def adaptive_avg_pool_backward(grad, shape: tuple):
+def adaptive_avg_pool_backward(output_grad, shape: tuple):
     """The gradient of adaptive_avg_pool: each window's elements get their share."""
 
 
-@adaptive_avg_pool_backward.gradient("grad")
-def _(grad, grad_shape):
-    return ops.adaptive_avg_pool(grad, tuple(grad_shape[2:]))
+@adaptive_avg_pool_backward.gradient("output_grad")
+def _(grad, output_grad_shape):
+    return ops.adaptive_avg_pool(grad, tuple(output_grad_shape[2:]))
 
 
 # -- functions --------------------------------------------------------------------------------------------------------

@@ -348,7 +348,7 @@ def gru_sequence_backward(
         state = _joined(states[-1] * z[start:stop] + parts[-1] @ weight_hh, state)
     grad_hidden, grad_state = _packed(parts, not reverse), _packed(states, not reverse)
     to_candidate = grad_state * (1 - z) if grad_gates is None else grad_state * (1 - z) + to_n
-    grad_input = ops.cat([grad_hidden[:, : 2 * hx.shape[1]], to_candidate * candidate], 1)
+    grad_input = ops.cat([grad_hidden[:, : 2 * hx.size(1)], to_candidate * candidate], 1)
     return grad_input, state, grad_hidden.t() @ previous, grad_hidden.sum(0)
 
 
@@ -496,7 +496,7 @@ def _projected_lstm_layer(input, states, weight_hh, weight_hr, batch_sizes, reve
     """Long short-term memory whose output and state h are ``weight_hr @ h`` (Sak et al. 2014)."""
     h, c = states
     outputs = []
-    nothing = ops.zeros_like(c)
+    nothing = ops.zeros_like(c)  # the state's part of the gates is in the input already
     no_weight = weight_hh.new_zeros((weight_hh.shape[0], c.shape[1]))
     for start, stop, size in packed_steps(batch_sizes, reverse):
         gates = input[start:stop] + ops.linear(h[:size], weight_hh)

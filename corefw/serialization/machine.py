@@ -12,6 +12,7 @@ from struct import unpack
 from typing import IO, Any
 
 from corefw.nn.parameter import Parameter
+from corefw.serialization.rebuild import _rebuild_from_type_v2
 from corefw.serialization.safety import BLOCKED, FOUND, checked_key, is_callable, user_globals
 from corefw.serialization.storages import StorageType
 from corefw.tensor import Tensor
@@ -113,19 +114,18 @@ class Unpickler:
 
     def call(self, function: Any, arguments: Any) -> Any:
         """``function(*arguments)``, if it may be called."""
-        if is_callable(function) or id(function) in self._safe_ids:
-            if type(arguments) is not tuple:
-                raise TypeError("the arguments of a call are no tuple")
-            if arguments and id(arguments[0]) != id(function):
-                self._check_arguments(arguments)
-            return function(*arguments)
-        raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r:.200}")
+        if not self._may_call(function):
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r:.200}")
+        if type(arguments) is not tuple:
+            raise TypeError("the arguments of a call are no tuple")
+        if function is _rebuild_from_type_v2:  # calls its first argument
+            called = arguments[0]
+            if called is function or not self._may_call(called):
+                raise UnpicklingError(f"Trying to call reduce for unrecognized function {called!r:.200}")
+        return function(*arguments)
 
-    def _check_arguments(self, arguments: tuple) -> None:
-        """Refuse functions and classes as arguments where they would be called (the rebuilding of subclasses)."""
-        first = arguments[0]
-        if callable(first) and not (is_callable(first) or id(first) in self._safe_ids or isinstance(first, type)):
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {first!r:.200}")
+    def _may_call(self, function: Any) -> bool:
+        return is_callable(function) or id(function) in self._safe_ids
 
     def make(self, kind: Any, arguments: tuple) -> Any:
         """A new object of class `kind`, if it may be made."""
@@ -283,19 +283,16 @@ def _frame(machine, stack):
     machine._read(8)  # its length, of no use here
 
 
-@_on(pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)
-def _never(machine, stack):
-    raise NotImplementedError
-
-
-for _count, _code in enumerate((pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3), 1):
-
-    def _short_tuple(machine, stack, count=_count):
+def _short_tuple(count: int) -> Callable:
+    def action(machine, stack):
         if len(stack) < count:
             raise IndexError("too few items for a tuple")
         stack[-count:] = [tuple(stack[-count:])]
 
-    _ACTIONS[_code] = _short_tuple
+    return action
+
+
+_ACTIONS.update(zip((pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3), map(_short_tuple, (1, 2, 3))))
 
 
 @_on(pickle.POP)

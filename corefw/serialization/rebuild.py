@@ -77,6 +77,8 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_ho
 def _rebuild_from_type_v2(func: Callable, new_type: type, args: tuple, state: Any) -> Tensor:
     """What ``func(*args)`` makes, as an instance of a subclass of Tensor, with attributes that users have set on it."""
     made = func(*args)
+    if not isinstance(made, Tensor) or not isinstance(new_type, type) or not issubclass(new_type, Tensor):
+        raise TypeError(f"expected a Tensor and a class of tensors, got {type(made).__name__} and {new_type!r}")
     if new_type is not type(made):
         made = made.as_subclass(new_type)
     if isinstance(state, dict) and state.get("_is_buffer") is True and new_type is Tensor:

@@ -1,5 +1,5 @@
-"""Data sets of images, in torchvision's form."""
+"""Images: data sets, transforms and grids of pictures, in torchvision's form."""
 
-from corefw.vision import datasets
+from corefw.vision import datasets, transforms, utils
 
-__all__ = ["datasets"]
+__all__ = ["datasets", "transforms", "utils"]

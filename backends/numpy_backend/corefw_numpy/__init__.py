@@ -31,6 +31,7 @@ FAMILIES = (
     "comparison",
     "reduction",
     "view",
+    "resampling",
     "scan",
     "sorting",
     "slicing",
@@ -43,7 +44,7 @@ FAMILIES = (
     "special",
     "fourier",
     "decomposition",
-    "normalization", "embedding")
+    "normalization", "embedding", "attention")
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _COMPUTED = frozenset(dtypes.ALL) - _HALF

@@ -1,4 +1,4 @@
-"""Image data sets that come with the package, in the form of `torchvision.datasets`."""
+"""Handwritten digits that come with the package."""
 
 from collections.abc import Callable
 from importlib.resources import files
@@ -8,8 +8,6 @@ import numpy as np
 
 import corefw
 from corefw.utils.data import Dataset
-
-__all__ = ["Digits"]
 
 
 class Digits(Dataset):
@@ -23,6 +21,7 @@ class Digits(Dataset):
         train: the images to train with if true, else the held-out ones.
         transform: applied to each image by `__getitem__`.
         target_transform: applied to each target by `__getitem__`.
+        download: accepted for torchvision's form; there is nothing to fetch.
 
     Attributes:
         data: uint8 tensor of shape (images, 8, 8).
@@ -49,6 +48,7 @@ class Digits(Dataset):
         train: bool = True,
         transform: Callable[[Any], Any] | None = None,
         target_transform: Callable[[int], Any] | None = None,
+        download: bool = False,
     ) -> None:
         self.root = root
         self.train = train

@@ -1,0 +1,291 @@
+"""Resolution: which kernel serves an op at a place, and how it is fitted to what the place holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from corefw import dtypes
+from corefw.devices import Place, device
+from corefw.dispatch.record import no_recording
+from corefw.dispatch.registry import Backend, Kernel, Op, place_of, registry
+from corefw.dispatch.runtime import MetaArray
+from corefw.dtypes import dtype
+from corefw.errors import KernelNotFoundError
+from corefw.tensor import wrap
+
+
+@dataclass
+class Decision:
+    """Which kernel serves (op, place), and why: every candidate with the reason for its rank."""
+
+    op: Op
+    place: Place
+    compute: dtype
+    backend: Backend | None = None
+    kernel: Kernel | None = None
+    wide: dtype | None = None  # computed in this dtype instead of `compute`
+    how: str = ""
+    trail: list[str] = field(default_factory=list)
+
+
+def decide(op: Op, place: Place) -> Decision:
+    """Follow the resolution order for an op whose tensors lie at `place`; nothing runs.
+
+    The order: a kernel for exactly this dtype, by the user's preference, then by priority; a kernel for the wider dtype
+    that a backend names; the composite's body.
+    """
+    assert op.rule is not None
+    check_accepted(op, place.dtype)
+    compute = op.rule.compute(place.dtype)
+    decision = Decision(op, place, compute)
+    offers = registry.candidates(op.name, place.device.type)
+    wanted = registry.preference(op.name, place.device.type)
+    for backend, kernel in offers:
+        asked = "asked for" if backend.name in wanted else f"priority {backend.priority}"
+        if decision.kernel is None and compute in kernel.dtypes:
+            decision.backend, decision.kernel, decision.how = (
+                backend,
+                kernel,
+                f"kernel of backend '{backend.name}' ({asked})",
+            )
+            decision.trail.append(f"{backend.name} ({asked}): chosen")
+        elif compute in kernel.dtypes:
+            decision.trail.append(f"{backend.name} ({asked}): outranked")
+        else:
+            decision.trail.append(f"{backend.name} ({asked}): no kernel for {compute.name}")
+    if decision.kernel is None:
+        for backend, kernel in offers:
+            wide = backend.compute_dtype.get(compute)
+            if wide is not None and wide in kernel.dtypes:
+                decision.backend, decision.kernel, decision.wide = backend, kernel, wide
+                decision.how = f"kernel of backend '{backend.name}' computing in {wide.name}"
+                decision.trail.append(f"{backend.name}: chosen, through its {wide.name} kernel")
+                break
+    if decision.kernel is None and op.view:
+        decision.how = "geometry"
+        decision.trail.append("strides of the view: chosen")
+    elif decision.kernel is None and place.device.type == "meta" and op.primitive:
+        decision.how = "shape rule"
+    elif decision.kernel is None and not op.primitive:
+        decision.how = "body of the composite"
+        decision.trail.append("body of the composite: chosen")
+    elif decision.kernel is None:
+        offers_elsewhere = sorted({kind for (name, kind) in registry.kernels if name == op.name})
+        raise KernelNotFoundError(
+            f"{op.name}: no kernel for {place} (computed in {compute.name}); candidates: "
+            f"{'; '.join(decision.trail) or 'none'}; "
+            f"disabled: {', '.join(sorted(registry.disabled)) or 'none'}; devices with kernels: "
+            f"{', '.join(offers_elsewhere) or 'none'}. "
+            "Install a backend that offers it, convert the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
+        )
+    return decision
+
+
+def check_accepted(op: Op, d: dtype) -> None:
+    """Refuse a dtype that the op's rule does not take."""
+    assert op.rule is not None
+    if not op.rule.accepts(d):
+        names = ", ".join(accepted.name for accepted in dtypes.ALL if op.rule.accepts(accepted))
+        raise KernelNotFoundError(f"{op.name} is not supported for {d.name} inputs (it takes {names})")
+
+
+def resolve(op: Op, place: Place):
+    """The table entry for `place`: (kernel, result place or places, array type, whether it takes ``out=``)."""
+    writes = False
+    try:
+        decision = decide(op, place)
+    except KernelNotFoundError:
+        if registry.fallback in (None, place.device.type) or not op.rule.accepts(place.dtype):
+            raise
+        kernel, who = fallback_kernel(op, place), f"fallback to {registry.fallback}"
+    else:
+        if decision.kernel is not None and decision.backend is not None:
+            kernel, who = decision.kernel.function, decision.backend.name
+            if decision.wide is not None:
+                kernel = _computing_in(decision.wide, op, place, kernel)
+            elif decision.compute is not place.dtype:
+                kernel = _converting(decision.compute, op, place, kernel)
+            else:
+                writes = decision.kernel.out
+        elif decision.how == "shape rule":
+            kernel, who = _shape_kernel(op, place), "meta"
+        elif decision.how == "geometry":
+            kernel, who = _geometry_kernel(op, place), "geometry"
+        elif op.gradients:
+            kernel, who = _body_kernel(op, place), "composite"
+            wide = next(
+                (b.compute_dtype[place.dtype] for b in registry.backends.values() if place.dtype in b.compute_dtype),
+                None,
+            )
+            if wide is not None:  # what one op computes is rounded once, not after each step of the body
+                kernel = _computing_in(wide, op, place, kernel)
+        else:
+            body = op.body
+            for mode in registry.modes:
+                body = mode.wrap(op, place, "composite", body)
+            return None, body, None, False
+    for mode in registry.modes:
+        kernel = mode.wrap(op, place, who, kernel)
+    results = tuple(place.with_dtype(result(place.dtype)) for result in op.rule.results)
+    return kernel, results if op.outputs else results[0], place.runtime.array_type, writes
+
+
+def _array_positions(op: Op, kinds=("tensor", "optional")) -> list[int]:
+    return [i for i, p in enumerate(op.kernel_parameters) if p.kind in kinds]
+
+
+def _converting(compute: dtype, op: Op, place: Place, kernel: Callable) -> Callable:
+    """`kernel` for operands of another dtype than the one it computes in: they are cast first."""
+    positions, cast = _array_positions(op), place.runtime.cast
+    several = [i for i, p in enumerate(op.kernel_parameters) if p.kind == "tensors"]
+
+    def converted(*arguments):
+        changed = list(arguments)
+        for i in positions:
+            if changed[i] is not None:
+                changed[i] = cast(changed[i], compute)
+        for i in several:
+            changed[i] = [cast(array, compute) for array in changed[i]]
+        return kernel(*changed)
+
+    return converted
+
+
+def _computing_in(wide: dtype, op: Op, place: Place, kernel: Callable) -> Callable:
+    """`kernel` of a wider dtype for a narrower one: operands are widened, floating results narrowed back."""
+    widened, cast, wrap_array = _converting(wide, op, place, kernel), place.runtime.cast, place.runtime.wrap
+    targets = [result(place.dtype) for result in op.rule.results]
+    array_type = place.runtime.array_type
+
+    def narrow(value, target):
+        if value.__class__ is not array_type:
+            value = wrap_array(value)
+        return value if value.dtype == target.numpy else cast(value, target)
+
+    if op.outputs:
+        return lambda *arguments: tuple(map(narrow, widened(*arguments), targets))
+    if op.view:
+        return kernel
+    target = targets[0]
+    return lambda *arguments: narrow(widened(*arguments), target)
+
+
+def _shape_kernel(op: Op, place: Place) -> Callable:
+    """The kernel of the meta device: the op's shape rule."""
+    results = [result(place.dtype).numpy for result in op.rule.results]
+
+    def kernel(*arguments, out=None):
+        shape = shape_of(op, arguments)
+        if op.outputs:
+            return tuple(map(MetaArray, shape, results))
+        return MetaArray(shape, results[0])
+
+    return kernel
+
+
+def _geometry_kernel(op: Op, place: Place) -> Callable:
+    """The kernel of a view op on any device: the declaration's arithmetic on strides."""
+    runtime, geometry = place.runtime, op.body
+    assert op.rule is not None
+    seen_as = op.rule.results[0](place.dtype)
+
+    def reinterpreted(array, *statics):
+        itemsize = array.dtype.itemsize
+        strides = tuple(s // itemsize for s in array.strides)
+        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *statics)
+        return runtime.as_strided(array, *result, seen_as)
+
+    if seen_as is not place.dtype:
+        return reinterpreted
+
+    def kernel(array, *statics):
+        itemsize = array.dtype.itemsize
+        strides = tuple(s // itemsize for s in array.strides)
+        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *statics)
+        return [runtime.as_strided(array, *g) for g in result] if op.outputs else runtime.as_strided(array, *result)
+
+    return kernel
+
+
+def shape_of(op: Op, arguments) -> Any:
+    """What the op's shape rule says of kernel arguments: arrays give their shapes, everything else passes as it is."""
+    kinds = [p.kind for p in op.kernel_parameters]
+    if op.shape is None:
+        raise KernelNotFoundError(f"{op.name}: the result's shape depends on the data, so there is no meta kernel")
+    return op.shape(
+        *(
+            [array.shape for array in value]
+            if kind == "tensors"
+            else value.shape
+            if kind in ("tensor", "optional", "index") and value is not None
+            else value
+            for kind, value in zip(kinds, arguments, strict=False)
+        )
+    )
+
+
+def _body_kernel(op: Op, place: Place) -> Callable:
+    """A composite's body as a kernel on arrays, for composites that have a gradient of their own."""
+    kinds = [p.kind for p in op.kernel_parameters]
+    names = [p.name for p in op.kernel_parameters]
+    device_ = place.device
+    body = op.body
+
+    def tensor(array):
+        return wrap(array, Place.intern(device_, dtypes.of_numpy(array.dtype), place.runtime))
+
+    def kernel(*arguments):
+        values = [
+            value
+            if value is None
+            else tensor(value)
+            if kind in ("tensor", "optional", "index")
+            else [tensor(array) for array in value]
+            if kind == "tensors"
+            else value
+            for kind, value in zip(kinds, arguments, strict=False)
+        ]
+        with no_recording():
+            result = body(**dict(zip(names, values)))
+        return tuple(t.array for t in result) if op.outputs else result.array
+
+    return kernel
+
+
+def fallback_kernel(op: Op, place: Place) -> Callable:
+    """A kernel that copies to the fallback device, computes there and copies back; only where the user allowed it."""
+    assert registry.fallback is not None
+    other_device = device(registry.fallback)
+    other = place_of(other_device, place.dtype)
+    kernel, _, array_type, _ = op.table[other]
+    if kernel is None:
+        raise KernelNotFoundError(f"{op.name}: neither {place} nor the fallback {other} has a kernel")
+    kinds = [p.kind for p in op.kernel_parameters]
+    runtime, index = place.runtime, place.device.index
+
+    def there(value):
+        return None if value is None else other.runtime.upload(runtime.download(value), other.device.index)
+
+    def back(value):
+        if value.__class__ is not array_type:
+            value = other.runtime.wrap(value)
+        return runtime.upload(other.runtime.download(value), index)
+
+    def copied(*arguments):
+        values = [
+            there(value)
+            if kind in ("tensor", "optional", "index")
+            else [there(v) for v in value]
+            if kind in ("tensors", "indices")
+            else value
+            for kind, value in zip(kinds, arguments, strict=False)
+        ]
+        result = kernel(*values)
+        return tuple(map(back, result)) if op.outputs else back(result)
+
+    return copied
+
+
+registry.resolve = resolve

@@ -1,0 +1,73 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.optim.optimizer import Optimizer, check_options
+
+
+class Adadelta(Optimizer):
+    """Adadelta (Zeiler 2012): the step is the gradient times the ratio of the root mean squares of steps and gradients.
+
+    Args:
+        params: parameters or groups of them.
+        lr: factor of the step.
+        rho: decay rate of the running means of squares.
+        eps: added to both means of squares.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        maximize: ascend instead.
+        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    ?
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        if not 0 <= rho <= 1:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_options(lr=lr, eps=eps, weight_decay=weight_decay)
+        options = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "capturable": capturable,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, options)
+
+    def update(self, group, params):
+        square_avgs, acc_deltas, steps = self.states(params, "square_avg", "acc_delta", "step")
+        self.call(
+            "adadelta_step",
+            params,
+            square_avgs,
+            acc_deltas,
+            steps,
+            float(group["lr"]),
+            group["rho"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )

@@ -1,0 +1,88 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.dispatch.declare import ops
+from corefw.optim.optimizer import Optimizer, check_options
+
+
+class Adagrad(Optimizer):
+    """Adagrad (Duchi et al. 2011): each gradient is divided by the root of the sum of its squares so far.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        lr_decay: after t steps the rate is ``lr / (1 + t * lr_decay)``.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        initial_accumulator_value: where the sums of squares begin.
+        eps: added to the denominator.
+        maximize: ascend instead.
+        foreach, fused, differentiable: accepted; a step is always one kernel call per group.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    ?
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_options(
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        options = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "eps": eps,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, options)
+        for group in self.param_groups:
+            self.states(group["params"], "step", "sum")
+
+    def initial(self, name, parameter):
+        if name != "sum":
+            return super().initial(name, parameter)
+        begin = self.defaults["initial_accumulator_value"]
+        return ops.full_like(parameter, complex(begin, begin) if parameter.is_complex() else begin).detach()
+
+    def update(self, group, params):
+        sums, steps = self.states(params, "sum", "step")
+        self.call(
+            "adagrad_step",
+            params,
+            sums,
+            steps,
+            float(group["lr"]),
+            group["lr_decay"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )

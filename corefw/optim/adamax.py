@@ -1,0 +1,71 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.optim.optimizer import Optimizer, check_options
+
+
+class Adamax(Optimizer):
+    """Adamax (Kingma & Ba 2014, section 7.1): Adam by the largest gradient instead of the mean square.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        betas: decay rates of the running mean of the gradient and of its largest absolute value.
+        eps: added to the absolute values.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        maximize: ascend instead.
+        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    ?
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay)
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, options)
+
+    def update(self, group, params):
+        exp_avgs, exp_infs, steps = self.states(params, "exp_avg", "exp_inf", "step")
+        self.call(
+            "adamax_step",
+            params,
+            exp_avgs,
+            exp_infs,
+            steps,
+            float(group["lr"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )

@@ -1,0 +1,83 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.optim.optimizer import Optimizer, check_options, scalar
+
+
+class NAdam(Optimizer):
+    """NAdam (Dozat 2016): Adam with Nesterov momentum.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        betas: decay rates of the running means of the gradient and its square.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * p`` to the gradient; with `decoupled_weight_decay` the parameter shrinks
+            instead.
+        momentum_decay: how slowly the decay rate of the mean warms up.
+        maximize: ascend instead.
+        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    ?
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, options)
+
+    def initial(self, name, parameter):
+        return scalar(1) if name == "mu_product" else super().initial(name, parameter)
+
+    def update(self, group, params):
+        exp_avgs, exp_avg_sqs, mu_products, steps = self.states(params, "exp_avg", "exp_avg_sq", "mu_product", "step")
+        self.call(
+            "nadam_step",
+            params,
+            exp_avgs,
+            exp_avg_sqs,
+            mu_products,
+            steps,
+            float(group["lr"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum_decay"],
+            group["decoupled_weight_decay"],
+            group["maximize"],
+        )

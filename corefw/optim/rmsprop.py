@@ -1,0 +1,81 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.optim.optimizer import Optimizer, check_options
+
+
+class RMSprop(Optimizer):
+    """RMSprop (Hinton 2012): the gradient is divided by the root of the running mean of its square.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        alpha: decay rate of the running means.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        momentum: decay rate of the sum of past steps that is followed.
+        centered: subtract the squared mean of the gradient first (Graves 2013).
+        maximize: ascend instead.
+        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    ?
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        options = {
+            "lr": lr,
+            "alpha": alpha,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "centered": centered,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, options)
+
+    def update(self, group, params):
+        square_avgs, steps = self.states(params, "square_avg", "step")
+        buffers = self.states(params, "momentum_buffer")[0] if group["momentum"] else []
+        grad_avgs = self.states(params, "grad_avg")[0] if group["centered"] else []
+        self.call(
+            "rmsprop_step",
+            params,
+            square_avgs,
+            buffers,
+            grad_avgs,
+            steps,
+            float(group["lr"]),
+            group["alpha"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+            group["centered"],
+            group["maximize"],
+        )

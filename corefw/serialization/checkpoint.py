@@ -1,0 +1,224 @@
+"""Saving objects to files and loading them: `corefw.save` and `corefw.load`."""
+
+from __future__ import annotations
+
+import io
+import mmap as mapping
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from corefw.dtypes import dtype
+from corefw.files import replacing
+from corefw.serialization.archive import MAGIC, Reader, Writer
+from corefw.serialization.full import full_unpickler
+from corefw.serialization.legacy import load_legacy
+from corefw.serialization.locations import MapLocation, restored
+from corefw.serialization.machine import Skimmer, Unpickler
+from corefw.serialization.pickler import Pickler
+from corefw.serialization.storages import StorageType
+from corefw.serialization.tables import load_file
+from corefw.surface.memory import UntypedStorage
+
+File = str | os.PathLike | IO[bytes]
+
+_HINT = (
+    " In PyTorch's API the default of `weights_only` is True: only tensors and plain containers are loaded. If, and only "
+    "if, you trust the source of the file, `weights_only=False` loads everything: it can execute arbitrary code."
+)
+
+
+def save(
+    obj: Any,
+    f: File,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Save an object to a file, in PyTorch's format: PyTorch loads it too.
+
+    Tensors that share memory share it again when loaded; all of that memory is saved, also where a tensor shows a part
+    of it. A path is written under another name first, so that a crash leaves the old file whole.
+
+    Args:
+        obj: tensors, parameters, containers of them, a `state_dict`, or anything that can be pickled.
+        f: a path, or a binary file open for writing.
+        pickle_module, pickle_protocol: the pickle module; only Python's own is supported.
+        _use_new_zipfile_serialization: True; the format of PyTorch before 1.6 can only be loaded.
+
+    >>> import corefw as torch, io
+    >>> file = io.BytesIO()
+    >>> torch.save({"weight": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'weight': tensor([1., 1.])}
+    """
+    if not _use_new_zipfile_serialization:
+        raise RuntimeError("save: the format of PyTorch before 1.6 is not written: _use_new_zipfile_serialization=True")
+    if pickle_module is not pickle:
+        raise RuntimeError(f"save: pickle_module must be Python's pickle, not {pickle_module!r}")
+    if isinstance(f, str | os.PathLike):
+        directory = os.path.dirname(os.fspath(f))
+        if directory and not os.path.isdir(directory):
+            raise RuntimeError(f"Parent directory {directory} does not exist.")
+        with replacing(f) as file:
+            _save(obj, file, pickle_protocol)
+    elif hasattr(f, "write"):
+        _save(obj, f, pickle_protocol)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def _save(obj: Any, file: IO[bytes], protocol: int) -> None:
+    pickled = io.BytesIO()
+    pickler = Pickler(pickled, protocol)
+    pickler.dump(obj)
+    writer = Writer(file)
+    writer.write("data.pkl", pickled.getbuffer())
+    writer.write("byteorder", sys.byteorder.encode())
+    for key, memory in pickler.memories.items():
+        writer.write(f"data/{key}", memory.content())
+    writer.close()
+
+
+def load(
+    f: File,
+    map_location: MapLocation = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args,
+) -> Any:
+    """Load what `save`, or PyTorch's, has written.
+
+    Args:
+        f: a path, or a seekable binary file. A path that ends in ".safetensors" is loaded by `load_file`.
+        map_location: where tensors go: a device, a dict from saved locations to others, or a function of a storage on
+            the CPU and its saved location that returns a storage (or None, to leave it there). Missing, they go where
+            they were.
+        pickle_module: used instead of `pickle`, with ``weights_only=False`` only.
+        weights_only: whether to load tensors and plain containers only (see `serialization.add_safe_globals`): a file
+            can then do no harm. False runs the code that the file asks for; load only files you trust. Missing means
+            True, unless `pickle_module` is given.
+        mmap: let tensors show the file itself, whose parts are read when they are needed; changes stay in memory.
+        pickle_load_args: for the pickle module; ``encoding`` is that of text written by Python 2.
+
+    Raises pickle.UnpicklingError for content that is not allowed, RuntimeError for files that are damaged or in no
+    known format, EOFError for empty ones.
+
+    >>> import corefw as torch, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.pt")
+    >>> torch.save(torch.nn.Linear(2, 1).state_dict(), path)
+    >>> sorted(torch.load(path, map_location="cpu"))
+    ['bias', 'weight']
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    is_path = isinstance(f, str | os.PathLike)
+    if mmap and not is_path:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if is_path and os.fspath(f).endswith(".safetensors"):  # type: ignore[arg-type]
+        if map_location is not None and (callable(map_location) or isinstance(map_location, dict)):
+            raise RuntimeError("Loading safetensors file with callable or dict map_location is not supported.")
+        return load_file(f, "cpu" if map_location is None else map_location)  # type: ignore[arg-type]
+    with _opened(f) as file:
+        begin = file.read(len(MAGIC))
+        file.seek(-len(begin), 1)
+        if not begin:
+            raise EOFError("Ran out of input: the file is empty")
+        pickled: _Archive | None = None
+        try:
+            if begin != MAGIC:
+                if mmap:
+                    raise RuntimeError("mmap can only be used with files in PyTorch's zip format: save it anew")
+                return load_legacy(file, map_location, None if weights_only else pickle_module or pickle, pickle_load_args)
+            pickled = _Archive(file, map_location, bool(mmap))
+            return pickled.load(None if weights_only else pickle_module or pickle, pickle_load_args)
+        except pickle.UnpicklingError as error:
+            if not weights_only:
+                raise
+            raise pickle.UnpicklingError(f"Weights only load failed. {error}{_HINT}") from None
+
+
+@contextmanager
+def _opened(f: File) -> Iterator[IO[bytes]]:
+    if isinstance(f, str | os.PathLike):
+        with open(f, "rb") as file:
+            yield file
+    elif all(hasattr(f, name) for name in ("read", "readline", "seek", "tell")):
+        yield f
+    else:
+        raise AttributeError(
+            "expected 'f' to be string, path, or a binary file-like object with 'read', 'readline', 'seek' and 'tell'"
+        )
+
+
+class _Archive:
+    """One zip archive being loaded: its storages, each made once."""
+
+    def __init__(self, file: IO[bytes], map_location: MapLocation, mapped: bool):
+        self._reader = Reader(file)
+        if "constants.pkl" in self._reader:
+            raise RuntimeError("the file is a TorchScript archive: programs are not supported, save a state_dict instead")
+        self._map_location = map_location
+        self._storages: dict[tuple[str, str], UntypedStorage] = {}
+        # Private: changes of the tensors do not reach the file.
+        self._mapping = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_COPY)) if mapped else None
+        order = self._reader.read("byteorder") if "byteorder" in self._reader else b"little"
+        if order not in (b"little", b"big"):
+            raise ValueError(f"Unknown endianness type: {order!r:.40}")
+        self._swapped = order.decode() != sys.byteorder
+
+    def load(self, pickle_module: Any, arguments: dict[str, Any]) -> Any:
+        """The object; by the restricted unpickler if no module is given."""
+        content = io.BytesIO(self._reader.read("data.pkl"))
+        if pickle_module is None:
+            return Unpickler(content, self.storage, **arguments).load()
+        return full_unpickler(pickle_module, content, self.storage, arguments).load()
+
+    def storage(self, identity: tuple) -> UntypedStorage:
+        """The storage that the pickle describes as ("storage", type, key, location, numel)."""
+        word, kind, key, location, numel = identity
+        if word != "storage" or not isinstance(kind, StorageType):
+            raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {word!r:.40}")
+        if type(key) is not str or type(location) is not str or type(numel) is not int:
+            raise TypeError("a storage needs a key, a location and a number of elements")
+        found = self._storages.get((key, kind.name))
+        if found is None:
+            host = self._content(f"data/{key}", kind.dtype, numel)
+            found = restored(host, kind.dtype, location, self._map_location)
+            self._storages[key, kind.name] = found
+        return found
+
+    def _content(self, name: str, d: dtype, numel: int) -> np.ndarray:
+        size = self._reader.size(name)
+        if size != numel * d.itemsize:
+            raise RuntimeError(f"record {name!r} has {size} bytes, but its storage {numel} elements of {d!r}")
+        start = self._reader.offset(name) if self._mapping is not None else None
+        if self._mapping is not None and start is not None and start % d.itemsize == 0 and size:
+            host = np.ndarray((numel,), d.numpy, self._mapping, start)
+        else:
+            host = np.empty(numel, d.numpy)
+            self._reader.read_into(name, host.view(np.uint8))
+        return host.byteswap(inplace=True) if self._swapped else host
+
+
+def get_unsafe_globals_in_checkpoint(f: File) -> list[str]:
+    """Full names of what a checkpoint asks for that ``load(f, weights_only=True)`` would refuse; nothing is run.
+
+    Args:
+        f: a path, or a seekable binary file, in the zip format.
+    """
+    with _opened(f) as file:
+        content = io.BytesIO(Reader(file).read("data.pkl"))
+        skimmer = Skimmer(content)
+        skimmer.load()
+    return skimmer.unsafe()

@@ -1,0 +1,40 @@
+"""Pillow, imported when an image first needs it."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+def pillow(name: str = "Image") -> ModuleType:
+    """A module of Pillow, by name.
+
+    Raises:
+        ImportError: Pillow is not installed; the text says how to install it.
+    """
+    try:
+        from PIL import Image, ImageEnhance, ImageOps
+    except ImportError as error:
+        raise ImportError("images need Pillow: pip install 'corefw[images]', or pip install pillow") from error
+    return {"Image": Image, "ImageEnhance": ImageEnhance, "ImageOps": ImageOps}[name]
+
+
+def is_pillow_image(value: Any) -> bool:
+    """Whether `value` is an image of Pillow's; Pillow is not imported to tell."""
+    loaded = sys.modules.get("PIL.Image")
+    return loaded is not None and isinstance(value, loaded.Image)
+
+
+def image_from_array(array: np.ndarray, mode: str | None = None) -> Any:
+    """The Pillow image of an array of shape (H, W) or (H, W, C); `mode` names the meaning of the channels.
+
+    >>> image_from_array(np.zeros((2, 3, 3), np.uint8)).size
+    (3, 2)
+    """
+    image = pillow().fromarray(np.ascontiguousarray(array))
+    if mode is None or image.mode == mode:
+        return image
+    return pillow().frombytes(mode, image.size, image.tobytes())  # the same bytes, read as another mode
