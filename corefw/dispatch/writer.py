@@ -534,7 +534,9 @@ class Writer:
             else:
                 needs = ", ".join(f"n{i} is not None" for i in positions)
                 lines += [f"needs = ({needs},)"]
-                lines += [", ".join(f"r{i}" for i in positions) + f" = {call}"]
+                wanted = " or ".join(f"n{i} is not None" for i in positions)
+                nothing = "(" + "None, " * len(positions) + ")"
+                lines += [", ".join(f"r{i}" for i in positions) + f" = {call} if {wanted} else {nothing}"]
                 results.update({n: f"r{i}" for n, i in zip(group, positions, strict=True)})
         lines += ["return (" + ", ".join(results.get(p.name, "None") for p in self.differentiable) + ",)"]
         return self._function("backward", "node, grad", lines)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from corefw.dispatch.registry import registry as _registry
 
 _OPS = """
-    alpha_dropout bilinear binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
-    cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout
-    gaussian_nll_loss gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss
-    kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid margin_ranking_loss mish mse_loss
-    multi_head_attention_forward multilabel_soft_margin_loss nll_loss normalize one_hot pairwise_distance
-    pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 rms_norm scaled_dot_product_attention selu
-    sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink
-    threshold triplet_margin_loss triplet_margin_with_distance_loss
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+    adaptive_max_pool3d alpha_dropout avg_pool1d avg_pool2d avg_pool3d bilinear binary_cross_entropy
+    binary_cross_entropy_with_logits celu channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_embedding_loss cosine_similarity cross_entropy dropout dropout1d dropout2d dropout3d elu
+    feature_alpha_dropout fold gaussian_nll_loss gelu glu group_norm gumbel_softmax hardshrink hardsigmoid hardswish
+    hardtanh hinge_embedding_loss huber_loss interpolate kl_div l1_loss layer_norm leaky_relu linear log_softmax
+    logsigmoid lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d
+    max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward multilabel_soft_margin_loss nll_loss
+    normalize one_hot pad pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu relu6 rms_norm
+    scaled_dot_product_attention selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus
+    softshrink softsign tanh tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss upsample
+    upsample_bilinear upsample_nearest
 """
-#: functions whose arguments come in another order than those of their namesakes in the main namespace
+#: functions with other arguments than their namesakes in the main namespace or among the methods
 _REORDERED = ("batch_norm", "embedding", "instance_norm")
 _INPLACE = ("celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_")
 globals().update({_name: _registry.ops[_name].function for _name in _OPS.split()})

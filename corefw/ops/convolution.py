@@ -22,8 +22,8 @@ def _per_dimension(name: str, value, n: int) -> tuple[int, ...]:
         return value * n
     if len(value) != n:
         raise ShapeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
-            f"but got {name}={list(value)}"
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
+            f"dimensions, but got {name}={list(value)}"
         )
     return value
 
@@ -61,7 +61,8 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
     n = len(weight) - 2
     if n < 1 or len(input) != n + 2:
         raise ShapeError(
-            f"Expected {n + 2}D input to a convolution with a weight of size {list(weight)}, but got input of size: {list(input)}"
+            f"Expected {n + 2}D input to a convolution with a weight of size {list(weight)}, but got input of size: "
+            f"{list(input)}"
         )
     kernel = weight[2:]
     _check_steps(kernel, stride, padding, dilation)
@@ -74,21 +75,21 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
         )
     if weight[0] % groups:
         raise ShapeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"[{list(weight)}] instead"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{list(weight)}] instead"
         )
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
     expected = weight[0] if transposed else weight[1] * groups
     channels = weight[1] * groups if transposed else weight[0]
     if input[1] != expected:
         raise ShapeError(
-            f"Given {given}, weight of size {list(weight)}, expected input{list(input)} to have {expected} channels, but got "
-            f"{input[1]} channels instead"
+            f"Given {given}, weight of size {list(weight)}, expected input{list(input)} to have {expected} channels, "
+            f"but got {input[1]} channels instead"
         )
     if bias is not None and tuple(bias) != (channels,):
         raise ShapeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be 1-dimensional "
-            f"with {channels} elements, but got bias of size {list(bias)} instead"
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be "
+            f"1-dimensional with {channels} elements, but got bias of size {list(bias)} instead"
         )
     sizes, extent = input[2:], _extent(kernel, dilation)
     if 0 in sizes:
@@ -97,7 +98,8 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
         if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation, strict=True)):
             raise ShapeError(
                 "output padding must be smaller than either stride or dilation, but got "
-                f"{_named('output_padding', output_padding, n)} {_named('stride', stride, n)} {_named('dilation', dilation, n)}"
+                f"{_named('output_padding', output_padding, n)} {_named('stride', stride, n)} "
+                f"{_named('dilation', dilation, n)}"
             )
         if any(o < 0 for o in output_padding):
             raise ShapeError(f"negative output_padding is not supported, but got {list(output_padding)}")
@@ -105,15 +107,15 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
         result = tuple((size - 1) * s - 2 * p + e + o for size, e, s, p, o in steps)
         if any(size <= 0 for size in result):
             raise ShapeError(
-                f"Given input size per channel: ({_times(sizes)}). Calculated output size per channel: ({_times(result)}). "
-                "Output size is too small"
+                f"Given input size per channel: ({_times(sizes)}). Calculated output size per channel: "
+                f"({_times(result)}). Output size is too small"
             )
         return (input[0], channels, *result)
     padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
     if any(e > size for e, size in zip(extent, padded)):
         raise ShapeError(
-            f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: ({_times(extent)}). Kernel size "
-            "can't be greater than actual input size"
+            f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: ({_times(extent)}). Kernel "
+            "size can't be greater than actual input size"
         )
     return (input[0], channels, *((size - e) // s + 1 for size, e, s in zip(padded, extent, stride)))
 
@@ -132,16 +134,16 @@ def convolution(
 ):
     """The convolution (cross-correlation) of a batch with a kernel, over any number of dimensions.
 
-    ``out[n, o, x] = bias[o] + sum(weight[o, c, k] * input[n, c, x * stride + k * dilation - padding])`` over the channels c of
-    o's group and the positions k in the kernel; outside the input there are zeros. The transposed one is the adjoint of the
-    linear map input -> out, which is also its gradient.
+    ``out[n, o, x] = bias[o] + sum(weight[o, c, k] * input[n, c, x * stride + k * dilation - padding])`` over the
+    channels c of o's group and the positions k in the kernel; outside the input there are zeros. The transposed one is
+    the adjoint of the linear map input -> out, which is also its gradient.
 
     Args:
         input: (N, C, *spatial).
         weight: (O, C / groups, *kernel), of a transposed one (C, O / groups, *kernel).
         bias: (O,) or None.
-        stride, padding, dilation, output_padding: one int per spatial dimension.
-        output_padding: how many positions are added at the end of a transposed one's result, which a stride leaves open.
+        stride, padding, dilation: one int per spatial dimension.
+        output_padding: how many positions are added at the end of a transposed one's result.
     """
 
 
@@ -162,7 +164,11 @@ def _cut(tensor, sizes):
 
 @convolution.gradient("input")
 def _(grad, input_shape, weight, stride, padding, dilation, transposed, groups):
-    left = (0,) * len(stride) if transposed else _shortfall(input_shape, grad.shape, weight.shape, stride, padding, dilation)
+    left = (
+        (0,) * len(stride)
+        if transposed
+        else _shortfall(input_shape, grad.shape, weight.shape, stride, padding, dilation)
+    )
     gradient = ops.convolution(grad, weight.conj(), None, stride, padding, dilation, not transposed, left, groups)
     return _cut(gradient, input_shape[2:])
 
@@ -181,23 +187,29 @@ def _(grad):
 def convolution_weight_shape(input, output_grad, kernel_size, stride, padding, dilation, groups):
     """(N, C, *spatial) and (N, O, *spatial') give (O, C / groups, *kernel)."""
     if len(output_grad) != len(input) or len(input) != len(kernel_size) + 2 or input[0] != output_grad[0]:
-        raise ShapeError(f"convolution_weight: input of size {list(input)} does not fit a gradient of size {list(output_grad)}")
+        raise ShapeError(
+            f"convolution_weight: input of size {list(input)} does not fit a gradient of size {list(output_grad)}"
+        )
     _check_steps(kernel_size, stride, padding, dilation)
     if input[1] % groups or output_grad[1] % groups:
-        raise ShapeError(f"convolution_weight: {input[1]} and {output_grad[1]} channels are not divisible by {groups} groups")
+        raise ShapeError(
+            f"convolution_weight: {input[1]} and {output_grad[1]} channels are not divisible by {groups} groups"
+        )
     steps = zip(input[2:], output_grad[2:], _extent(kernel_size, dilation), stride, padding, strict=True)
     if any((taken - 1) * s + e > size + 2 * p for size, taken, e, s, p in steps):
         raise ShapeError(
-            f"convolution_weight: a gradient of size {list(output_grad)} has more windows than an input of size {list(input)}"
+            f"convolution_weight: a gradient of size {list(output_grad)} has more windows than an input of size "
+            f"{list(input)}"
         )
     return (output_grad[1], input[1] // groups, *kernel_size)
 
 
 @primitive(dtype=numbers, shape=convolution_weight_shape, method=False)
-def convolution_weight(input, output_grad, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int):
+def convolution_weight(
+    input, output_grad, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
+):
     """The gradient of a convolution with respect to its weight, bilinear in the input and the gradient `grad` of the
     result: ``sum(output_grad[n, o, x] * input[n, c, x * stride + k * dilation - padding])`` over n and x."""
-
 
 
 @convolution_weight.gradient("input")
@@ -222,7 +234,8 @@ def _batched(name: str, input, n: int):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
     if ndim not in (n + 1, n + 2):
         raise ShapeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(input.shape)}"
         )
     unbatched = ndim == n + 1
     return (input.unsqueeze(0) if unbatched else input), unbatched
@@ -453,7 +466,9 @@ def _windows(sizes, kernel, stride, padding, dilation) -> tuple[int, ...]:
 def _check_windows(kernel_size, dilation, padding, stride) -> None:
     for name, values in (("kernel size", kernel_size), ("stride", stride), ("dilation", dilation)):
         if any(v <= 0 for v in values):
-            raise ShapeError(f"{name} should be greater than zero, but got {_named(name.replace(' size', ''), values, 2)}")
+            raise ShapeError(
+                f"{name} should be greater than zero, but got {_named(name.replace(' size', ''), values, 2)}"
+            )
     if any(p < 0 for p in padding):
         raise ShapeError(f"padding should be non-negative, but got {_named('padding', padding, 2)}")
 
@@ -462,16 +477,16 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
     """(N, C, H, W) gives (N, C kh kw, windows)."""
     if len(input) != 4 or 0 in input[1:]:
         raise ShapeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
-            f"got: {list(input)}"
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {list(input)}"
         )
     _check_windows(kernel_size, dilation, padding, stride)
     windows = _windows(input[2:], kernel_size, stride, padding, dilation)
     if any(w < 1 for w in windows):
         raise ShapeError(
             f"Given input with spatial size {tuple(input[2:])}, kernel_size={kernel_size}, dilation={dilation}, "
-            f"padding={padding}, calculated shape of the array of sliding blocks as {windows}, but its components must be "
-            "at least one."
+            f"padding={padding}, calculated shape of the array of sliding blocks as {windows}, but its components "
+            "must be at least one."
         )
     return (input[0], input[1] * prod(kernel_size), prod(windows))
 
@@ -490,8 +505,8 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
     """(N, C kh kw, windows) gives (N, C, H, W)."""
     if len(input) != 3 or 0 in input[1:]:
         raise ShapeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
-            f"but got: {list(input)}"
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            f"input, but got: {list(input)}"
         )
     _check_windows(kernel_size, dilation, padding, stride)
     if input[1] % prod(kernel_size):
@@ -552,7 +567,12 @@ def unfold(
     """
     options = [
         _pair(name, value)
-        for name, value in (("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride))
+        for name, value in (
+            ("kernel_size", kernel_size),
+            ("dilation", dilation),
+            ("padding", padding),
+            ("stride", stride),
+        )
     ]
     if input.ndim == 3:
         return ops.im2col(input.unsqueeze(0), *options).squeeze(0)

@@ -27,8 +27,8 @@ def constant_pad_nd_shape(input, pad, value=0):
         result[dim] += before + after
         if result[dim] < 0 or before + input[dim] < 0 or after + input[dim] < 0:
             raise ShapeError(
-                f"The input size {input[dim]}, plus negative padding {before} and {after} resulted in a negative output size, "
-                f"which is invalid. Check dimension {dim} of your input."
+                f"The input size {input[dim]}, plus negative padding {before} and {after} resulted in a negative "
+                f"output size, which is invalid. Check dimension {dim} of your input."
             )
     return tuple(result)
 
@@ -64,8 +64,8 @@ def _check_indexed(size: int, dim: int, before: int, after: int, mode: str, inpu
             raise ShapeError("Negative padding value is resulting in an empty dimension")
     if size + before + after < 1 or size == 0:
         raise ShapeError(
-            f"input of size {list(input)} is too small for padding ({before}, {after}) at dimension {dim}: calculated size "
-            f"{size + before + after}"
+            f"input of size {list(input)} is too small for padding ({before}, {after}) at dimension {dim}: calculated "
+            f"size {size + before + after}"
         )
 
 

@@ -39,7 +39,8 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode) -> tuple[
         extent = d * (k - 1) + 1
         if p > extent // 2:
             raise ShapeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
         count = (size + 2 * p - extent + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= size + p:  # the last window must begin inside the input or the left padding
@@ -47,8 +48,8 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode) -> tuple[
         result.append(count)
     if any(count < 1 for count in result):
         raise ShapeError(
-            f"Given input size: ({_times(input[1:])}). Calculated output size: ({_times((input[1], *result))}). Output size "
-            "is too small"
+            f"Given input size: ({_times(input[1:])}). Calculated output size: ({_times((input[1], *result))}). "
+            "Output size is too small"
         )
     return tuple(result)
 
@@ -211,16 +212,19 @@ def _(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_
 
 def adaptive_shape(name: str, input, output_size):
     """(N, C, *spatial) gives (N, C, *output_size)."""
+    name += f"{len(output_size)}d"
     if len(input) != len(output_size) + 2:
         raise ShapeError(f"{name}: output_size must be {len(input) - 2}, got {len(output_size)} sizes")
     if any(size < 0 for size in output_size):
         listed = ", ".join(map(str, output_size))
-        raise ShapeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
+        raise ShapeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}"
+        )
     for dim, size in enumerate(input):
         if dim and size == 0:
             raise ShapeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input)} "
-                f"with dimension {dim} being empty"
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(input)} with dimension {dim} being empty"
             )
     return (*input[:2], *output_size)
 

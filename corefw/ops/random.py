@@ -1060,3 +1060,32 @@ def _inplace_form(declared) -> None:
 
 for _dropout in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):
     _inplace_form(_dropout)
+
+
+# -- relaxed samples --------------------------------------------------------------------------------------------------
+@composite(method=False)
+def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
+    """A differentiable sample of the categories along `dim`: ``softmax((logits + g) / tau)``, g of the Gumbel
+    distribution.
+
+    Args:
+        logits: unnormalised log-probabilities, any shape.
+        tau: the temperature; the lower, the closer to one category.
+        hard: whether the result is one-hot; the gradient is still that of the softmax.
+        eps: deprecated, without effect.
+        dim: the dimension of the categories.
+
+    Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+    noise = -ops.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    return ops.zeros_like(soft).scatter(dim, index, 1.0) - soft.detach() + soft

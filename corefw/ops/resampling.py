@@ -27,9 +27,7 @@ def resample_shape(input, sizes, filter, align_corners, scales, antialias):
     if any(size < 1 for size in (*input[2:], *sizes)):
         before = ", ".join(f"{name}: {size}" for name, size in zip(names, input[2:]))
         after = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes))
-        raise ShapeError(
-            f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})"
-        )
+        raise ShapeError(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
     if input[1] == 0:
         raise ShapeError(f"Non-empty {len(input)}D data tensor expected but got a tensor with sizes {list(input)}")
     return (*input[:2], *sizes)
@@ -44,8 +42,8 @@ def resample(input, sizes: tuple, filter: str, align_corners: bool, scales: tupl
 
     Args:
         sizes: the new spatial sizes.
-        filter: how elements around a place are weighed: "nearest" and "nearest-exact" take one, "linear" two, "cubic" four
-            (Keys 1981, with a = -0.75; -0.5 with antialias).
+        filter: how elements around a place are weighed: "nearest" and "nearest-exact" take one, "linear" two, "cubic"
+            four (Keys 1981, with a = -0.75; -0.5 with antialias).
         align_corners: whether the first and last elements stay where they are.
         scales: per dimension the scale of the new size to the old, or None for their quotient.
         antialias: whether the filter is as wide as the step where the step is longer than 1.
@@ -88,9 +86,9 @@ def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tupl
         sizes = _listed(size, n)
         if len(sizes) != n:
             raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                f"{list(spatial)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                "output size in (o1, o2, ...,oK) format."
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(spatial)} and output size of {size}. Please provide input tensor in (N, C, d1, "
+                "d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
             )
         if recompute_scale_factor:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
@@ -100,9 +98,9 @@ def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tupl
     scales = _listed(scale_factor, n)
     if len(scales) != n:
         raise ValueError(
-            "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of "
-            f"{list(spatial)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
-            "format and scale_factor in (s1, s2, ...,sK) format."
+            "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+            f"dimensions of {list(spatial)} and scale_factor of shape {scale_factor}. Please provide input tensor in "
+            "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
     sizes = tuple(floor(float(old) * scale) for old, scale in zip(spatial, scales))
     return sizes, unscaled if recompute_scale_factor else tuple(map(float, scales))
@@ -135,18 +133,19 @@ def interpolate(
     tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
     ndim = input.ndim
-    if mode not in _FILTERS:
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
-            )
+    if mode not in _FILTERS and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
     sizes, scales = _sizes_and_scales(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
     if mode not in _MODES or ndim not in (3, 4, 5):
         raise KernelNotFoundError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the modes: {' | '.join(_MODES)} "
-            f"(got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the modes: "
+            f"{' | '.join(_MODES)} (got {mode})"
         )
     if mode in _DIMENSIONS and _DIMENSIONS[mode] != ndim - 2:
         raise KernelNotFoundError(f"Got {ndim}D input, but {mode} mode needs {_DIMENSIONS[mode] + 2}D input")
@@ -170,13 +169,17 @@ def upsample(
 
 
 @composite(method=False)
-def upsample_nearest(input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None):
+def upsample_nearest(
+    input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+):
     """An older name of `interpolate` with mode "nearest"."""
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @composite(method=False)
-def upsample_bilinear(input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None):
+def upsample_bilinear(
+    input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
+):
     """An older name of `interpolate` with mode "bilinear" and aligned corners."""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
@@ -195,5 +198,7 @@ def channel_shuffle(input, groups: int):
     if groups <= 0:
         raise ShapeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if channels % groups:
-        raise ShapeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups.")
+        raise ShapeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
     return input.reshape((n, groups, channels // groups, *sizes)).transpose(1, 2).reshape(input.shape)

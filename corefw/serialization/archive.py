@@ -21,7 +21,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplemente
 
 
 class Writer:
-    """Writes records into an archive; `close` ends it.
+    """Writes records into an archive, which ends with the with-block.
 
     Args:
         file: a binary file open for writing; it need not be seekable.
@@ -47,8 +47,14 @@ class Writer:
     def _position(self) -> int:
         return self._zip.start_dir  # where zipfile writes next
 
-    def close(self) -> None:
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind, *exception) -> None:
         """Add what every archive ends with: version and identity, the same for the same content."""
+        if kind is not None:
+            self._zip.fp = None  # or it would write its directory when it is collected
+            return
         self.write("version", VERSION)
         self.write(".data/serialization_id", f"{self._checksum:040d}".encode())
         self._zip.close()

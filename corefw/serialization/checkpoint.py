@@ -78,12 +78,11 @@ def _save(obj: Any, file: IO[bytes], protocol: int) -> None:
     pickled = io.BytesIO()
     pickler = Pickler(pickled, protocol)
     pickler.dump(obj)
-    writer = Writer(file)
-    writer.write("data.pkl", pickled.getbuffer())
-    writer.write("byteorder", sys.byteorder.encode())
-    for key, memory in pickler.memories.items():
-        writer.write(f"data/{key}", memory.content())
-    writer.close()
+    with Writer(file) as writer:
+        writer.write("data.pkl", pickled.getbuffer())
+        writer.write("byteorder", sys.byteorder.encode())
+        for key, memory in pickler.memories.items():
+            writer.write(f"data/{key}", memory.content())
 
 
 def load(
@@ -122,6 +121,7 @@ def load(
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    module = None if weights_only else pickle_module or pickle
     is_path = isinstance(f, str | os.PathLike)
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
@@ -134,14 +134,12 @@ def load(
         file.seek(-len(begin), 1)
         if not begin:
             raise EOFError("Ran out of input: the file is empty")
-        pickled: _Archive | None = None
         try:
             if begin != MAGIC:
                 if mmap:
                     raise RuntimeError("mmap can only be used with files in PyTorch's zip format: save it anew")
-                return load_legacy(file, map_location, None if weights_only else pickle_module or pickle, pickle_load_args)
-            pickled = _Archive(file, map_location, bool(mmap))
-            return pickled.load(None if weights_only else pickle_module or pickle, pickle_load_args)
+                return load_legacy(file, map_location, module, pickle_load_args)
+            return _Archive(file, map_location, bool(mmap)).load(module, pickle_load_args)
         except pickle.UnpicklingError as error:
             if not weights_only:
                 raise
@@ -221,4 +219,4 @@ def get_unsafe_globals_in_checkpoint(f: File) -> list[str]:
         content = io.BytesIO(Reader(file).read("data.pkl"))
         skimmer = Skimmer(content)
         skimmer.load()
-    return skimmer.unsafe()
+    return sorted(set(skimmer.refused))

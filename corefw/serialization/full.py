@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import IO, Any
@@ -18,7 +17,7 @@ def _counterpart(module: str, name: str) -> Any:
     path = [_PACKAGE, *module.split(".")[1:]]
     while path:
         try:
-            found: Any = import_module(".".join(path)) if ".".join(path) not in sys.modules else sys.modules[".".join(path)]
+            found: Any = import_module(".".join(path))
             for part in name.split("."):
                 found = getattr(found, part)
             return found

@@ -193,20 +193,22 @@ class Unpickler:
 
 
 class Skimmer(Unpickler):
-    """Runs over a pickle without making anything: what globals it names and what storages it refers to.
+    """Runs over a pickle without making anything: what it would be refused, and what storages it refers to.
 
-    Attributes: ``names`` full names of globals; ``identities`` what the pickle says of storages, in order.
+    Attributes: ``refused`` full names of globals that are not allowed; ``identities`` what the pickle says of storages.
     """
 
     def __init__(self, file: IO[bytes], encoding: str = "utf-8"):
         super().__init__(file, lambda identity: None, encoding)
-        self.names: list[str] = []
+        self.refused: list[str] = []
         self.identities: list[tuple] = []
 
     def find_global(self, module, name):
-        module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
-        self.names.append(f"{module}.{name}")
-        found = FOUND.get((module, name))
+        try:
+            found = super().find_global(module, name)
+        except UnpicklingError:
+            self.refused.append(f"{module}.{name}")
+            return None
         return found if isinstance(found, StorageType) else None
 
     def call(self, function, arguments):

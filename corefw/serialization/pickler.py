@@ -6,7 +6,7 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
-from corefw import devices, dtypes, layouts, shapes
+from corefw import devices, layouts, shapes
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization import rebuild
 from corefw.serialization.names import WRITTEN
@@ -88,11 +88,10 @@ class Pickler(_BASE):
             return shapes.Size, (tuple(obj),)
         if kind is devices.device:
             return devices.device, (obj.type,) if obj.index is None else (obj.type, obj.index)
-        if kind is dtypes.dtype or kind is layouts.memory_format or kind is StorageType:
-            return obj.name
         if kind is layouts.layout:
             return rebuild._get_layout, (repr(obj),)
-        return NotImplemented
+        written = WRITTEN.get(id(obj))
+        return NotImplemented if written is None else written[1]  # a name: the base calls `save_global`
 
     def persistent_id(self, obj):
         """What stands for a storage in the pickle."""

@@ -34,7 +34,6 @@ def image_from_array(array: np.ndarray, mode: str | None = None) -> Any:
     >>> image_from_array(np.zeros((2, 3, 3), np.uint8)).size
     (3, 2)
     """
-    image = pillow().fromarray(np.ascontiguousarray(array))
-    if mode is None or image.mode == mode:
-        return image
-    return pillow().frombytes(mode, image.size, image.tobytes())  # the same bytes, read as another mode
+    if mode is None:
+        return pillow().fromarray(np.ascontiguousarray(array))
+    return pillow().frombytes(mode, (array.shape[1], array.shape[0]), array.tobytes())

@@ -7,7 +7,8 @@ def kernels(xp):
 
     def check(query, key, value, bias):
         if not (
-            query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
+            min(query.ndim, key.ndim, value.ndim) >= 2
+            and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
             and query.shape[-1] == key.shape[-1]
             and key.shape[-2] == value.shape[-2]
         ):

@@ -45,7 +45,7 @@ def kernels(xp):
         return xp.ascontiguousarray(result[inside(sizes, padding)])
 
     def in_batches(view, rows, columns, groups):
-        """The windows of some samples at a time as matrices (samples, groups, rows, columns), with the samples' slice."""
+        """Slices of the samples, and these samples' windows as matrices (samples, groups, rows, columns)."""
         count = max(1, COPY_BYTES // max(1, prod(view.shape[1:]) * view.itemsize))
         for first in range(0, view.shape[0], count):
             part = slice(first, min(first + count, view.shape[0]))

@@ -1,7 +1,6 @@
 """Pooling: one pass over the places within a window, for all windows at once."""
 
 from itertools import product
-from math import prod
 
 from corefw.ops.pooling import adaptive_shape, avg_pool_backward_shape, avg_pool_shape, max_pool_shape
 from corefw.shapes import contiguous_strides
@@ -105,9 +104,7 @@ def kernels(xp):
         divisor = divisor_override or counts(sizes, places, kernel_size, stride, padding, count_include_pad)
         return divided(total, divisor, input.dtype)
 
-    def avg_pool_backward(
-        grad, shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    ):
+    def avg_pool_backward(grad, shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         avg_pool_backward_shape(grad.shape, shape, *options)
         sizes, places = shape[2:], grad.shape[2:]
@@ -136,7 +133,9 @@ def kernels(xp):
         for axis, count in enumerate(output_size, 2):
             size = input.shape[axis]
             if count and size % count == 0:
-                input = input.reshape(*input.shape[:axis], count, size // count, *input.shape[axis + 1 :]).mean(axis + 1)
+                input = input.reshape(*input.shape[:axis], count, size // count, *input.shape[axis + 1 :]).mean(
+                    axis + 1
+                )
             else:
                 start, end = adaptive_windows(size, count)
                 length = (end - start).reshape(-1, *(1,) * (input.ndim - axis - 1))
@@ -156,8 +155,10 @@ def kernels(xp):
             else:  # element j lies in the windows that begin at or before it and end after it: these are neighbours too
                 j = xp.arange(size)
                 first, last = xp.searchsorted(end, j, side="right"), xp.searchsorted(start, j, side="right")
-                grad = window_sums(share, axis, first, last) if count else xp.zeros(
-                    (*grad.shape[:axis], size, *grad.shape[axis + 1 :]), dtype
+                grad = (
+                    window_sums(share, axis, first, last)
+                    if count
+                    else xp.zeros((*grad.shape[:axis], size, *grad.shape[axis + 1 :]), dtype)
                 )
         return grad
 

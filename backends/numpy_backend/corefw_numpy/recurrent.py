@@ -171,31 +171,36 @@ def kernels(xp):
         reset, update, inner = r * (1 - r), z * (1 - z), 1 - candidate * candidate
         came_from = previous(hx, output, batch_sizes, reverse)
 
-        def parts(to_z, to_n):
-            """The gradients before the sigmoids, of the hidden part, and before the tanh, given those of z and n."""
+        def hidden_part(to_z, to_n):
+            """The gradients before the sigmoids and of the hidden part, given those of z and n."""
             to_n = to_n * inner
-            return xp.stack([to_n * hidden * reset, to_z * update, to_n * r, to_n], 1)
+            return xp.stack([to_n * hidden * reset, to_z * update, to_n * r], 1)
 
-        factors = parts(came_from - candidate, 1 - z)
+        factors = hidden_part(came_from - candidate, 1 - z)
         direct = None
         if grad_gates is not None:
             to_r, to_z, to_n, to_hidden = (grad_gates[:, i * n : (i + 1) * n] for i in range(4))
-            direct = parts(to_z, to_n)
+            direct = hidden_part(to_z, to_n)
             direct[:, 0] += to_r * reset
             direct[:, 2] += to_hidden
-        before = xp.empty((rows, 4, n), gates.dtype)
+        to_hidden, to_output = xp.empty((rows, 3, n), gates.dtype), xp.empty((rows, n), gates.dtype)
         state = starting(grad_hn, hx)
         for start, stop, size in reversed(packed_steps(batch_sizes, reverse)):
-            h, part = state[:size], before[start:stop]
+            h, part = state[:size], to_hidden[start:stop]
             if grad_output is not None:
                 h += grad_output[start:stop]
+            to_output[start:stop] = h
             xp.multiply(factors[start:stop], h[:, None], out=part)
             if direct is not None:
                 part += direct[start:stop]
             h *= z[start:stop]
-            h += part[:, :3].reshape(size, 3 * n) @ weight_hh
-        to_hidden = before[:, :3].reshape(rows, 3 * n)
-        to_input = before[:, (0, 1, 3)].reshape(rows, 3 * n)
+            h += part.reshape(size, 3 * n) @ weight_hh
+        to_candidate = to_output * (1 - z)
+        if grad_gates is not None:
+            to_candidate += to_n
+        to_input = to_hidden.copy()
+        xp.multiply(to_candidate, inner, out=to_input[:, 2])
+        to_input, to_hidden = to_input.reshape(rows, 3 * n), to_hidden.reshape(rows, 3 * n)
         return to_input, state, to_hidden.T @ came_from, to_hidden.sum(0)
 
     return {

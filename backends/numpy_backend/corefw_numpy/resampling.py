@@ -84,7 +84,9 @@ def kernels(xp):
             dtype = input.dtype
         for axis, (count, scale) in enumerate(zip(sizes, scales), 2):
             positions, weights = taps(input.shape[axis], count, filter, align_corners, scale, antialias, dtype)
-            input = xp.take(input, positions[0], axis) if len(positions) == 1 else weighed(input, axis, positions, weights)
+            input = (
+                xp.take(input, positions[0], axis) if len(positions) == 1 else weighed(input, axis, positions, weights)
+            )
         return input
 
     def resample_backward(output_grad, sizes, filter, align_corners, scales, antialias):

@@ -121,6 +121,21 @@ class ModuleList(_Listed):
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
 
+    def __repr__(self) -> str:
+        """Equal modules in a row are shown once, with their number."""
+        blocks: list[tuple[int, int, str]] = []
+        for i, text in enumerate(map(repr, self)):
+            if blocks and blocks[-1][2] == text:
+                blocks[-1] = (blocks[-1][0], i, text)
+            else:
+                blocks.append((i, i, text))
+        lines = [
+            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in blocks
+        ]
+        body = "".join("\n  " + line.replace("\n", "\n  ") for line in lines)
+        return f"{self._get_name()}({body}\n)" if lines else f"{self._get_name()}()"
+
 
 class ModuleDict(Module):
     """A dict of modules whose parameters belong to the model.

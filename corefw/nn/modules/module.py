@@ -69,6 +69,22 @@ class Module:
         state["_non_persistent_buffers_set"] = set()
         state["_hooks"] = {}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled module. One of PyTorch's has the same members; its hooks, functions of PyTorch's, are left
+        behind."""
+        Module.__init__(self)
+        own = self.__dict__
+        members = ("_parameters", "_buffers", "_modules")
+        foreign = "_hooks" not in state
+        own.update(
+            (name, value)
+            for name, value in state.items()
+            if name not in members and not (foreign and "_hook" in name and name.startswith("_"))
+        )
+        for kind in members:
+            for name, value in state[kind].items():
+                own[kind][name] = value
+
     # -- calling ------------------------------------------------------------------------------------------------
     def forward(self, *args, **kwargs):
         """Compute the output; every subclass defines it."""

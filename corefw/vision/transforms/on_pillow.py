@@ -1,0 +1,116 @@
+"""Transforms of Pillow images: the same names as for tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corefw.vision.pillow import image_from_array, pillow
+from corefw.vision.transforms.modes import PILLOW_NUMBERS, InterpolationMode
+
+
+def get_dimensions(img: Any) -> list[int]:
+    """Channels, height and width."""
+    return [len(img.getbands()), img.height, img.width]
+
+
+def hflip(img: Any) -> Any:
+    """Left and right exchanged."""
+    return img.transpose(pillow().Transpose.FLIP_LEFT_RIGHT)
+
+
+def vflip(img: Any) -> Any:
+    """Top and bottom exchanged."""
+    return img.transpose(pillow().Transpose.FLIP_TOP_BOTTOM)
+
+
+def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+    """The pixels of a rectangle; what lies outside of the image is 0."""
+    return img.crop((left, top, left + width, top + height))
+
+
+def _colour(fill: float | Sequence[float] | None, img: Any) -> Any:
+    """`fill` as Pillow wants it: a number for one channel, else a tuple."""
+    channels = len(img.getbands())
+    values = list(fill) if isinstance(fill, list | tuple) else [fill or 0]
+    if len(values) not in (1, channels):
+        raise ValueError(
+            "The number of elements in 'fill' does not match the number of channels of the image "
+            f"({len(values)} != {channels})"
+        )
+    colour = tuple((values if img.mode == "F" else map(int, values)) if len(values) == channels else
+                   [v if img.mode == "F" else int(v) for v in values] * channels)
+    return colour if channels > 1 else colour[0]
+
+
+def pad(img: Any, borders: Sequence[int], fill: float | Sequence[float], padding_mode: str) -> Any:
+    """A frame around the image; `borders` are left, top, right and bottom, and a negative one cuts off."""
+    palette = img.getpalette() if img.mode == "P" else None
+    if padding_mode == "constant":
+        framed = pillow("ImageOps").expand(img, border=tuple(borders), fill=_colour(fill, img))
+    else:
+        left, top, right, bottom = (max(-border, 0) for border in borders)
+        img = img.crop((left, top, img.width - right, img.height - bottom)) if min(borders) < 0 else img
+        left, top, right, bottom = (max(border, 0) for border in borders)
+        pixels = np.asarray(img)
+        frame = ((top, bottom), (left, right), (0, 0))[: pixels.ndim]
+        framed = image_from_array(np.pad(pixels, frame, mode=padding_mode))  # type: ignore[call-overload]
+    if palette is not None:
+        framed.putpalette(palette)
+    return framed
+
+
+def resize(img: Any, size: Sequence[int], mode: InterpolationMode, antialias: bool | None) -> Any:
+    """`img` with other numbers of rows and columns; Pillow always smooths what it shrinks."""
+    if antialias is False:
+        warnings.warn(
+            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=4
+        )
+    return img.resize((size[1], size[0]), PILLOW_NUMBERS[mode])
+
+
+def rotate(
+    img: Any,
+    angle: float,
+    mode: InterpolationMode,
+    expand: bool,
+    center: Sequence[float] | None,
+    fill: float | Sequence[float] | None,
+) -> Any:
+    """`img` rotated counter-clockwise by `angle` degrees about `center` (x, y), its middle if missing."""
+    return img.rotate(angle, PILLOW_NUMBERS[mode], expand, center, fillcolor=_colour(fill, img))
+
+
+def rgb_to_grayscale(img: Any, num_output_channels: int) -> Any:
+    """The luma of the ITU-R 601-2 transform, in one channel or three."""
+    if num_output_channels not in (1, 3):
+        raise ValueError("num_output_channels should be either 1 or 3")
+    grey = img.convert("L")
+    return grey if num_output_channels == 1 else pillow().merge("RGB", (grey,) * 3)
+
+
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+    """Blended with black."""
+    return pillow("ImageEnhance").Brightness(img).enhance(brightness_factor)
+
+
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+    """Blended with the mean of its luma."""
+    return pillow("ImageEnhance").Contrast(img).enhance(contrast_factor)
+
+
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+    """Blended with its luma."""
+    return pillow("ImageEnhance").Color(img).enhance(saturation_factor)
+
+
+def adjust_hue(img: Any, hue_factor: float) -> Any:
+    """The hue turned by `hue_factor` turns."""
+    if img.mode in ("L", "1", "I", "F"):
+        return img
+    pixels = np.array(img.convert("HSV"))
+    pixels[..., 0] += np.uint8(int(hue_factor * 255) % 256)  # the hue's 256 values are a circle
+    return image_from_array(pixels, "HSV").convert(img.mode)
