@@ -23,6 +23,7 @@ from corefw import printing as printing
 from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
+from corefw import serialization as serialization
 from corefw import settings as settings
 from corefw import shapes as shapes
 from corefw import special as special
@@ -71,6 +72,8 @@ from corefw.return_types import slogdet as _slogdet
 from corefw.return_types import sort as _sort
 from corefw.return_types import svd as _svd
 from corefw.return_types import topk as _topk
+from corefw.serialization.checkpoint import load as load
+from corefw.serialization.checkpoint import save as save
 from corefw.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from corefw.settings import get_num_threads as get_num_threads
 from corefw.settings import set_num_threads as set_num_threads
@@ -122,6 +125,14 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic cosine; NaN below 1."""
+
+def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
+    r"""The means of windows that divide the input evenly into a result of `output_size`."""
+
+def adaptive_max_pool1d(
+    input: Tensor, output_size: builtins.int | Sequence[builtins.int | None], return_indices: builtins.bool = False
+) -> Tensor:
+    r"""The maxima of windows that divide the input evenly into a result of `output_size`."""
 
 def add(
     input: Tensor, other: Tensor | builtins.complex, *, alpha: builtins.float = 1, out: Tensor | None = None
@@ -373,6 +384,15 @@ def atleast_3d(tensor: Tensor) -> Tensor:
 
 @overload
 def atleast_3d(*tensors: Any) -> Any: ...
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: builtins.int | Sequence[builtins.int],
+    stride: builtins.int | Sequence[builtins.int] | None = None,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    ceil_mode: builtins.bool = False,
+    count_include_pad: builtins.bool = True,
+) -> Tensor:
+    r"""The mean of each window."""
 
 class _Backends:
     from corefw.backends import cuda as cuda
@@ -396,10 +416,10 @@ def baddbmm(
 
 def batch_norm(
     input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: builtins.bool,
     momentum: builtins.float,
     eps: builtins.float,
@@ -491,6 +511,10 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     r"""The product of several matrices, multiplied in the order that costs least."""
 
 chalf: dtype
+
+def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
+    r"""The channels of (N, C, ...) dealt anew: seen as (groups, C / groups), they are read by columns."""
+
 channels_last: memory_format
 channels_last_3d: memory_format
 
@@ -557,7 +581,79 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The complex conjugate in new memory."""
 
+def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = 0) -> Tensor:
+    r"""`input` extended by `value` at its borders."""
+
 contiguous_format: memory_format
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] | str = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    groups: builtins.int = 1,
+) -> Tensor:
+    r"""The 1-d convolution (cross-correlation) of `input` with the kernels `weight`."""
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] | str = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    groups: builtins.int = 1,
+) -> Tensor:
+    r"""The 2-d convolution (cross-correlation) of `input` with the kernels `weight`."""
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] | str = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    groups: builtins.int = 1,
+) -> Tensor:
+    r"""The 3-d convolution (cross-correlation) of `input` with the kernels `weight`."""
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    output_padding: builtins.int | Sequence[builtins.int] = 0,
+    groups: builtins.int = 1,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+) -> Tensor:
+    r"""The transposed 1-d convolution: the adjoint of the map that `conv1d` with the same options is."""
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    output_padding: builtins.int | Sequence[builtins.int] = 0,
+    groups: builtins.int = 1,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+) -> Tensor:
+    r"""The transposed 2-d convolution: the adjoint of the map that `conv2d` with the same options is."""
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: builtins.int | Sequence[builtins.int] = 1,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    output_padding: builtins.int | Sequence[builtins.int] = 0,
+    groups: builtins.int = 1,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+) -> Tensor:
+    r"""The transposed 3-d convolution: the adjoint of the map that `conv3d` with the same options is."""
 
 def copysign(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The magnitude of `input` with the sign of `other`, whose zeros have signs too."""
@@ -1035,10 +1131,10 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def instance_norm(
     input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     use_input_stats: builtins.bool,
     momentum: builtins.float,
     eps: builtins.float,
@@ -1314,6 +1410,39 @@ def max(
 ) -> _max: ...
 @overload
 def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def max_pool1d(
+    input: Tensor,
+    kernel_size: builtins.int | Sequence[builtins.int],
+    stride: builtins.int | Sequence[builtins.int] | None = None,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor:
+    r"""The maximum of each window."""
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: builtins.int | Sequence[builtins.int],
+    stride: builtins.int | Sequence[builtins.int] | None = None,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor:
+    r"""The maximum of each window."""
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: builtins.int | Sequence[builtins.int],
+    stride: builtins.int | Sequence[builtins.int] | None = None,
+    padding: builtins.int | Sequence[builtins.int] = 0,
+    dilation: builtins.int | Sequence[builtins.int] = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor:
+    r"""The maximum of each window."""
+
 def maximum(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The greater of two elements; NaN where either is NaN."""
 
@@ -2284,6 +2413,8 @@ __all__ = [
     "absolute",
     "acos",
     "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
     "add",
     "addbmm",
     "addcdiv",
@@ -2325,6 +2456,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "autograd",
+    "avg_pool1d",
     "backend",
     "backends",
     "baddbmm",
@@ -2356,6 +2488,7 @@ __all__ = [
     "cfloat",
     "chain_matmul",
     "chalf",
+    "channel_shuffle",
     "channels_last",
     "channels_last_3d",
     "cholesky",
@@ -2376,7 +2509,14 @@ __all__ = [
     "concatenate",
     "conj",
     "conj_physical",
+    "constant_pad_nd",
     "contiguous_format",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "copysign",
     "cos",
     "cosh",
@@ -2535,6 +2675,7 @@ __all__ = [
     "less_equal",
     "linalg",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -2562,6 +2703,9 @@ __all__ = [
     "matmul",
     "matrix_power",
     "max",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
     "maximum",
     "mean",
     "median",
@@ -2655,6 +2799,7 @@ __all__ = [
     "row_stack",
     "rsqrt",
     "rsub",
+    "save",
     "scalar_tensor",
     "scatter",
     "scatter_add",
@@ -2665,6 +2810,7 @@ __all__ = [
     "select_scatter",
     "selu",
     "selu_",
+    "serialization",
     "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",

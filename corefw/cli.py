@@ -1,4 +1,4 @@
-"""The command line: `corefw demo`, `corefw backends`, `corefw explain`, `corefw info`."""
+"""The command line: `corefw demo`, `corefw backends`, `corefw explain`, `corefw run`, `corefw info`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import corefw
 from corefw.demo import main as run_demo
+from corefw.run import run as run_program
 
 PACKAGES = ("numpy", "pluggy", "ml_dtypes", "safetensors", "opt_einsum")
 ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
@@ -34,6 +35,11 @@ def explain(arguments: argparse.Namespace) -> int:
     given = [corefw.zeros(1, dtype=getattr(corefw, arguments.dtype), device=arguments.device)] * arguments.tensors
     print(corefw.explain(arguments.op, *given))
     return 0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a program written for PyTorch, on corefw."""
+    return run_program(arguments.target, arguments.arguments, arguments.module)
 
 
 def info(arguments: argparse.Namespace) -> int:
@@ -96,6 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--device", default="cpu")
     command.add_argument("--tensors", type=int, default=1, help="how many tensors the op is given")
     command.set_defaults(run=explain)
+    command = commands.add_parser("run", help="run a program written for PyTorch: torch and torchvision are corefw")
+    command.add_argument("-m", dest="module", action="store_true", help="the target is a module, as of python -m")
+    command.add_argument("target", help="a script, or with -m a module")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    command.set_defaults(run=run)
     command = commands.add_parser("info", help="versions, threads, processor and environment")
     command.set_defaults(run=info)
     return parser

@@ -1,5 +1,6 @@
 """Attention and transformer layers: parity with PyTorch, masks, dropout, refused inputs."""
 
+import pickle
 import warnings
 from math import inf
 
@@ -32,9 +33,13 @@ CAUSAL = np.triu(np.ones((3, 3), bool), 1)
 PADDED = np.array([[False, False, True, False], [False, True, True, False]])
 
 
-@pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"bias": False}, {"kdim": 5, "vdim": 7}, {"kdim": 5, "bias": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"batch_first": True}, {"bias": False}, {"kdim": 5, "vdim": 7}, {"kdim": 5, "bias": False}]
+)
 @pytest.mark.parametrize("extra", [{}, {"add_bias_kv": True}, {"add_zero_attn": True, "add_bias_kv": True}])
-@pytest.mark.parametrize("call", [{}, {"need_weights": False}, {"average_attn_weights": False, "key_padding_mask": PADDED}])
+@pytest.mark.parametrize(
+    "call", [{}, {"need_weights": False}, {"average_attn_weights": False, "key_padding_mask": PADDED}]
+)
 def test_multihead_attention(options, extra, call):
     ours, theirs = layers("MultiheadAttention", 6, 2, **options, **extra)
     sizes = options.get("kdim", 6), options.get("vdim", 6)
@@ -85,7 +90,9 @@ def test_encoder_layer(options):
     source = draw(2, 3, 6)
     if not options.get("batch_first"):
         compare_layers(ours, theirs, source)
-        compare_layers(*layers("TransformerEncoderLayer", 6, 2, 8, dropout=0.0, **options), source, src_key_padding_mask=padding)
+        compare_layers(
+            *layers("TransformerEncoderLayer", 6, 2, 8, dropout=0.0, **options), source, src_key_padding_mask=padding
+        )
     else:
         compare_layers(ours, theirs, source, src_mask=CAUSAL, src_key_padding_mask=padding)
 
@@ -114,6 +121,12 @@ def test_stacks_copy_their_layer():
     assert len({id(p) for p in [*layer.parameters(), *stack.parameters()]}) == 12 * 4 + 2
     decoder = torch.nn.TransformerDecoder(torch.nn.TransformerDecoderLayer(4, 2, 8), 2)
     assert decoder(torch.zeros(3, 4), stack(torch.zeros(5, 4))).shape == (3, 4)
+
+
+def test_pickling():
+    stack = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 2, 8), 2).eval()
+    x = torch.randn(3, 1, 4)
+    assert pickle.loads(pickle.dumps(stack))(x).tolist() == stack(x).tolist()
 
 
 def test_subsequent_mask():
@@ -178,7 +191,11 @@ def test_gumbel_softmax():
         (lambda x: F.scaled_dot_product_attention(x[0], x, x), RuntimeError, "at least 2 dimensional"),
         (lambda x: F.scaled_dot_product_attention(x, x[:, :2], x), RuntimeError, "do not fit"),
         (lambda x: F.scaled_dot_product_attention(x, x, x, torch.ones(3, 3)), RuntimeError, "size of tensor a"),
-        (lambda x: F.scaled_dot_product_attention(x, x, x, x.int()), RuntimeError, "attn_mask dtype to be bool or float"),
+        (
+            lambda x: F.scaled_dot_product_attention(x, x, x, x.int()),
+            RuntimeError,
+            "attn_mask dtype to be bool or float",
+        ),
         (lambda x: torch.nn.MultiheadAttention(5, 2), AssertionError, "divisible by num_heads"),
         (lambda x: torch.nn.MultiheadAttention(0, 2), ValueError, "greater than 0"),
         (lambda x: torch.nn.MultiheadAttention(4, 2)(x[0], x, x), AssertionError, "query should be unbatched 2D"),
@@ -190,7 +207,11 @@ def test_gumbel_softmax():
             r"The shape of the 2D attn_mask is torch.Size\(\[3, 3\]\), but should be \(2, 2\)",
         ),
         (lambda x: torch.nn.TransformerEncoderLayer(4, 2, activation="tanh"), RuntimeError, "relu/gelu, not tanh"),
-        (lambda x: torch.nn.Transformer(4, 2, 1, 1, 8)(x[:, None], x[:, None].repeat(1, 2, 1)), RuntimeError, "batch number"),
+        (
+            lambda x: torch.nn.Transformer(4, 2, 1, 1, 8)(x[:, None], x[:, None].repeat(1, 2, 1)),
+            RuntimeError,
+            "batch number",
+        ),
         (lambda x: torch.nn.Transformer(6, 2, 1, 1, 8)(x, x), RuntimeError, "equal to d_model"),
     ],
 )

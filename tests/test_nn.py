@@ -277,12 +277,18 @@ def test_activation_layers_equal_pytorchs(make):
     assert repr(layer) == repr(other)
 
 
-@pytest.mark.parametrize("layer", [nn.ReLU, nn.ELU, nn.LeakyReLU, nn.Hardtanh, nn.SiLU, nn.SELU, nn.ReLU6])
+INPLACE = "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish ELU CELU LeakyReLU Hardtanh"
+
+
+@pytest.mark.parametrize("layer", [getattr(nn, name) for name in INPLACE.split()])
 def test_inplace_activations_write_into_their_input(layer):
-    x = torch.linspace(-2, 2, 5)
-    expected = layer()(x)
-    assert layer(inplace=True)(x) is x
-    assert torch.equal(x, expected)
+    x, other = (torch.linspace(-7, 7, 5, requires_grad=True) for _ in range(2))
+    changed, expected = x * 1, layer()(other)
+    assert layer(inplace=True)(changed) is changed
+    assert torch.equal(changed, expected)
+    changed.sum().backward()
+    expected.sum().backward()
+    torch.testing.assert_close(x.grad, other.grad)
 
 
 def test_losses_reduce():

@@ -62,6 +62,13 @@ def test_cumulative_average_and_reset():
     assert (layer.num_batches_tracked.item(), layer.running_mean.item(), layer.running_var.item()) == (0, 0, 1)
 
 
+def test_states_without_a_counter_load():
+    layer = torch.nn.BatchNorm1d(2)
+    state = {name: value + 3 for name, value in layer.state_dict().items() if name != "num_batches_tracked"}
+    assert not layer.load_state_dict(state).missing_keys
+    assert (layer.running_mean.tolist(), layer.num_batches_tracked.item()) == ([3, 3], 0)
+
+
 def test_large_means_lose_little():
     """The variance is that of the differences from the mean, not a difference of squares."""
     x = torch.randn(64, 3, 32) + 1000
@@ -72,10 +79,24 @@ def test_large_means_lose_little():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_types_train(dtype):
     x = torch.randn(4, 6).to(dtype).requires_grad_()
-    for layer in (torch.nn.LayerNorm(6, dtype=dtype), torch.nn.BatchNorm1d(6, dtype=dtype), torch.nn.RMSNorm(6, dtype=dtype)):
+    for layer in (
+        torch.nn.LayerNorm(6, dtype=dtype),
+        torch.nn.BatchNorm1d(6, dtype=dtype),
+        torch.nn.RMSNorm(6, dtype=dtype),
+    ):
         layer(x).square().sum().backward()
         assert layer.weight.grad.dtype is dtype
         assert x.grad.dtype is dtype and bool(x.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("layer", [torch.nn.LayerNorm(6), torch.nn.BatchNorm1d(6), torch.nn.GroupNorm(2, 6)])
+def test_half_types_beside_wide_parameters(layer):
+    x = torch.randn(4, 6).bfloat16().requires_grad_()
+    result = layer(x)
+    result.square().sum().backward()
+    assert result.dtype is x.grad.dtype is torch.bfloat16
+    assert layer.weight.grad.dtype is torch.float32
+    assert layer.eval()(x).dtype is torch.bfloat16
 
 
 def test_derivatives_of_third_order():
@@ -96,7 +117,11 @@ def test_derivatives_of_third_order():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda x: F.layer_norm(x, (4,)), RuntimeError, r"Given normalized_shape=\[4\], expected input with shape \[\*, 4\]"),
+        (
+            lambda x: F.layer_norm(x, (4,)),
+            RuntimeError,
+            r"Given normalized_shape=\[4\], expected input with shape \[\*, 4\]",
+        ),
         (lambda x: F.layer_norm(x, ()), RuntimeError, "at least 1-dimensional"),
         (lambda x: F.layer_norm(x, (3,), torch.ones(2)), RuntimeError, "Expected weight to be of same shape"),
         (lambda x: F.layer_norm(x, (3,), None, torch.ones(2)), RuntimeError, "Expected bias to be of same shape"),
@@ -105,10 +130,22 @@ def test_derivatives_of_third_order():
         (lambda x: F.group_norm(x[0], 1), RuntimeError, "Expected at least 2 dimensions"),
         (lambda x: F.group_norm(x, 3, torch.ones(2)), RuntimeError, "vector of size equal to the number of channels"),
         (lambda x: F.group_norm(x[:1], 3), ValueError, "Expected more than 1 value per channel when training"),
-        (lambda x: F.batch_norm(x[:1], None, None, training=True), ValueError, r"got input size torch.Size\(\[1, 3\]\)"),
+        (
+            lambda x: F.batch_norm(x[:1], None, None, training=True),
+            ValueError,
+            r"got input size torch.Size\(\[1, 3\]\)",
+        ),
         (lambda x: F.batch_norm(x, None, None), RuntimeError, "running_mean must be defined in evaluation mode"),
-        (lambda x: F.batch_norm(x, torch.ones(2), torch.ones(3)), RuntimeError, "running_mean should contain 3 elements not 2"),
-        (lambda x: F.batch_norm(x, torch.ones(3), torch.ones(3), torch.ones(2)), RuntimeError, "should contain 3 elements"),
+        (
+            lambda x: F.batch_norm(x, torch.ones(2), torch.ones(3)),
+            RuntimeError,
+            "running_mean should contain 3 elements not 2",
+        ),
+        (
+            lambda x: F.batch_norm(x, torch.ones(3), torch.ones(3), torch.ones(2)),
+            RuntimeError,
+            "should contain 3 elements",
+        ),
         (lambda x: F.instance_norm(x), ValueError, "Expected more than 1 spatial element when training"),
         (lambda x: F.instance_norm(x, use_input_stats=False), RuntimeError, "use_input_stats is false"),
         (lambda x: torch.nn.BatchNorm1d(3)(x[0]), ValueError, r"expected 2D or 3D input \(got 1D input\)"),
@@ -130,7 +167,9 @@ def test_a_needless_number_of_channels_is_warned_of():
         torch.nn.InstanceNorm1d(3)(torch.ones(2, 2, 2))
 
 
-@pytest.mark.parametrize("name", ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"])
+@pytest.mark.parametrize(
+    "name", ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
+)
 def test_dropout(name):
     ndim = int(name[-2]) + 2 if name.endswith("d") else 3
     layer = getattr(torch.nn, name)(0.5)
@@ -153,7 +192,12 @@ def test_dropout_in_place():
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("CosineSimilarity", {}), ("CosineSimilarity", {"dim": 0}), ("PairwiseDistance", {}), ("PairwiseDistance", {"p": 1.0, "keepdim": True})],
+    [
+        ("CosineSimilarity", {}),
+        ("CosineSimilarity", {"dim": 0}),
+        ("PairwiseDistance", {}),
+        ("PairwiseDistance", {"p": 1.0, "keepdim": True}),
+    ],
 )
 def test_distances(name, options):
     inputs = RNG.normal(size=(2, 3, 4)).astype(np.float32)

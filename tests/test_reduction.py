@@ -214,3 +214,9 @@ def test_nothing_along_another_dimension_is_fine():
     assert values(EMPTY.sum(0)) == [0, 0, 0]
     assert EMPTY.prod().item() == 1
     assert (EMPTY.all().item(), EMPTY.any().item()) == (True, False)
+
+
+@pytest.mark.parametrize("name", ["sum", "nansum", "prod"])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float64])
+def test_the_dtype_asked_for_is_the_results(name, dtype):
+    assert getattr(torch.ones(3), name)(dtype=dtype).dtype == dtype

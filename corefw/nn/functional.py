@@ -19,7 +19,7 @@ _OPS = """
     upsample_bilinear upsample_nearest
 """
 #: functions with other arguments than their namesakes in the main namespace or among the methods
-_REORDERED = ("batch_norm", "embedding", "instance_norm")
+_REORDERED = ("batch_norm", "embedding", "instance_norm", "unfold")
 _INPLACE = ("celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_")
 globals().update({_name: _registry.ops[_name].function for _name in _OPS.split()})
 globals().update({_name: _registry.ops[f"functional_{_name}"].function for _name in _REORDERED})

@@ -11,6 +11,7 @@ from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import promote, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
+from corefw.tensor import Tensor
 
 floats = same.without("bool", "integer", "complex")
 mixed_floats = promote.without("bool", "integer", "complex")
@@ -114,9 +115,7 @@ def attention_backward(
 
 
 @attention_backward.gradient("gradient", "query", "key", "value", "bias")
-def _(
-    grad_grad_query, grad_grad_key, grad_grad_value, gradient, query, key, value, bias, is_causal, scale
-):
+def _(grad_grad_query, grad_grad_key, grad_grad_value, gradient, query, key, value, bias, is_causal, scale):
     """With G = dO, the gradients are dQ = scale dS K, dK = scale dSᵀ Q, dV = Pᵀ G where dP = G Vᵀ, D = sum(P dP) and
     dS = P (dP - D). For cotangents A, B, C of them the scalar is H = sum(dS U + P W), U = scale (A Kᵀ + Q Bᵀ),
     W = G Cᵀ; what follows are its derivatives."""
@@ -251,9 +250,7 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask) -> bool:
     ndim = query.ndim
     kind = {2: "unbatched", 3: "batched"}.get(ndim)
     if kind is None:
-        raise MaskError(
-            f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor"
-        )
+        raise MaskError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")
     if key.ndim != ndim or value.ndim != ndim:
         raise MaskError(
             f"For {kind} ({ndim}-D) `query`, expected `key` and `value` to be {ndim}-D but found {key.ndim}-D and "
@@ -277,9 +274,7 @@ def _project(query, key, value, weight, bias, separate) -> list:
     biases = (None, None, None) if bias is None else bias.chunk(3)
     if separate is not None:
         if key.shape[:2] != value.shape[:2]:
-            raise MaskError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-            )
+            raise MaskError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
         return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)]
     if key.shape != value.shape:
         raise MaskError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -310,14 +305,14 @@ def multi_head_attention_forward(
     value,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
     out_proj_weight,
-    out_proj_bias,
+    out_proj_bias: Tensor | None,
     training: bool = True,
     key_padding_mask=None,
     need_weights: bool = True,
@@ -330,7 +325,7 @@ def multi_head_attention_forward(
     static_v=None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-):
+) -> tuple[Tensor, Tensor | None]:
     """Attention in `num_heads` subspaces: projections of query, key and value, attention of each head, and a
     projection of the heads' outputs side by side.
 

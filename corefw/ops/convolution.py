@@ -195,10 +195,10 @@ def convolution_weight_shape(input, output_grad, kernel_size, stride, padding, d
         raise ShapeError(
             f"convolution_weight: {input[1]} and {output_grad[1]} channels are not divisible by {groups} groups"
         )
-    steps = zip(input[2:], output_grad[2:], _extent(kernel_size, dilation), stride, padding, strict=True)
-    if any((taken - 1) * s + e > size + 2 * p for size, taken, e, s, p in steps):
+    left = _shortfall(input, output_grad, output_grad[:2] + tuple(kernel_size), stride, padding, dilation)
+    if any(not 0 <= o < max(s, d) for o, s, d in zip(left, stride, dilation, strict=True)):
         raise ShapeError(
-            f"convolution_weight: a gradient of size {list(output_grad)} has more windows than an input of size "
+            f"convolution_weight: a gradient of size {list(output_grad)} does not have the windows of an input of size "
             f"{list(input)}"
         )
     return (output_grad[1], input[1] // groups, *kernel_size)

@@ -24,9 +24,7 @@ def _check_positions(indices) -> None:
 
 
 @composite(method=False)
-def embedding(
-    weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-):
+def embedding(weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False):
     """`corefw.nn.functional.embedding` with the arguments in another order.
 
     >>> import corefw as torch
@@ -69,9 +67,7 @@ def _shares(indices, num_weights: int, padding_idx: int, scale_grad_by_freq: boo
 
 
 @composite(dtype=same.without("bool", "integer"), shape=_table_shape, method=False)
-def embedding_dense_backward(
-    grad_output, indices: Index, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
-):
+def embedding_dense_backward(grad_output, indices: Index, num_weights: int, padding_idx: int, scale_grad_by_freq: bool):
     """The gradient of a table of `num_weights` rows: for each the sum of the gradients of where it was picked."""
     _table_shape(grad_output.array.shape, indices.array.shape, num_weights)
     if padding_idx >= 0 or scale_grad_by_freq:

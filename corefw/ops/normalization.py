@@ -10,6 +10,7 @@ from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.record import no_recording
 from corefw.dispatch.rules import promote, same
 from corefw.errors import ShapeError
+from corefw.tensor import Tensor
 
 floats = same.without("bool", "integer", "complex")
 
@@ -111,6 +112,13 @@ def _scaled(values, weight, bias):
     return values if bias is None else values + bias
 
 
+def _parameters_are_wider(input, weight, bias) -> bool:
+    """Whether an input of a half type stands beside float32 parameters, which PyTorch allows."""
+    if input.place.dtype.itemsize != 2:
+        return False
+    return any(vector is not None and vector.place.dtype is dtypes.float32 for vector in (weight, bias))
+
+
 # -- layers -----------------------------------------------------------------------------------------------------------
 def _layer_dims(ndim: int, normalized_shape: tuple) -> tuple:
     return tuple(range(ndim - len(normalized_shape), ndim))
@@ -169,6 +177,8 @@ def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: floa
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
+    if _parameters_are_wider(input, weight, bias):
+        return layer_norm(input.to(dtypes.float32), normalized_shape, weight, bias, eps).to(input.dtype)
     return ops.layer_normalization(input, _sizes(normalized_shape), weight, bias, eps)[0]
 
 
@@ -298,6 +308,8 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     shape = input.array.shape
     if len(shape) > 1 and num_groups > 0:
         _require_several(list(shape), "value per channel", (shape[0] * shape[1] // num_groups, *shape[2:]))
+    if _parameters_are_wider(input, weight, bias):
+        return group_norm(input.to(dtypes.float32), num_groups, weight, bias, eps).to(input.dtype)
     return ops.group_normalization(input, num_groups, weight, bias, eps)[0]
 
 
@@ -448,6 +460,15 @@ def _(grad):
     return _sum_per_channel(grad)
 
 
+def _with_statistics(input, weight, bias, mean, variance, eps: float) -> Tensor:
+    """Batch normalisation by given statistics."""
+    scale = (variance + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    shift = -mean * scale
+    result = ops.channel_affine(input, scale, shift if bias is None else shift + bias)
+    return result if result.dtype is input.dtype else result.to(input.dtype)
+
+
 def _update(running, value, momentum: float) -> None:
     running.mul_(1 - momentum).add_(value.to(running.dtype), alpha=momentum)
 
@@ -455,10 +476,10 @@ def _update(running, value, momentum: float) -> None:
 @composite(method=False)
 def batch_norm(
     input,
-    weight,
-    bias,
-    running_mean,
-    running_var,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -480,26 +501,23 @@ def batch_norm(
             raise ShapeError(f"{name} must be defined in evaluation mode")
     if not training:
         _check_channels(shape, weight=_shape(weight), bias=_shape(bias))
-        scale = (running_var + eps).rsqrt()
-        scale = scale if weight is None else scale * weight
-        shift = -running_mean * scale
-        result = ops.channel_affine(input, scale, shift if bias is None else shift + bias)
-        return result if result.dtype is input.dtype else result.to(input.dtype)
-    output, mean, variance = ops.batch_normalization(input, weight, bias, eps)
+        return _with_statistics(input, weight, bias, running_mean, running_var, eps)
+    wide = _parameters_are_wider(input, weight, bias)
+    output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
     count = prod(shape) // channels[0] if channels[0] else 0
     with no_recording():
         if running_mean is not None:
             _update(running_mean, mean, momentum)
         if running_var is not None:
             _update(running_var, variance * (count / max(count - 1, 1)), momentum)
-    return output
+    return output.to(input.dtype) if wide else output
 
 
 @composite(method=False, name="functional_batch_norm")
 def functional_batch_norm(
     input,
-    running_mean,
-    running_var,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     weight=None,
     bias=None,
     training: bool = False,
@@ -543,10 +561,10 @@ def _repeated(vector, count: int):
 @composite(method=False)
 def instance_norm(
     input,
-    weight,
-    bias,
-    running_mean,
-    running_var,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     use_input_stats: bool,
     momentum: float,
     eps: float,

@@ -41,6 +41,10 @@ def constant_pad_nd(input, pad: Sizes, value: float = 0):
         input: any shape.
         pad: how much before and after the last dimension, then the one before it, ...; negative amounts cut.
         value: what the new elements are.
+
+    >>> import corefw as torch
+    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 0), 7)
+    tensor([7, 1, 2])
     """
 
 

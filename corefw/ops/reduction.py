@@ -103,7 +103,7 @@ def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
     >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
     tensor([4., 6.])
     """
-    return input.to(dtype).sum(dim, keepdim)
+    return input.to(dtype).sum(dim, keepdim).to(dtype)
 
 
 @sum_.gradient("input")
@@ -160,7 +160,7 @@ def nansum(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | Non
     >>> torch.tensor([1.0, torch.nan, 2.0]).nansum()
     tensor(3.)
     """
-    return input.to(dtype).nansum(dim, keepdim)
+    return input.to(dtype).nansum(dim, keepdim).to(dtype)
 
 
 @nansum.gradient("input")
@@ -197,7 +197,7 @@ def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtyp
     >>> torch.tensor([[1, 2], [3, 4]]).prod(1)
     tensor([ 2, 12])
     """
-    return input.to(dtype).prod(dim, keepdim)
+    return input.to(dtype).prod(dim, keepdim).to(dtype)
 
 
 def product_of_others(input, dim: int):

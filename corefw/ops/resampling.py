@@ -164,7 +164,12 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ):
-    """An older name of `interpolate`."""
+    """An older name of `interpolate`.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.upsample(torch.zeros(1, 3, 4), scale_factor=2).shape
+    torch.Size([1, 3, 8])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -172,7 +177,12 @@ def upsample(
 def upsample_nearest(
     input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
 ):
-    """An older name of `interpolate` with mode "nearest"."""
+    """An older name of `interpolate` with mode "nearest".
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.upsample_nearest(torch.zeros(1, 3, 2, 2), scale_factor=2).shape
+    torch.Size([1, 3, 4, 4])
+    """
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
@@ -180,7 +190,12 @@ def upsample_nearest(
 def upsample_bilinear(
     input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
 ):
-    """An older name of `interpolate` with mode "bilinear" and aligned corners."""
+    """An older name of `interpolate` with mode "bilinear" and aligned corners.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.upsample_bilinear(torch.zeros(1, 3, 2, 2), scale_factor=2).shape
+    torch.Size([1, 3, 4, 4])
+    """
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 

@@ -83,7 +83,7 @@ def cumsum(input, dim: Dim, *, dtype: dtype | None = None):
     >>> torch.tensor([1, 2, 3]).cumsum(0)
     tensor([1, 3, 6])
     """
-    return input.to(dtype).cumsum(dim)
+    return input.to(dtype).cumsum(dim).to(dtype)
 
 
 @cumsum.gradient("input")
@@ -99,7 +99,7 @@ def cumprod(input, dim: Dim, *, dtype: dtype | None = None):
     >>> torch.tensor([1, 2, 3]).cumprod(0)
     tensor([1, 2, 6])
     """
-    return input.to(dtype).cumprod(dim)
+    return input.to(dtype).cumprod(dim).to(dtype)
 
 
 @cumprod.gradient("input")

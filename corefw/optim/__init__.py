@@ -1,6 +1,6 @@
 """Optimizers: each updates a whole list of parameters by one kernel call per group."""
 
-from corefw.optim import lr_scheduler
+from corefw.optim import lr_scheduler, swa_utils
 from corefw.optim.adadelta import Adadelta
 from corefw.optim.adagrad import Adagrad
 from corefw.optim.adam import Adam, AdamW
@@ -25,4 +25,5 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "lr_scheduler",
+    "swa_utils",
 ]

@@ -28,7 +28,7 @@ class Adagrad(Optimizer):
     >>> w.sum().backward()
     >>> optimizer.step()
     >>> w.data
-    ?
+    tensor([0.9000, 0.9000])
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Adamax(Optimizer):
     >>> w.sum().backward()
     >>> optimizer.step()
     >>> w.data
-    ?
+    tensor([0.9000, 0.9000])
     """
 
     def __init__(

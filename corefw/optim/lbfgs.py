@@ -47,7 +47,7 @@ class LBFGS(Optimizer):
     >>> optimizer.step(closure).item()
     5.0
     >>> w.data
-    tensor([1., 2.])
+    tensor([1.0000, 2.0000])
     """
 
     def __init__(
@@ -256,7 +256,7 @@ def strong_wolfe(
         left, right = sorted(point.t for point in bracket)
         if (right - left) * norm < tolerance:
             break
-        t = interpolate(*bracket, left, right)
+        t = interpolate(bracket[0], bracket[1], left, right)
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:  # too near an end to shrink the bracket, twice in a row or beyond it
             if stalled or t >= right or t <= left:

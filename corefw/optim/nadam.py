@@ -28,7 +28,7 @@ class NAdam(Optimizer):
     >>> w.sum().backward()
     >>> optimizer.step()
     >>> w.data
-    ?
+    tensor([0.8944, 0.8944])
     """
 
     def __init__(

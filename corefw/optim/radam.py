@@ -9,7 +9,7 @@ from corefw.optim.optimizer import Optimizer, check_options
 
 
 class RAdam(Optimizer):
-    """Rectified Adam (Liu et al. 2019): plain momentum until the variance of the gradient is known well enough, then Adam.
+    """Rectified Adam (Liu et al. 2019): momentum alone until the variance of the gradient is known, then Adam.
 
     Args:
         params: parameters or groups of them.
@@ -27,7 +27,7 @@ class RAdam(Optimizer):
     >>> w.sum().backward()
     >>> optimizer.step()
     >>> w.data
-    ?
+    tensor([0.9000, 0.9000])
     """
 
     def __init__(

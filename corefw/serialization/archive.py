@@ -16,6 +16,7 @@ _ROOT = "archive"
 _HEADER = struct.Struct("<4s5H3L2H")  # of a record: magic, ..., lengths of its name and of the extra field
 _ZIP64_EXTRA = 20  # bytes that zipfile puts before our extra field when a size needs 64 bits
 _PADDING = 0x4246  # PyTorch's id of the extra field that only takes up room
+_CHUNK = 1 << 20  # bytes that are read or written at once: they are still in the cache for the checksum
 _RATIO = 1032  # deflate never makes data smaller than this
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OverflowError, ValueError)
 
@@ -33,7 +34,7 @@ class Writer:
 
     def write(self, name: str, content: Any) -> None:
         """Add the record `name` with the bytes of a buffer."""
-        content = memoryview(content)
+        content = memoryview(content).cast("B")
         info = zipfile.ZipInfo(f"{_ROOT}/{name}")
         info.file_size = content.nbytes
         zip64 = content.nbytes * 1.05 > zipfile.ZIP64_LIMIT  # the test zipfile makes
@@ -41,7 +42,8 @@ class Writer:
         padding = -start % ALIGNMENT
         info.extra = struct.pack("<HH", _PADDING, padding) + b"Z" * padding
         with self._zip.open(info, "w", force_zip64=zip64) as record:
-            record.write(content)  # type: ignore[arg-type]
+            for begin in range(0, content.nbytes, _CHUNK):
+                record.write(content[begin : begin + _CHUNK])
         self._checksum = zlib.crc32(struct.pack("<L", info.CRC), self._checksum)
 
     def _position(self) -> int:
@@ -131,13 +133,14 @@ class Reader:
             target[...] = np.frombuffer(self._unpacked(name), np.uint8)
             return
         self._file.seek(start)
-        view, done = memoryview(target), 0
+        view, done, checksum = memoryview(target.data), 0, 0
         while done < len(view):
-            count = _read_into(self._file, view[done:])
+            count = _read_into(self._file, view[done : done + _CHUNK])
             if not count:
                 raise RuntimeError(f"record {name!r} is truncated: {done} of {len(view)} bytes")
+            checksum = zlib.crc32(view[done : done + count], checksum)
             done += count
-        if zlib.crc32(view) != self.records[name].CRC:
+        if checksum != self.records[name].CRC:
             raise RuntimeError(f"record {name!r} is damaged: its checksum is another one")
 
     def read(self, name: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import mmap as mapping
 import os
@@ -28,8 +29,8 @@ from corefw.surface.memory import UntypedStorage
 File = str | os.PathLike | IO[bytes]
 
 _HINT = (
-    " In PyTorch's API the default of `weights_only` is True: only tensors and plain containers are loaded. If, and only "
-    "if, you trust the source of the file, `weights_only=False` loads everything: it can execute arbitrary code."
+    " By default (`weights_only=True`) only tensors and plain containers are loaded. If, and only if, you trust the "
+    "source of the file, `weights_only=False` loads everything: it can execute arbitrary code."
 )
 
 
@@ -165,11 +166,12 @@ class _Archive:
     def __init__(self, file: IO[bytes], map_location: MapLocation, mapped: bool):
         self._reader = Reader(file)
         if "constants.pkl" in self._reader:
-            raise RuntimeError("the file is a TorchScript archive: programs are not supported, save a state_dict instead")
+            raise RuntimeError(
+                "the file is a TorchScript archive: programs are not supported, save a state_dict instead"
+            )
         self._map_location = map_location
         self._storages: dict[tuple[str, str], UntypedStorage] = {}
-        # Private: changes of the tensors do not reach the file.
-        self._mapping = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_COPY)) if mapped else None
+        self._mapping = _mapped(file) if mapped else None
         order = self._reader.read("byteorder") if "byteorder" in self._reader else b"little"
         if order not in (b"little", b"big"):
             raise ValueError(f"Unknown endianness type: {order!r:.40}")
@@ -184,11 +186,11 @@ class _Archive:
 
     def storage(self, identity: tuple) -> UntypedStorage:
         """The storage that the pickle describes as ("storage", type, key, location, numel)."""
-        word, kind, key, location, numel = identity
-        if word != "storage" or not isinstance(kind, StorageType):
-            raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {word!r:.40}")
-        if type(key) is not str or type(location) is not str or type(numel) is not int:
-            raise TypeError("a storage needs a key, a location and a number of elements")
+        match identity:
+            case ("storage", StorageType() as kind, str(key), str(location), int(numel)):
+                pass
+            case _:
+                raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {identity[0]!r:.40}")
         found = self._storages.get((key, kind.name))
         if found is None:
             host = self._content(f"data/{key}", kind.dtype, numel)
@@ -207,6 +209,15 @@ class _Archive:
             host = np.empty(numel, d.numpy)
             self._reader.read_into(name, host.view(np.uint8))
         return host.byteswap(inplace=True) if self._swapped else host
+
+
+def _mapped(file: IO[bytes]) -> Any:
+    """The whole file in memory; private, changes do not reach the file.
+
+    The array hides the map itself, which would count as memory that processes share.
+    """
+    private = mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_COPY)
+    return (ctypes.c_char * len(private)).from_buffer(private)
 
 
 def get_unsafe_globals_in_checkpoint(f: File) -> list[str]:

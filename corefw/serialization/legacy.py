@@ -48,21 +48,27 @@ def load_legacy(file: IO[bytes], map_location: MapLocation, pickle_module: Any, 
     skimmer = Skimmer(file, encoding)
     skimmer.load()
     contents = _contents(file, skimmer.identities, end)
+    after = file.tell()
     file.seek(start)
     storages: dict[Any, UntypedStorage] = {}
 
     def persistent_load(identity: tuple) -> Any:
-        if identity[0] == "module":
+        if _text(identity[0]) == "module":  # a class and its source
             return identity[1]
         key, location = identity[2], identity[3]
+        if key not in contents:
+            raise pickle.UnpicklingError(f"the content of storage {key!r:.40} is missing")
         if key not in storages:
             host, kind = contents[key]
             storages[key] = restored(host, kind.dtype, _text(location), map_location)
         return storages[key]
 
     if pickle_module is None:
-        return Unpickler(file, persistent_load, encoding).load()
-    return full_unpickler(pickle_module, file, persistent_load, arguments).load()
+        loaded = Unpickler(file, persistent_load, encoding).load()
+    else:
+        loaded = full_unpickler(pickle_module, file, persistent_load, arguments).load()
+    file.seek(after)
+    return loaded
 
 
 def _plain(file: IO[bytes]) -> Any:
@@ -80,15 +86,20 @@ def _contents(file: IO[bytes], identities: list[tuple], end: int) -> dict[Any, t
     """Read the storages that follow the pickle: the elements and type of each, by key."""
     described: dict[Any, tuple[StorageType, int]] = {}
     for identity in identities:
-        if _text(identity[0]) != "storage":
-            continue
-        if len(identity) != 6 or not isinstance(identity[1], StorageType) or type(identity[2]) not in (str, int, bytes):
-            raise pickle.UnpicklingError("a storage of unknown form: only storages with a known type can be loaded")
-        if identity[5] is not None:
-            raise pickle.UnpicklingError("views of storages, as PyTorch before 0.4 wrote them, are not supported")
-        described[identity[2]] = identity[1], identity[4]
+        match identity:
+            case ("module" | b"module", *_):
+                pass
+            case ("storage" | b"storage", StorageType() as kind, str() | int() | bytes() as key, _, int(numel), None):
+                described[key] = kind, numel
+            case ("storage" | b"storage", StorageType(), _, _, _, tuple()):
+                raise pickle.UnpicklingError("views of storages, as PyTorch before 0.4 wrote them, are not supported")
+            case _:
+                raise pickle.UnpicklingError("the file refers to something else than a storage of a known type")
+    keys = _plain(file)
+    if type(keys) is not list or not all(type(key) in (str, int, bytes) and key in described for key in keys):
+        raise pickle.UnpicklingError("the list of storages is damaged")
     found = {}
-    for key in _plain(file):
+    for key in keys:
         kind, numel = described[key]
         header = file.read(8)
         if len(header) < 8 or struct.unpack("<q", header)[0] != numel:

@@ -44,6 +44,7 @@ class Unpickler:
         self._safe_ids = {id(value) for value in self._safe.values()}
         self._memo: dict[int, Any] = {}
         self._stack: list[Any] = []
+        self._outside = False  # whether an error is the persistent load's, and passes as it is
 
     def load(self) -> Any:
         """The object; UnpicklingError if it holds what is not allowed, or is damaged."""
@@ -60,6 +61,8 @@ class Unpickler:
         except UnpicklingError:
             raise
         except _NONSENSE as error:
+            if self._outside:
+                raise
             raise UnpicklingError(f"the pickle is damaged: {type(error).__name__}: {error}") from error
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -168,7 +171,10 @@ class Unpickler:
         """The storage that `identity` describes."""
         if type(identity) is not tuple or not identity:
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(identity)}")
-        return self._persistent_load(identity)
+        self._outside = True
+        found = self._persistent_load(identity)
+        self._outside = False
+        return found
 
     def set_items(self, target: Any, items: list) -> None:
         """Put alternating keys and values into a dictionary."""
@@ -201,7 +207,7 @@ class Skimmer(Unpickler):
     def __init__(self, file: IO[bytes], encoding: str = "utf-8"):
         super().__init__(file, lambda identity: None, encoding)
         self.refused: list[str] = []
-        self.identities: list[tuple] = []
+        self.identities: list[Any] = []
 
     def find_global(self, module, name):
         try:
@@ -224,6 +230,7 @@ class Skimmer(Unpickler):
 
     def persistent(self, identity):
         self.identities.append(identity)
+        return None
 
 
 # -- one function per opcode ------------------------------------------------------------------------------------------

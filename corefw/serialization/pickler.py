@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import pickle
 from collections import OrderedDict
 from typing import Any
@@ -15,7 +16,7 @@ from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor
 
 # The pickler written in Python, as its `save_global` can be told a name without importing the module it names.
-_BASE: Any = pickle._Pickler  # type: ignore[attr-defined]
+_BASE: Any = pickle._Pickler
 
 
 class Reference:
@@ -59,14 +60,14 @@ class Pickler(_BASE):
             return rebuild._rebuild_meta_tensor_no_storage, (dtype, shape, tensor.stride(), requires_grad)
         untyped = dtype in WITHOUT_TYPE
         reference, memory = self._reference(tensor, untyped)
-        where = (reference, memory.offset, shape, memory.strides, requires_grad, OrderedDict())
+        where: tuple = (reference, memory.offset, shape, memory.strides, requires_grad, OrderedDict())
         return (rebuild._rebuild_tensor_v3, (*where, dtype)) if untyped else (rebuild._rebuild_tensor_v2, where)
 
     def _any_tensor(self, tensor: Tensor) -> tuple:
         kind = type(tensor)
         state = {name: value for name, value in tensor.__dict__.items() if name != "_grad"}
         if kind is Parameter:
-            data = (tensor.detach(), tensor.requires_grad, OrderedDict())
+            data: tuple = (tensor.detach(), tensor.requires_grad, OrderedDict())
             if state:
                 return rebuild._rebuild_parameter_with_state, (*data, state)
             return rebuild._rebuild_parameter, data
@@ -90,6 +91,8 @@ class Pickler(_BASE):
             return devices.device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if kind is layouts.layout:
             return rebuild._get_layout, (repr(obj),)
+        if kind is bytes and not obj and self.proto < 3:
+            return codecs.encode, ("", "latin1")  # as bytes that are not empty; PyTorch refuses the class itself
         written = WRITTEN.get(id(obj))
         return NotImplemented if written is None else written[1]  # a name: the base calls `save_global`
 

@@ -87,7 +87,7 @@ def _rebuild_from_type_v2(func: Callable, new_type: type, args: tuple, state: An
 
 
 def _with_attributes(made: Any, state: Any) -> Any:
-    if type(made).__setstate__ is not Tensor.__setstate__:  # type: ignore[attr-defined]
+    if type(made).__setstate__ is not Tensor.__setstate__:
         made.__setstate__(state)
         return made
     for attributes in state if isinstance(state, tuple) else (state,):

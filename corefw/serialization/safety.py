@@ -68,13 +68,10 @@ def _name_of(item: Safe) -> str:
     if isinstance(item, tuple):
         if len(item) != 2:
             raise ValueError(
-                "Expected tuple of length 2 (global, str of callable full path), but got tuple of length: "
-                f"{len(item)}"
+                f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(item)}"
             )
         if type(item[1]) is not str:
-            raise TypeError(
-                f"Expected second item in tuple to be str of callable full path, but got: {type(item[1])}"
-            )
+            raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(item[1])}")
         return item[1]
     return f"{item.__module__}.{item.__qualname__}"
 
@@ -129,6 +126,10 @@ def _bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
     return bytearray(_bytes(content, encoding) if isinstance(content, str) else bytes(memoryview(content)))
 
 
+def _empty_bytes() -> bytes:
+    return b""
+
+
 def _complex(real: float = 0.0, imaginary: float = 0.0) -> complex:
     return complex(float(real), float(imaginary))
 
@@ -138,6 +139,7 @@ CONTAINERS: dict[Name, Any] = {
     ("collections", "Counter"): _counter,
     ("builtins", "set"): _set,
     ("builtins", "frozenset"): _frozenset,
+    ("builtins", "bytes"): _empty_bytes,
     ("builtins", "bytearray"): _bytearray,
     ("builtins", "complex"): _complex,
     ("_codecs", "encode"): _bytes,

@@ -1,4 +1,4 @@
-"""The memory of tensors as checkpoints see it: one flat run of elements, shared by the tensors that show parts of it."""
+"""The memory of tensors as checkpoints see it: a flat run of elements that several tensors may show."""
 
 from __future__ import annotations
 

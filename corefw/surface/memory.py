@@ -14,7 +14,7 @@ from corefw.layouts import contiguous_format, preserve_format
 from corefw.shapes import contiguous_strides, permuted_strides
 from corefw.surface.attach import method
 from corefw.surface.interchange import host_array
-from corefw.tensor import Tensor
+from corefw.tensor import Tensor, wrap
 
 
 class UntypedStorage:
@@ -43,6 +43,22 @@ class UntypedStorage:
     def is_shared(self) -> bool:
         """Whether other processes see the memory."""
         return self._tensor.is_shared()
+
+    def to(self, device) -> UntypedStorage:
+        """The memory's content on another device; itself if it lies there."""
+        tensor, place = self._tensor, self._tensor.place
+        length = self.nbytes() // place.dtype.itemsize
+        flat = wrap(place.runtime.as_strided(tensor.array, (length,), (1,), 0), place)
+        moved = flat.to(device=device)
+        return self if moved is flat else UntypedStorage(moved)
+
+    def cpu(self) -> UntypedStorage:
+        """The content on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | None = None) -> UntypedStorage:
+        """The content on a CUDA device."""
+        return self.to("cuda" if device is None else device)
 
     def __repr__(self) -> str:
         return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"

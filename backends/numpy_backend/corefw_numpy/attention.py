@@ -5,6 +5,10 @@ def kernels(xp):
     """Ops that compute."""
     inf = float("inf")
 
+    def broadcasts(shape, target):
+        sizes = zip(reversed(shape), reversed(target))
+        return len(shape) <= len(target) and all(size in (1, wanted) for size, wanted in sizes)
+
     def check(query, key, value, bias):
         if not (
             min(query.ndim, key.ndim, value.ndim) >= 2
@@ -14,7 +18,7 @@ def kernels(xp):
         ):
             raise ValueError("query (*, L, E), key (*, S, E) and value (*, S, V) expected")
         scores = (*query.shape[:-1], key.shape[-2])
-        if bias is not None and xp.broadcast_shapes(bias.shape, scores) != scores:
+        if bias is not None and not broadcasts(bias.shape, scores):
             raise ValueError("a mask that broadcasts to the scores expected")
 
     def turned(x):
@@ -30,8 +34,11 @@ def kernels(xp):
 
     def attention(query, key, value, bias, is_causal, scale):
         check(query, key, value, bias)
+        if not key.shape[-2]:
+            nothing = xp.zeros((*query.shape[:-1], value.shape[-1]), query.dtype)
+            return nothing, xp.full(query.shape[:-1], inf, query.dtype)
         weights = scored(query, key, bias, is_causal, scale)
-        largest = weights.max(-1, keepdims=True, initial=-inf)
+        largest = weights.max(-1, keepdims=True)
         largest = xp.where(largest == -inf, largest.dtype.type(0), largest)
         weights -= largest
         xp.exp(weights, out=weights)

@@ -12,8 +12,8 @@ def movements(xp):
     def pick_rows(weight, indices, padding_idx, scale_grad_by_freq):
         if weight.ndim != 2:
             raise ValueError("a table of two dimensions expected")
-        if indices.size and not (0 <= indices.min() and indices.max() < len(weight)):
+        if indices.size and not (indices.min() >= 0 and indices.max() < len(weight)):
             raise IndexError("index out of range in self")
-        return weight[indices]
+        return xp.take(weight, indices, 0)
 
     return {"pick_rows": pick_rows}

@@ -11,10 +11,14 @@ def kernels(xp):
             raise ValueError(f"a weight or bias of shape {tuple(shape)} expected")
 
     def average(x, axes):
-        """The mean over `axes`, which stay; NumPy sums pairwise, hence precisely, along the last dimensions only."""
-        if axes == tuple(range(x.ndim - len(axes), x.ndim)):
-            return x.mean(axes, keepdims=True)
-        return x.mean(axes, keepdims=True, dtype="float64").astype(x.dtype)
+        """The mean over `axes`, which stay. NumPy sums pairwise, hence precisely, along the last dimensions only; the
+        sums along the others are of few elements, in double precision."""
+        last = tuple(axis for axis in axes if set(range(axis, x.ndim)) <= set(axes))
+        others = tuple(axis for axis in axes if axis not in last)
+        total = x.sum(last, keepdims=True) if last else x
+        if others:
+            total = total.sum(others, keepdims=True, dtype="float64").astype(x.dtype)
+        return total / x.dtype.type(prod(x.shape[axis] for axis in axes))
 
     def reciprocal_root(variance, eps):
         return 1 / xp.sqrt(variance + variance.dtype.type(eps))

@@ -1,6 +1,6 @@
 """Padding with a constant; the other paddings are gathers."""
 
-from corefw.ops.padding import constant_pad_nd_shape
+from corefw_numpy.rules import result_shape
 
 
 def kernels(xp):
@@ -12,7 +12,7 @@ def movements(xp):
     """Ops that only move elements."""
 
     def constant_pad_nd(input, pad, value):
-        result = xp.full(constant_pad_nd_shape(input.shape, pad), value, input.dtype)
+        result = xp.full(result_shape("constant_pad_nd", input, pad, value), value, input.dtype)
         source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
         for i in range(len(pad) // 2):
             dim, before, after = input.ndim - 1 - i, pad[2 * i], pad[2 * i + 1]

@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from corefw.ops.pooling import adaptive_shape, avg_pool_backward_shape, avg_pool_shape, max_pool_shape
 from corefw.shapes import contiguous_strides
+from corefw_numpy.rules import result_shape
 
 
 def kernels(xp):
@@ -39,7 +39,7 @@ def kernels(xp):
         xp.copyto(indices, position, where=better)
 
     def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
-        shape = max_pool_shape(input.shape, kernel_size, stride, padding, dilation, ceil_mode)[0]
+        shape = result_shape("max_pool", input, kernel_size, stride, padding, dilation, ceil_mode)[0]
         sizes, places = input.shape[2:], shape[2:]
         lowest = -xp.inf if input.dtype.kind == "f" else xp.iinfo(input.dtype).min
         extent = [d * (k - 1) + 1 for k, d in zip(kernel_size, dilation)]
@@ -61,7 +61,7 @@ def kernels(xp):
         return i * size // max(count, 1), -(-(i + 1) * size // max(count, 1))
 
     def adaptive_max_pool(input, output_size):
-        shape = adaptive_shape("adaptive_max_pool", input.shape, output_size)
+        shape, _ = result_shape("adaptive_max_pool", input, output_size)
         sizes = input.shape[2:]
         ends = [adaptive_windows(size, count) for size, count in zip(sizes, output_size)]
         values = xp.full(shape, -xp.inf, input.dtype)
@@ -96,7 +96,7 @@ def kernels(xp):
 
     def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        sizes, places = input.shape[2:], avg_pool_shape(input.shape, *options)[2:]
+        sizes, places = input.shape[2:], result_shape("avg_pool", input, *options)[2:]
         total = extended(input, padding, overhang(sizes, places, kernel_size, stride, padding), 0)
         for axis, (k, s, m) in enumerate(zip(kernel_size, stride, places), 2):
             parts = [total[along(axis, slice(j, j + m * s, s))] for j in range(k)]
@@ -106,7 +106,7 @@ def kernels(xp):
 
     def avg_pool_backward(grad, shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        avg_pool_backward_shape(grad.shape, shape, *options)
+        result_shape("avg_pool_backward", grad, shape, *options)
         sizes, places = shape[2:], grad.shape[2:]
         divisor = divisor_override or counts(sizes, places, kernel_size, stride, padding, count_include_pad)
         share = divided(grad, divisor, grad.dtype)
@@ -128,7 +128,7 @@ def kernels(xp):
         return xp.where(inside, parts, 0).sum(axis + 1)
 
     def adaptive_avg_pool(input, output_size):
-        adaptive_shape("adaptive_avg_pool", input.shape, output_size)
+        result_shape("adaptive_avg_pool", input, output_size)
         dtype = input.dtype
         for axis, count in enumerate(output_size, 2):
             size = input.shape[axis]
@@ -143,8 +143,7 @@ def kernels(xp):
         return input
 
     def adaptive_avg_pool_backward(grad, shape):
-        if adaptive_shape("adaptive_avg_pool", shape, grad.shape[2:]) != grad.shape:
-            raise ValueError("the gradient does not fit the input")
+        result_shape("adaptive_avg_pool_backward", grad, shape)
         dtype = grad.dtype
         for axis, size in enumerate(shape[2:], 2):
             count = grad.shape[axis]

@@ -1,6 +1,6 @@
 """Resampling: each dimension as a sum of a few elements per place, picked by position."""
 
-from corefw.ops.resampling import resample_shape
+from corefw_numpy.rules import result_shape
 
 
 def kernels(xp):
@@ -75,7 +75,7 @@ def kernels(xp):
         )
 
     def resample(input, sizes, filter, align_corners, scales, antialias):
-        resample_shape(input.shape, sizes, filter, align_corners, scales, antialias)
+        result_shape("resample", input, sizes, filter, align_corners, scales, antialias)
         if input.dtype.kind in "iu":
             if not filter.startswith("nearest"):
                 raise TypeError("integers are not weighed")
@@ -90,11 +90,11 @@ def kernels(xp):
         return input
 
     def resample_backward(output_grad, sizes, filter, align_corners, scales, antialias):
-        resample_shape(output_grad.shape, sizes, filter, align_corners, scales, antialias)
+        result_shape("resample_backward", output_grad, sizes, filter, align_corners, scales, antialias)
         grad = output_grad
         for axis, (size, scale) in enumerate(zip(sizes, scales), 2):
-            forward = taps(size, grad.shape[axis], filter, align_corners, scale, antialias, grad.dtype)
-            grad = weighed(grad, axis, *reversed_taps(*forward, size))
+            positions, weights = taps(size, grad.shape[axis], filter, align_corners, scale, antialias, grad.dtype)
+            grad = weighed(grad, axis, *reversed_taps(positions, weights, size))
         return grad
 
     return {"resample": resample, "resample_backward": resample_backward}

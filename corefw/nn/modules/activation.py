@@ -29,46 +29,42 @@ class ReLU6(_Inplace):
     """``min(max(x, 0), 6)``."""
 
     def forward(self, input):
-        return input.clamp_(0, 6) if self.inplace else ops.relu6(input)
+        return ops.relu6(input, self.inplace)
 
 
 class SELU(_Inplace):
     """Scaled exponential linear unit (Klambauer et al. 2017)."""
 
     def forward(self, input):
-        return ops.selu(input, self.inplace) if self.inplace else ops.selu(input)
+        return ops.selu(input, self.inplace)
 
 
 class SiLU(_Inplace):
     """``x * sigmoid(x)``."""
 
     def forward(self, input):
-        return _into(input, ops.silu(input), self.inplace)
+        return ops.silu(input, self.inplace)
 
 
 class Mish(_Inplace):
     """``x * tanh(softplus(x))`` (Misra 2019)."""
 
     def forward(self, input):
-        return _into(input, ops.mish(input), self.inplace)
+        return ops.mish(input, self.inplace)
 
 
 class Hardsigmoid(_Inplace):
     """``relu6(x + 3) / 6``."""
 
     def forward(self, input):
-        return _into(input, ops.hardsigmoid(input), self.inplace)
+        return ops.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Inplace):
     """``x * relu6(x + 3) / 6`` (Howard et al. 2019)."""
 
     def forward(self, input):
-        return _into(input, ops.hardswish(input), self.inplace)
-
-
-def _into(input, result, inplace: bool):
-    return input.copy_(result) if inplace else result
+        return ops.hardswish(input, self.inplace)
 
 
 class _Plain(Module):
@@ -118,7 +114,7 @@ class ELU(_Inplace):
         self.alpha = alpha
 
     def forward(self, input):
-        return _into(input, ops.elu(input, self.alpha), self.inplace)
+        return ops.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
@@ -132,7 +128,7 @@ class CELU(_Inplace):
         self.alpha = alpha
 
     def forward(self, input):
-        return _into(input, ops.celu(input, self.alpha), self.inplace)
+        return ops.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
@@ -146,7 +142,7 @@ class LeakyReLU(_Inplace):
         self.negative_slope = negative_slope
 
     def forward(self, input):
-        return _into(input, ops.leaky_relu(input, self.negative_slope), self.inplace)
+        return ops.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
@@ -160,7 +156,7 @@ class Threshold(_Inplace):
         self.threshold, self.value = threshold, value
 
     def forward(self, input):
-        return _into(input, ops.threshold(input, self.threshold, self.value), self.inplace)
+        return ops.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
         return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
@@ -176,7 +172,7 @@ class Hardtanh(_Inplace):
         self.min_val, self.max_val = min_val, max_val
 
     def forward(self, input):
-        return _into(input, ops.hardtanh(input, self.min_val, self.max_val), self.inplace)
+        return ops.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")

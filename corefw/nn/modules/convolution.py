@@ -49,7 +49,7 @@ class _Convolution(Module):
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode='{padding_mode}'")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size, self.stride = _tuple(kernel_size, n), _tuple(stride, n)
-        self.padding = padding if isinstance(padding, str) else _tuple(padding, n)
+        self.padding: str | tuple[int, ...] = padding if isinstance(padding, str) else _tuple(padding, n)
         self.dilation, self.output_padding = _tuple(dilation, n), _tuple(output_padding, n)
         self.groups, self.padding_mode = groups, padding_mode
         if isinstance(padding, str):
@@ -114,19 +114,17 @@ class _Direct(_Convolution):
 
     def _border(self) -> list[int]:
         """The padding as `pad` takes it: the last dimension first."""
-        border: list[int] = []
-        for i in reversed(range(self.dimensions)):
-            if self.padding == "same":
-                total = self.dilation[i] * (self.kernel_size[i] - 1)
-                border += [total // 2, total - total // 2]
-            else:
-                border += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2
-        return border
+        if isinstance(self.padding, tuple):
+            return [amount for amount in reversed(self.padding) for _ in range(2)]
+        if self.padding == "valid":
+            return [0, 0] * self.dimensions
+        totals = [d * (k - 1) for k, d in zip(self.kernel_size, self.dilation, strict=True)]
+        return [amount for total in reversed(totals) for amount in (total // 2, total - total // 2)]
 
     def forward(self, input):
-        padding = self.padding
+        padding: str | tuple[int, ...] = self.padding
         if self.padding_mode != "zeros":
-            input, padding = ops.pad(input, self._border(), self.padding_mode), 0
+            input, padding = ops.pad(input, self._border(), self.padding_mode), (0,) * self.dimensions
         convolve = getattr(ops, f"conv{self.dimensions}d")
         return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -161,6 +159,7 @@ class _Transposed(_Convolution):
         n = self.dimensions
         if output_size is None:
             return self.output_padding
+        assert isinstance(self.padding, tuple)
         spatial, wanted = tuple(input.shape[-n:]), tuple(output_size)
         if len(wanted) == input.ndim:
             wanted = wanted[-n:]

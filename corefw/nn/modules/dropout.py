@@ -20,7 +20,8 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)`` (Srivastava et al. 2014).
+    """In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)`` (Srivastava et al.
+    2014).
 
     Args:
         p: the probability of zero.
@@ -36,29 +37,44 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """`Dropout` of whole channels, for inputs (N, C, L) or (C, L)."""
+    """`Dropout` of whole channels, for inputs (N, C, L) or (C, L). Arguments as for `Dropout`.
+
+    >>> import corefw as torch
+    >>> torch.nn.Dropout1d()(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
 
     def forward(self, input):
         return ops.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels, for inputs (N, C, H, W)."""
+    """`Dropout` of whole channels, for inputs (N, C, H, W). Arguments as for `Dropout`.
+
+    >>> import corefw as torch
+    >>> torch.nn.Dropout2d()(torch.ones(1, 2, 3, 3)).shape
+    torch.Size([1, 2, 3, 3])
+    """
 
     def forward(self, input):
         return ops.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_Dropout):
-    """`Dropout` of whole channels, for inputs (N, C, D, H, W) or (C, D, H, W)."""
+    """`Dropout` of whole channels, for inputs (N, C, D, H, W) or (C, D, H, W). Arguments as for `Dropout`.
+
+    >>> import corefw as torch
+    >>> torch.nn.Dropout3d()(torch.ones(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     def forward(self, input):
         return ops.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_Dropout):
-    """In training, each element with probability `p` where SELU saturates, then scaled so that mean 0 and variance 1 are
-    kept (Klambauer et al. 2017)."""
+    """In training, each element with probability `p` where SELU saturates, then scaled so that mean 0 and variance 1
+    are kept (Klambauer et al. 2017)."""
 
     def forward(self, input):
         return ops.alpha_dropout(input, self.p, self.training, self.inplace)

@@ -43,7 +43,13 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None
+        self,
+        normalized_shape,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device=None,
+        dtype=None,
     ):
         super().__init__()
         self.normalized_shape = _as_tuple(normalized_shape)
@@ -78,7 +84,9 @@ class RMSNorm(Module):
     tensor([[0.2000, 1.4000]])
     """
 
-    def __init__(self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True, device=None, dtype=None):
+    def __init__(
+        self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True, device=None, dtype=None
+    ):
         super().__init__()
         self.normalized_shape = _as_tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -140,9 +148,8 @@ class GroupNorm(Module):
         return ops.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
-        )
+        sizes = f"{self.num_groups}, {self.num_channels}"
+        return f"{sizes}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class _ChannelNorm(Module):
@@ -189,6 +196,13 @@ class _ChannelNorm(Module):
         self.reset_running_stats()
         _reset_affine(self)
 
+    def _load_own(self, state, prefix: str, assign: bool, missing: list[str], errors: list[str]) -> set[str]:
+        known = super()._load_own(state, prefix, assign, missing, errors)
+        counter = prefix + "num_batches_tracked"
+        if counter in missing:  # states saved by PyTorch before 0.4.1 have no counter
+            missing.remove(counter)
+        return known
+
     def _check_input_dim(self, input) -> None:
         if input.ndim not in self.dimensions:
             expected = " or ".join(f"{n}D" for n in self.dimensions)
@@ -223,8 +237,8 @@ class _BatchNorm(_ChannelNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Mean 0 and variance 1 of each channel over the batch (Ioffe and Szegedy 2015), then ``* weight + bias``, for inputs
-    (N, C) or (N, C, L). In evaluation mode the running statistics take the place of the batch's.
+    """Mean 0 and variance 1 of each channel over the batch (Ioffe and Szegedy 2015), then ``* weight + bias``, for
+    inputs (N, C) or (N, C, L). In evaluation mode the running statistics take the place of the batch's.
 
     Args:
         num_features: the number of channels C.
@@ -288,11 +302,12 @@ class _InstanceNorm(_ChannelNorm):
         if channels != self.num_features:
             if self.affine:
                 raise ValueError(
-                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {channels}."
+                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
+                    f"{channels}."
                 )
             warnings.warn(
-                f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
-                "num_features, which is not used because affine=False",
+                f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing "
+                "in num_features, which is not used because affine=False",
                 stacklevel=3,
             )
         result = ops.functional_instance_norm(

@@ -31,6 +31,7 @@ class Upsample(Module):
     ):
         super().__init__()
         self.size = size
+        self.scale_factor: float | tuple[float, ...] | None
         if isinstance(scale_factor, list | tuple):
             self.scale_factor = tuple(map(float, scale_factor))
         else:

@@ -169,9 +169,7 @@ class TransformerDecoderLayer(_Layer):
             return self._attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def remember(x):
-            return self._attend(
-                self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
-            )
+            return self._attend(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
 
         x = self._residual(tgt, self.norm1, attend, self.dropout1)
         x = self._residual(x, self.norm2, remember, self.dropout2)
@@ -349,9 +347,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,

@@ -32,7 +32,7 @@ def find_classes(directory: str | os.PathLike) -> tuple[list[str], dict[str, int
     Raises:
         FileNotFoundError: there is no folder in it.
     """
-    with os.scandir(directory) as entries:
+    with os.scandir(os.fspath(directory)) as entries:
         classes = sorted(entry.name for entry in entries if entry.is_dir())
     if not classes:
         raise FileNotFoundError(f"Couldn't find any class folder in {directory}.")
@@ -152,7 +152,7 @@ def default_loader(path: str | os.PathLike) -> Any:
 
 
 class ImageFolder(DatasetFolder):
-    """The images below ``root/<class>/``, as ``root/cat/123.png``; the classes are numbered in the order of their names.
+    """The images below ``root/<class>/``, as ``root/cat/123.png``; classes are numbered in the order of their names.
 
     Args:
         root: the folder of the classes' folders.

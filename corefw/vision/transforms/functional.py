@@ -46,7 +46,7 @@ def _pair(size: Any) -> tuple[int, int]:
         return size[0], size[0]
     if len(size) != 2:
         raise ValueError("Please provide only two dimensions (h, w) for size.")
-    return tuple(size)  # type: ignore[return-value]
+    return tuple(size)
 
 
 def get_dimensions(img: Any) -> list[int]:
@@ -259,7 +259,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
         across, down = max(width - columns, 0), max(height - rows, 0)
         img = pad(img, [across // 2, down // 2, (across + 1) // 2, (down + 1) // 2])
         _, rows, columns = get_dimensions(img)
-    return crop(img, int(round((rows - height) / 2.0)), int(round((columns - width) / 2.0)), height, width)
+    return crop(img, round((rows - height) / 2), round((columns - width) / 2), height, width)
 
 
 def resized_crop(

@@ -35,15 +35,14 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 def _colour(fill: float | Sequence[float] | None, img: Any) -> Any:
     """`fill` as Pillow wants it: a number for one channel, else a tuple."""
     channels = len(img.getbands())
-    values = list(fill) if isinstance(fill, list | tuple) else [fill or 0]
+    values = [fill or 0] if isinstance(fill, int | float | None) else list(fill)
     if len(values) not in (1, channels):
         raise ValueError(
             "The number of elements in 'fill' does not match the number of channels of the image "
             f"({len(values)} != {channels})"
         )
-    colour = tuple((values if img.mode == "F" else map(int, values)) if len(values) == channels else
-                   [v if img.mode == "F" else int(v) for v in values] * channels)
-    return colour if channels > 1 else colour[0]
+    numbers = values if img.mode == "F" else [int(value) for value in values]
+    return tuple(numbers * (channels // len(numbers))) if channels > 1 else numbers[0]
 
 
 def pad(img: Any, borders: Sequence[int], fill: float | Sequence[float], padding_mode: str) -> Any:

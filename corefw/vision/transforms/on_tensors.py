@@ -194,8 +194,8 @@ def _rotated_size(width: int, height: int, cos: float, sin: float, dx: float, dy
     x = np.array([-0.5, -0.5, 0.5, 0.5]) * width
     y = np.array([-0.5, 0.5, 0.5, -0.5]) * height
     corners = np.stack([cos * x + sin * y + dx + 0.5 * width, -sin * x + cos * y + dy + 0.5 * height])
-    rounded = np.trunc(corners * 1e4) * 1e-4
-    new = np.ceil(rounded.max(1) - 1e-6) - np.floor(rounded.min(1) + 1e-6)
+    rounded = corners.round(4)
+    new = np.ceil(rounded.max(1)) - np.floor(rounded.min(1))
     return int(new[0]), int(new[1])
 
 
@@ -211,7 +211,7 @@ def rotate(
     if mode not in (InterpolationMode.NEAREST, InterpolationMode.BILINEAR):
         raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
     channels, height, width = get_dimensions(img)
-    values = [float(v) for v in (fill if isinstance(fill, list | tuple) else [fill or 0])]
+    values = [fill or 0.0] if isinstance(fill, int | float | None) else [float(v) for v in fill]
     if len(values) not in (1, channels):
         raise ValueError(
             "The number of elements in 'fill' cannot broadcast to match the number of channels of the image "
@@ -230,18 +230,19 @@ def rotate(
     background = corefw.tensor(values, dtype=image.dtype, device=image.device)
     background = background.view(-1, 1, 1) if img.ndim > 2 else background
     if mode is InterpolationMode.NEAREST:
-        picked, inside = _picked(image, np.rint(rows), np.rint(columns))
+        picked, inside = _picked(image, np.rint(rows.round(6)), np.rint(columns.round(6)))  # noise decides no tie
         return _restored(corefw.where(inside, picked, background), img.dtype)
     top, left = np.floor(rows), np.floor(columns)
-    total: Tensor | float = 0.0
-    covered: Tensor | float = 0.0
+    total = covered = image.new_zeros(())
     for i in (0, 1):
         for j in (0, 1):
             weight = (1 - np.abs(rows - (top + i))) * (1 - np.abs(columns - (left + j)))
             picked, inside = _picked(image, top + i, left + j)
             share = corefw.from_numpy(weight).to(image.device, image.dtype) * inside
             total, covered = total + picked * share, covered + share
-    return _restored(total + background * (1.0 - covered), img.dtype)
+    if fill is not None:  # torchvision's blend: what was covered in part is darkened before the background is added
+        total = total * covered + background * (1.0 - covered)
+    return _restored(total, img.dtype)
 
 
 def _picked(img: Tensor, rows: np.ndarray, columns: np.ndarray) -> tuple[Tensor, Tensor]:

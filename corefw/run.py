@@ -1,0 +1,184 @@
+"""Running programs written for PyTorch: in the process of `corefw run`, `torch` and `torchvision` are corefw.
+
+`corefw run script.py` is `python script.py`, and `corefw run -m module` is `python -m module`, with a finder of modules
+in front of the others: ``import torch.x.y`` gives the module ``corefw.x.y`` itself, and ``torchvision.x`` gives
+``corefw.vision.x``. An installed PyTorch is neither imported nor changed, and no other process sees the names, but for
+the children that `multiprocessing` starts, as DataLoader workers: a forked child has the finder from its parent; for
+one that starts anew (spawn, forkserver) the finder rides in front of the data that `multiprocessing` sends ahead of the
+program. Programs started in any other way, as by `subprocess`, need `corefw run` of their own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import io
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from multiprocessing import spawn
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+#: the packages that are another's
+ALIASES = {"torch": "corefw", "torchvision": "corefw.vision"}
+#: the main modules that programs have replaced, kept alive because what called `run` lives there
+_callers: list[ModuleType] = []
+
+
+def target_of(name: str) -> str | None:
+    """The module that an import of `name` gives, None if it is no alias.
+
+    >>> target_of("torch.nn.functional"), target_of("torchvision.transforms"), target_of("torchaudio")
+    ('corefw.nn.functional', 'corefw.vision.transforms', None)
+    """
+    root, dot, rest = name.partition(".")
+    return ALIASES[root] + dot + rest if root in ALIASES else None
+
+
+class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds modules of PyTorch's names: each is the module of corefw, not a copy."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The spec of an alias; None for other names, and for modules that corefw has not."""
+        name = target_of(fullname)
+        if name is None:
+            return None
+        found = sys.modules.get(name) or importlib.util.find_spec(name)
+        return None if found is None else importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module of corefw in the place of `module`, the empty one that the import system made."""
+        sys.modules[module.__name__] = importlib.import_module(str(target_of(module.__name__)))
+
+
+class _Companion:
+    """What makes a child process install the finder: unpickling it does."""
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return install, ()
+
+
+def install() -> None:
+    """Let PyTorch's names be corefw's from now on, in this process and in those that `multiprocessing` starts.
+
+    Raises:
+        RuntimeError: another package of such a name is imported already.
+    """
+    if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+        return
+    if taken := [name for name in ALIASES if name in sys.modules]:
+        raise RuntimeError(f"{taken[0]} is imported already, and is not corefw; install the aliases before it is")
+    sys.meta_path.insert(0, AliasFinder())
+    prepare: Any = spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {"corefw": _Companion(), **prepare(name)}
+
+    spawn.get_preparation_data = get_preparation_data
+    # A fork server that imported the program first would do so without the finder.
+    multiprocessing.set_forkserver_preload([__name__])
+
+
+def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> int:
+    """Run a program with PyTorch's names being corefw's.
+
+    Args:
+        target: the path of a script, or the name of a module or package.
+        arguments: the program's own; it finds them in ``sys.argv``.
+        module: whether `target` names a module, as of ``python -m``.
+
+    Returns:
+        The exit status: 0, or 1 after an exception, whose traceback is shown. `SystemExit` is the caller's.
+    """
+    install()
+    try:
+        code, file, spec = _module(target) if module else _script(target)
+    except _NoProgramError as error:
+        print(f"corefw run: {error}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        return _report(error)
+    main = ModuleType("__main__")
+    vars(main).update(__file__=file, __spec__=spec, __builtins__=__builtins__)
+    if spec is not None:
+        vars(main).update(__loader__=spec.loader, __package__=spec.parent)
+    sys.argv[:] = [file if module else target, *arguments]
+    _callers.append(sys.modules["__main__"])
+    sys.modules["__main__"] = main
+    try:
+        exec(code, vars(main))
+    except Exception as error:
+        return _report(error)
+    return 0
+
+
+class _NoProgramError(Exception):
+    """There is nothing to run."""
+
+
+def _first_on_path(folder: str) -> None:
+    """Let `folder` be where imports look first, in place of the folder of corefw's own program."""
+    if sys.flags.safe_path:
+        return
+    dropped = os.path.abspath(sys.path[0])
+    sys.path[0] = folder
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if dropped == home and home not in map(os.path.abspath, sys.path):
+        sys.path.append(home)  # corefw was found there, and more of it may yet be imported
+
+
+def _script(path: str) -> tuple[CodeType, str, None]:
+    if os.path.isdir(path):
+        raise _NoProgramError(f"{path} is a folder; run the script in it, or with -m the package")
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        raise _NoProgramError(f"can't open {path}: {error.strerror}") from None
+    _first_on_path(os.path.dirname(os.path.realpath(path)))
+    return compile(source, path, "exec", dont_inherit=True), path, None
+
+
+def _module(name: str) -> tuple[CodeType, str, importlib.machinery.ModuleSpec]:
+    _first_on_path(os.getcwd())
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise  # a package imports what is missing
+        spec = None
+    if spec is None or spec.origin is None:
+        raise _NoProgramError(f"no module named {name}")
+    loader = spec.loader
+    code = loader.get_code(name) if isinstance(loader, importlib.abc.InspectLoader) else None
+    if code is None:
+        raise _NoProgramError(f"{name} has no Python code to run")
+    return code, spec.origin, spec
+
+
+def _own(traceback: TracebackType) -> bool:
+    file = traceback.tb_frame.f_code.co_filename
+    return file == __file__ or file.startswith("<frozen importlib") or os.path.dirname(file) == _IMPORTLIB
+
+
+_IMPORTLIB = os.path.dirname(str(importlib.__file__))
+
+
+def _report(error: Exception) -> int:
+    """Show the traceback of a program's error, from the program's first frame on; returns the exit status."""
+    traceback = error.__traceback__
+    while traceback is not None and _own(traceback):
+        traceback = traceback.tb_next
+    if isinstance(error, ImportError) and (name := target_of(error.name or "")):
+        error.add_note(f"This program runs on corefw (corefw run), where {error.name} is {name}.")
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+    return 1

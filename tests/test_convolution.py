@@ -1,0 +1,189 @@
+"""Convolutions: layers, refused arguments, and agreement with PyTorch's layers."""
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from corefw import nn
+from tests.layers import check_layer, check_repr
+
+F = nn.functional
+
+
+@pytest.mark.parametrize(
+    ("input", "weight", "options", "text"),
+    [
+        (
+            (1, 2, 5, 5),
+            (4, 3, 3, 3),
+            {},
+            r"expected input\[1, 2, 5, 5\] to have 3 channels, but got 2 channels instead",
+        ),
+        ((1, 3, 2, 2), (4, 3, 3, 3), {}, r"\(2 x 2\). Kernel size: \(3 x 3\). Kernel size can't be greater than"),
+        ((3, 2), (4, 3, 3, 3), {}, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"bias": (3,)}, "expected bias to be 1-dimensional with 4 elements"),
+        (
+            (1, 3, 5, 5),
+            (4, 3, 3, 3),
+            {"groups": 3},
+            "Given groups=3, expected weight to be divisible by 3 at dimension 0",
+        ),
+        ((1, 3, 5, 5), (2, 1, 3, 3), {"groups": 3}, "expected weight to be at least 3 at dimension 0"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"groups": 0}, "non-positive groups is not supported"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"stride": 0}, "non-positive stride is not supported"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"padding": -1}, "negative padding is not supported"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"dilation": 0}, "dilation should be greater than zero"),
+        (
+            (1, 3, 5, 5),
+            (4, 3, 3, 3),
+            {"stride": (1, 1, 1)},
+            "expected stride to be a single integer value or a list of 2",
+        ),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"padding": "same", "stride": 2}, "not supported for strided convolutions"),
+        ((1, 3, 5, 5), (4, 3, 3, 3), {"padding": "some"}, "Invalid padding string"),
+        ((1, 3, 5, 5), (4, 3, 0, 3), {}, "kernel size should be greater than zero"),
+    ],
+)
+def test_wrong_arguments_of_conv2d(input, weight, options, text):
+    if "bias" in options:
+        options = {**options, "bias": torch.zeros(options["bias"])}
+    with pytest.raises(RuntimeError, match=text):
+        F.conv2d(torch.zeros(input), torch.zeros(weight), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"output_padding": 2}, "output padding must be smaller than either stride or dilation"),
+        ({"padding": 3}, "Output size is too small"),
+        ({"groups": 2}, "divisible by 2 at dimension 0"),
+    ],
+)
+def test_wrong_arguments_of_conv_transpose2d(options, text):
+    with pytest.raises(RuntimeError, match=text):
+        F.conv_transpose2d(torch.zeros(1, 3, 2, 2), torch.zeros(3, 4, 3, 3), **options)
+
+
+def test_dtypes_must_agree():
+    with pytest.raises(RuntimeError, match="same dtype"):
+        F.conv1d(torch.zeros(1, 1, 3), torch.zeros(1, 1, 1, dtype=torch.float64))
+    with pytest.raises(TypeError, match="must be Tensor, not str"):
+        F.conv1d("text", torch.zeros(1, 1, 1))
+
+
+def test_batches_of_no_samples_and_inputs_of_no_channels():
+    assert F.conv2d(torch.zeros(0, 3, 5, 5), torch.zeros(4, 3, 3, 3)).shape == (0, 4, 3, 3)
+    assert F.conv2d(torch.zeros(1, 0, 5, 5), torch.zeros(4, 0, 3, 3), torch.ones(4)).unique().tolist() == [1]
+
+
+def test_many_samples_are_taken_in_several_steps():
+    """Larger than what is copied at a time: the result is that of sample by sample, as are the gradients."""
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.normal(size=(9, 8, 40, 40)), requires_grad=True)
+    w = torch.tensor(rng.normal(size=(4, 8, 3, 3)), requires_grad=True)
+    whole = F.conv2d(x, w)
+    parts = torch.cat([F.conv2d(x[i : i + 1], w) for i in range(9)])
+    np.testing.assert_allclose(whole.detach().numpy(), parts.detach().numpy(), rtol=1e-10)
+    both = [torch.autograd.grad((y * y).sum(), (x, w)) for y in (whole, parts)]
+    for a, b in zip(*both):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
+
+
+def test_the_transposed_convolution_is_the_adjoint():
+    rng = np.random.default_rng(1)
+    x, w = torch.tensor(rng.normal(size=(2, 4, 7))), torch.tensor(rng.normal(size=(6, 2, 3)))
+    y = F.conv1d(x, w, stride=2, padding=1, groups=2)
+    z = torch.tensor(rng.normal(size=tuple(y.shape)))
+    back = F.conv_transpose1d(z, w, stride=2, padding=1, groups=2)
+    assert abs(((y * z).sum() - (x * back).sum()).item()) < 1e-10
+
+
+def test_the_node_has_its_name():
+    assert (
+        F.conv1d(torch.zeros(1, 1, 3, requires_grad=True), torch.ones(1, 1, 1)).grad_fn.name() == "ConvolutionBackward0"
+    )
+
+
+LAYERS = [
+    ("Conv1d", (4, 6, 3), {"padding": 1, "groups": 2}, (2, 4, 7)),
+    ("Conv2d", (3, 4, (2, 3)), {"stride": 2, "padding": (1, 0), "dilation": 2, "bias": False}, (2, 3, 9, 8)),
+    ("Conv2d", (3, 4, 3), {"padding": "same"}, (3, 6, 5)),
+    ("Conv2d", (3, 4, 3), {"padding": 2, "padding_mode": "reflect"}, (2, 3, 6, 5)),
+    ("Conv2d", (3, 4, (2, 3)), {"padding": "same", "padding_mode": "circular"}, (2, 3, 6, 5)),
+    ("Conv3d", (2, 3, 2), {"padding": 1, "padding_mode": "replicate"}, (1, 2, 3, 4, 3)),
+    ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "output_padding": 1, "groups": 2}, (2, 4, 5)),
+    ("ConvTranspose2d", (3, 4, 3), {"stride": 2, "padding": 1}, (2, 3, 4, 3)),
+    ("ConvTranspose3d", (2, 3, 2), {"dilation": 2, "bias": False}, (1, 2, 2, 3, 2)),
+    ("Unfold", (2,), {"padding": 1, "stride": 2}, (2, 3, 5, 4)),
+    ("Fold", ((5, 4), 2), {}, (2, 12, 12)),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "options", "shape"), LAYERS)
+def test_layers_agree_with_pytorch(name, arguments, options, shape):
+    check_layer(name, arguments, options, shape)
+    check_repr(name, arguments, options)
+
+
+def test_the_output_size_of_a_transposed_convolution():
+    layer = nn.ConvTranspose2d(1, 1, 3, stride=2)
+    x = torch.zeros(1, 1, 3, 3)
+    assert layer(x, output_size=(8, 7)).shape == (1, 1, 8, 7)
+    assert layer(x, output_size=[1, 1, 8, 7]).shape == (1, 1, 8, 7)
+    with pytest.raises(ValueError, match=r"requested an output size of \[9, 7\], but valid sizes range"):
+        layer(x, output_size=(9, 7))
+    with pytest.raises(ValueError, match="output_size must have 2 or 4 elements"):
+        layer(x, output_size=(9,))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"groups": 2}, "in_channels must be divisible by groups"),
+        ({"groups": 3}, "out_channels must be divisible by groups"),
+        ({"groups": 0}, "groups must be a positive integer"),
+        ({"padding": "some"}, "Invalid padding string 'some'"),
+        ({"padding": "same", "stride": 2}, "not supported for strided"),
+        ({"padding_mode": "some"}, "padding_mode must be one of"),
+    ],
+)
+def test_layers_refuse(options, text):
+    with pytest.raises(ValueError, match=text):
+        nn.Conv2d(3, 4, 3, **options)
+    if "groups" in options:
+        with pytest.raises(ValueError, match=text):
+            nn.ConvTranspose2d(3, 4, 3, **options)
+
+
+def test_a_transposed_layer_pads_with_zeros_only():
+    with pytest.raises(ValueError, match='Only "zeros" padding mode is supported for ConvTranspose2d'):
+        nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect")
+
+
+def test_parameters_are_drawn_from_the_documented_interval():
+    torch.manual_seed(0)
+    layer = nn.Conv2d(8, 64, 3)
+    bound = 1 / np.sqrt(8 * 9)
+    for parameter in layer.parameters():
+        largest = parameter.abs().max().item()
+        assert 0.9 * bound < largest <= bound
+    assert nn.Conv2d(3, 4, 3, dtype=torch.float64).weight.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: F.unfold(torch.zeros(1, 3, 2, 2), 3), r"calculated shape of the array of sliding blocks as \(0, 0\)"),
+        (
+            lambda: F.unfold(torch.zeros(1, 3, 5, 5), (3, 3, 3)),
+            "It is expected kernel_size equals to 2, but got size 3",
+        ),
+        (lambda: F.unfold(torch.zeros(1, 3, 5, 5), 3, stride=0), "stride should be greater than zero"),
+        (lambda: F.fold(torch.zeros(1, 27, 5), 5, 3), r"3 \* 3 = 9, but got input.size\(2\)=5"),
+        (lambda: F.fold(torch.zeros(1, 26, 9), 5, 3), "divisible by the product of kernel_size"),
+        (lambda: F.fold(torch.zeros(9), 5, 3), "Expected 2D or 3D"),
+    ],
+)
+def test_wrong_windows(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call()
