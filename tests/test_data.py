@@ -17,12 +17,15 @@ from corefw.utils.data import (
     Dataset,
     IterableDataset,
     RandomSampler,
+    Sampler,
+    SequentialSampler,
     StackDataset,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
     default_collate,
+    default_convert,
     get_worker_info,
     random_split,
 )
@@ -243,3 +246,27 @@ def test_an_epoch_may_be_left_early():
 def test_contradicting_options_are_refused(options):
     with pytest.raises(ValueError):
         DataLoader(range(3), **options)
+
+
+def test_default_convert_makes_tensors_of_arrays_only():
+    converted = default_convert({"a": np.ones(2), "b": [1, "x"], "c": Pair(np.float32(2), None)})
+    assert converted["a"].dtype == torch.float64 and converted["b"] == [1, "x"]
+    assert converted["c"].a.item() == 2 and converted["c"].b is None
+
+
+def test_a_sampler_of_ones_own():
+    class Backwards(Sampler):
+        def __init__(self, data):
+            self.data = data
+
+        def __iter__(self):
+            return reversed(range(len(self.data)))
+
+        def __len__(self):
+            return len(self.data)
+
+    data = [10, 11, 12]
+    assert sum(numbers(DataLoader(data, sampler=Backwards(data))), []) == [12, 11, 10]
+    assert list(SequentialSampler(data)) == [0, 1, 2]
+    with pytest.raises(NotImplementedError):
+        iter(Sampler())

@@ -353,3 +353,67 @@ def test_summary_counts_each_parameter_once_and_changes_nothing():
     ]
     assert summary.parameters == 9 and "9 parameters (9 trainable), 36 bytes" in str(summary)
     assert tied.training and not tied.a._hooks["forward"]
+
+
+LOSSES = {
+    "L1Loss": ({}, "real"),
+    "SmoothL1Loss": ({"beta": 0.5}, "real"),
+    "HuberLoss": ({"delta": 0.7}, "real"),
+    "MSELoss": ({}, "real"),
+    "BCELoss": ({}, "probability"),
+    "BCEWithLogitsLoss": ({}, "probability"),
+    "KLDivLoss": ({"log_target": False}, "probability"),
+    "CrossEntropyLoss": ({"label_smoothing": 0.1, "ignore_index": 1}, "class"),
+    "NLLLoss": ({"ignore_index": 2}, "class"),
+}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_loss_layers_equal_pytorchs(name, reduction):
+    oracle = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")
+    options, kind = LOSSES[name]
+    torch.manual_seed(0)
+    x = torch.rand(4, 3) * 0.8 + 0.1
+    target = {"real": torch.randn(4, 3), "probability": torch.rand(4, 3), "class": torch.tensor([0, 2, 1, 0])}[kind]
+    layer = getattr(nn, name)(reduction=reduction, **options)
+    other = getattr(oracle.nn, name)(reduction=reduction, **options)
+    expected = other(oracle.tensor(x.numpy()), oracle.tensor(target.numpy())).numpy()
+    assert abs(layer(x, target).numpy() - expected).max() < 1e-5
+    assert repr(layer) == repr(other)
+
+
+def test_cosine_embedding_loss():
+    x, y = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+    layer = nn.CosineEmbeddingLoss(margin=0.25, reduction="none")
+    assert layer(x, y, torch.tensor([1, -1])).tolist() == [1.0, 0.75]
+
+
+def test_softmax2d_is_over_the_channels():
+    x = torch.randn(2, 3, 4, 4)
+    assert torch.allclose(nn.Softmax2d()(x).sum(1), torch.ones(2, 4, 4))
+    with pytest.raises(ValueError):
+        nn.Softmax2d()(torch.ones(2, 2))
+
+
+def test_unflatten_undoes_flatten():
+    x = torch.arange(24).reshape(2, 3, 4)
+    assert torch.equal(nn.Unflatten(1, (3, 4))(nn.Flatten()(x)), x)
+
+
+def test_gains():
+    gain = nn.init.calculate_gain
+    assert gain("linear") == 1 and gain("tanh") == 5 / 3 and gain("relu") == 2**0.5 and gain("leaky_relu", 1.0) == 1
+    with pytest.raises(ValueError):
+        gain("nothing")
+
+
+def test_dirac_passes_the_channels_on():
+    weight = nn.init.dirac_(torch.empty(4, 2, 3), groups=2)
+    x = torch.randn(1, 4, 5)
+    assert torch.equal(nn.functional.conv1d(x, weight, padding=1, groups=2), x)
+
+
+def test_sparse_leaves_zeros_in_each_column():
+    weight = nn.init.sparse_(torch.empty(10, 4), sparsity=0.3)
+    assert (weight == 0).sum(0).tolist() == [3, 3, 3, 3]

@@ -595,3 +595,11 @@ def test_multinomial_distribution():
     counts = [int(np.sum((first == j) & (second == k))) for j, k in pairs]
     expected = [n * share[j] * share[k] / (1 - share[j]) for j, k in pairs]
     assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("offset", [0, 2**32 - 2, 2**64 - 3])
+def test_few_blocks_are_those_of_many(seed, offset):
+    many = philox.blocks(np, seed, offset, 2 * philox.FEW)
+    for count in range(1, philox.FEW + 1):
+        np.testing.assert_array_equal(philox.blocks(np, seed, offset, count), many[:count])

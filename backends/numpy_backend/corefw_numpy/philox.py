@@ -30,6 +30,9 @@ ROUNDS = 10
 # Blocks computed at a time: the scratch arrays of `_word_chunks` and of a converter then stay in a core's L2 cache.
 CHUNK = 8192
 
+# Up to so many blocks are computed faster by Python's integers than by arrays, whose cost is that of some 60 calls.
+FEW = 8
+
 # The bits of a uniform value: one significand, so that every value is exact and below one.
 SIGNIFICAND_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
@@ -276,6 +279,9 @@ def philox4x32(xp: Any, lanes: Array, key: int) -> None:
 def _word_chunks(xp: Any, seed: int, offset: int, count: int) -> Iterator[tuple[int, Array]]:
     """Yields `(start, words)`: the words of the blocks from `offset + start` on, uint32, in scratch that the next step
     overwrites and the receiver may."""
+    if 0 < count <= FEW and xp is numpy:
+        yield 0, _few_words(seed, offset, count)
+        return
     size = max(1, min(CHUNK, count) if xp is numpy else count)  # on a GPU, few large kernels
     index = xp.arange(size, dtype="uint64")
     lanes = xp.empty((6, size), dtype="uint64")
@@ -292,6 +298,20 @@ def _word_chunks(xp: Any, seed: int, offset: int, count: int) -> Iterator[tuple[
         for j in range(4):
             words[:, j] = lanes[j]
         yield start, words.reshape(-1)
+
+
+def _few_words(seed: int, offset: int, count: int) -> numpy.ndarray:
+    """The words of `count` blocks from `offset` on, uint32, a block at a time."""
+    words: list[int] = []
+    for block in range(offset, offset + count):
+        c0, c1, c2, c3 = block & MASK32, block >> 32 & MASK32, 0, 0
+        k0, k1 = seed & MASK32, seed >> 32 & MASK32
+        for _ in range(ROUNDS):
+            p0, p1 = M0 * c0, M1 * c2
+            c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & MASK32, p0 >> 32 ^ c3 ^ k1, p0 & MASK32
+            k0, k1 = k0 + W0 & MASK32, k1 + W1 & MASK32
+        words += (c0, c1, c2, c3)
+    return numpy.array(words, "uint32")
 
 
 def _round_keys(seed: int) -> numpy.ndarray:

@@ -1,0 +1,117 @@
+"""Process-wide settings, constants and types of the top-level namespace, and what `cuda` answers without a GPU."""
+
+import math
+
+import pytest
+
+import corefw as torch
+
+
+def test_threads():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+    for wrong, kind in ((0, RuntimeError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(kind):
+            torch.set_num_threads(wrong)
+
+
+def test_determinism():
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    assert torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(False)
+
+
+def test_constants():
+    assert (torch.pi, torch.e, torch.inf) == (math.pi, math.e, math.inf) and math.isnan(torch.nan)
+    assert torch.newaxis is None and torch.ones(2)[:, torch.newaxis].shape == (2, 1)
+    assert torch.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("BoolTensor", torch.bool),
+        ("ByteTensor", torch.uint8),
+        ("CharTensor", torch.int8),
+        ("ShortTensor", torch.int16),
+        ("IntTensor", torch.int32),
+        ("LongTensor", torch.int64),
+        ("HalfTensor", torch.float16),
+        ("FloatTensor", torch.float32),
+        ("DoubleTensor", torch.float64),
+    ],
+)
+def test_legacy_tensor_types(name, dtype):
+    kind = getattr(torch, name)
+    made = kind([1, 0])
+    assert made.dtype == dtype and made.tolist() == [1, 0]
+    assert isinstance(made, kind) and made.type() == f"torch.{name}"
+
+
+def test_a_dtype_that_no_backend_holds():
+    assert repr(torch.chalf) == "torch.complex32"
+    with pytest.raises(NotImplementedError, match="complex32"):
+        torch.zeros(1, dtype=torch.chalf)
+
+
+def test_limits_of_dtypes():
+    assert torch.finfo(torch.float16).max == 65504 and torch.finfo(torch.bfloat16).bits == 16
+    assert torch.finfo(torch.float64).eps == 2.0**-52 and torch.finfo().bits == 32
+    assert (torch.iinfo(torch.int8).min, torch.iinfo(torch.uint64).max) == (-128, 2**64 - 1)
+    with pytest.raises(TypeError):
+        torch.finfo(torch.int32)
+    with pytest.raises(TypeError):
+        torch.iinfo(torch.float32)
+
+
+def test_casting_and_kinds():
+    assert torch.can_cast(torch.int32, torch.float32) and not torch.can_cast(torch.float32, torch.int32)
+    assert torch.is_tensor(torch.ones(1)) and not torch.is_tensor([1])
+
+
+def test_memory_formats():
+    assert repr(torch.channels_last_3d) == "torch.channels_last_3d" and repr(torch.preserve_format) == "torch.preserve_format"
+    x = torch.zeros(1, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last_3d)
+    assert x.stride() == (120, 1, 40, 10, 2) and torch.empty_like(x, memory_format=torch.preserve_format).stride() == x.stride()
+
+
+def test_randint_like_keeps_the_shape():
+    drawn = torch.randint_like(torch.ones(50, dtype=torch.int64), 3, 5)
+    assert drawn.shape == (50,) and set(drawn.tolist()) == {3, 4}
+
+
+def test_pin_memory_gives_the_values():
+    x = torch.ones(3)
+    try:
+        assert torch.equal(x.pin_memory(), x)
+    except RuntimeError as error:  # as PyTorch without an accelerator
+        assert "pin" in str(error).lower()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there: these are the answers without one")
+def test_cuda_without_a_gpu():
+    cuda = torch.cuda
+    assert not cuda.is_initialized()
+    cuda.seed_all()
+    cuda.empty_cache()
+    cuda.reset_peak_memory_stats()
+    for size in (cuda.memory_allocated, cuda.memory_reserved, cuda.max_memory_allocated, cuda.max_memory_reserved):
+        assert size() == 0
+    for ask in (
+        cuda.init,
+        cuda.get_device_properties,
+        cuda.current_stream,
+        cuda.default_stream,
+        cuda.Event,
+        lambda: cuda.set_device(0),
+        lambda: cuda.device(0),
+    ):
+        with pytest.raises(RuntimeError, match="cuda"):
+            ask()
+    with cuda.stream(None):
+        assert not torch.backends.cudnn.is_available() and not torch.backends.mps.is_available()
