@@ -373,6 +373,7 @@ LOSSES = {
 def test_loss_layers_equal_pytorchs(name, reduction):
     oracle = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")
     options, kind = LOSSES[name]
+    reduction = "batchmean" if (name, reduction) == ("KLDivLoss", "mean") else reduction
     torch.manual_seed(0)
     x = torch.rand(4, 3) * 0.8 + 0.1
     target = {"real": torch.randn(4, 3), "probability": torch.rand(4, 3), "class": torch.tensor([0, 2, 1, 0])}[kind]

@@ -231,3 +231,8 @@ def test_orthogonal(shape):
     np.testing.assert_allclose(products, 4 * np.eye(len(products)), atol=1e-12)
     with pytest.raises(ValueError, match="2 or more dimensions"):
         torch.nn.init.orthogonal_(torch.empty(3))
+
+
+def test_layers_and_cells_share_their_bases():
+    assert all(issubclass(layer, torch.nn.RNNBase) for layer in (torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU))
+    assert all(issubclass(cell, torch.nn.RNNCellBase) for cell in (torch.nn.RNNCell, torch.nn.LSTMCell, torch.nn.GRUCell))
