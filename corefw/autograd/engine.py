@@ -9,8 +9,11 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode
+from corefw.dispatch.registry import registry
 from corefw.errors import GradientError
 from corefw.tensor import Accumulate, Node, Output, Tensor, wrap
+
+_add = registry.ops["add"]
 
 
 class Hooks:
@@ -102,6 +105,9 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
             leaf._grad = gradient.detach().clone()
     elif create_graph:
         leaf._grad = present + gradient
+    elif present.place is gradient.place and present.origin is None:
+        _add.inplace_table[present.place](present.array, present.array, gradient.array)
+        present.version[0] += 1
     else:
         present.add_(gradient)
 
