@@ -15,7 +15,7 @@ def cholesky(A: _Tensor, *, upper: bool = False, out: _Tensor | None = None) -> 
     r"""The Cholesky decomposition ``A = L @ L.mH`` of Hermitian positive-definite matrices, L lower
     triangular."""
 
-def cond(A: _Tensor, p: complex | str | None = None, *, out: _Tensor | None = None) -> _Tensor:
+def cond(A: _Tensor, p: float | str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`."""
 
 def cross(input: _Tensor, other: _Tensor, *, dim: int = -1, out: _Tensor | None = None) -> _Tensor:
@@ -45,7 +45,7 @@ def matmul(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Te
 
 def matrix_norm(
     A: _Tensor,
-    ord: complex | str = "fro",
+    ord: float | str = "fro",
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     *,
@@ -73,7 +73,7 @@ def multi_dot(tensors: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 
 def norm(
     A: _Tensor,
-    ord: complex | str | None = None,
+    ord: float | str | None = None,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
@@ -125,7 +125,7 @@ def vecdot(x: _Tensor, y: _Tensor, *, dim: int = -1, out: _Tensor | None = None)
 
 def vector_norm(
     x: _Tensor,
-    ord: complex = 2,
+    ord: float = 2,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,

@@ -262,3 +262,59 @@ def packed_steps(batch_sizes: Shape, reverse: bool = False) -> list[Shape]:
         steps.append((start, start + size, size))
         start += size
     return steps[::-1] if reverse else steps
+
+
+# -- rules of reductions ----------------------------------------------------------------------------------------------
+def reduced_shape(input: Shape, dim=None, keepdim=False, *statics) -> Shape:
+    """The input's shape without the dimensions reduced over."""
+    return reduced(input, (dim,) if dim.__class__ is int else dim, keepdim)
+
+
+def nonempty(name: str, error: type[Exception] = ShapeError):
+    """The shape rule of a reduction that has no value for nothing, such as a maximum."""
+
+    def shape(input: Shape, dim=None, keepdim=False, *statics) -> Shape:
+        if dim is None and not prod(input):
+            raise error(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                "Specify the reduction dim with the 'dim' argument."
+            )
+        for d in (dim,) if dim.__class__ is int else dim or ():
+            if input and not input[d]:
+                raise DimensionError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return reduced_shape(input, dim, keepdim)
+
+    return shape
+
+
+def picked(name: str):
+    """The shape rule of a reduction that picks an element: its value and its position."""
+    rule = nonempty(name)
+
+    def shape(input: Shape, dim, keepdim, *statics) -> tuple[Shape, Shape]:
+        result = rule(input, dim, keepdim)
+        return result, result
+
+    return shape
+
+
+def count_reduced(shape: Shape, dim) -> int:
+    """How many elements are reduced to one."""
+    return prod(shape) if dim is None else prod(shape[d] for d in dim)
+
+
+# -- rules of ops on matrices -----------------------------------------------------------------------------------------
+def check_matrices(name: str, shape) -> None:
+    """Refuse a shape without room for matrices."""
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+
+
+def check_square(name: str, shape):
+    """The shape itself; refused unless its matrices are square."""
+    check_matrices(name, shape)
+    if shape[-1] != shape[-2]:
+        raise ShapeError(
+            f"{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+    return shape

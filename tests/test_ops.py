@@ -10,6 +10,7 @@ loopback.install()
 #: families, and single ops, without rows, with the reason
 _ARBITRARY = "the elements are arbitrary: tests/test_creation.py"
 _INPLACE = "changes its input; the rows of the op without underscore cover it, and tests/test_indexing.py"
+_STREAM = "the values come from a stream: tests/test_random.py and tests/test_philox.py"
 WITHOUT_ROW: dict[str, str] = {
     **dict.fromkeys(("empty", "empty_like", "empty_permuted", "empty_strided"), _ARBITRARY),
     **dict.fromkeys(("new_empty", "new_empty_strided"), _ARBITRARY),
@@ -19,7 +20,8 @@ WITHOUT_ROW: dict[str, str] = {
     "unique_values": "the kernel of unique and unique_consecutive",
     "view_as_complex": "takes one memory layout only: tests/test_pointwise.py",
     "unpick": "the gradient of picking elements (amax, median, sort), tested through it",
-    "random": "the values come from a stream: tests/test_random.py and tests/test_philox.py",
+    "share": "the gradient among equal elements (amax, norms), tested through it",
+    **dict.fromkeys(("random", "filling", "dropout"), _STREAM),
     "optimizer": "whole steps of whole lists, compared with PyTorch's in tests/test_optim.py",
 }
 

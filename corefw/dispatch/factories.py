@@ -9,6 +9,7 @@ import numpy as np
 
 from corefw import devices, dtypes
 from corefw.devices import Place, get_default_device
+from corefw.dispatch.declare import ops
 from corefw.dispatch.operands import store
 from corefw.dispatch.record import leaf_node
 from corefw.dispatch.registry import place_of
@@ -104,6 +105,24 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
             raise ShapeError(f"{name}: Trying to create tensor with negative dimension {n}: {list(map(int, size))}")
         shape.append(n)
     return tuple(shape)
+
+
+def filled(place: Place, shape, value) -> Tensor:
+    """A tensor whose elements are all the number `value`."""
+    return ops.full_at(place, shape, fitting_number(value, place.dtype), place.dtype.numpy)
+
+
+def checked_strides(shape, strides):
+    """The strides themselves; refused unless they fit `shape`."""
+    if len(shape) != len(strides):
+        raise ShapeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
+    if any(stride < 0 for stride in strides):
+        raise ShapeError(
+            f"empty_strided: strides must not be negative, got sizes={list(shape)} and strides={list(strides)}"
+        )
+    return strides
 
 
 def new_strided(place: Place, shape: Shape, strides: Shape) -> Tensor:

@@ -28,7 +28,7 @@ class Mode(threading.local):
     targeted = False
 
 
-mode = Mode()
+mode: Mode = Mode()
 
 
 class no_recording:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from corefw.dispatch.declare import composite, ops, primitive, view
 from corefw.dispatch.rules import complex_of, floating_real, same
 from corefw.dispatch.rules import real as real_of
-from corefw.dtypes import bool_
+from corefw.dtypes import bool_, dtype
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import contiguous_strides, same_shape
+from corefw.shapes import broadcast, contiguous_strides, same_shape
 
 
 @view(dtype=real_of.without("bool", "integer", "floating"), method=False)
@@ -173,3 +175,45 @@ def _(grad, input):
     modulus = input.abs()
     slope = grad * 1j * input / (modulus * modulus)
     return ops.where(modulus == 0, 0, slope)
+
+
+# -- from real numbers ------------------------------------------------------------------------------------------------
+#: operands agree already; the result is of the complex dtype of the same precision
+_to_complex = replace(same.without("bool", "integer", "complex"), results=(dtype.to_complex,))
+
+
+@primitive(dtype=_to_complex, shape=broadcast, method=False, name="complex", out=True)
+def complex_(real, imag):
+    """``real + i imag``, elementwise.
+
+    Args:
+        real, imag: tensors of the same floating dtype whose shapes broadcast.
+
+    >>> import corefw as torch
+    >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor([1.+3.j, 2.+4.j])
+    """
+
+
+@complex_.gradient("real")
+def _(grad):
+    return grad.real
+
+
+@complex_.gradient("imag")
+def _(grad):
+    return grad.imag
+
+
+@composite(method=False, out=True)
+def polar(abs, angle):
+    """``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument.
+
+    Args:
+        abs, angle: tensors of the same floating dtype whose shapes broadcast.
+
+    >>> import corefw as torch
+    >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
+    tensor([1.+0.j, 2.+0.j])
+    """
+    return complex_(abs * angle.cos(), abs * angle.sin())

@@ -6,6 +6,7 @@ from corefw.testing import Case
 from tests.cases.pointwise import nonzero
 
 BOTH = ("float32", "float64", "complex64", "complex128")
+PAIRS = (((2, 3), (2, 3)), ((), ()), ((3, 1), (4,)), ((0, 3), (3,)))
 
 
 def angle(a):
@@ -23,4 +24,13 @@ CASES = (
     Case("is_complex", lambda a: a.dtype.kind == "c", dtypes=BOTH),
     Case("isreal", np.isreal, dtypes=BOTH),
     Case("angle", angle, make=nonzero),
+    Case("complex", lambda real, imag: real + 1j * imag, PAIRS, dtypes=("float32", "float64"), special=False),
+    Case(
+        "polar",
+        lambda abs, angle: abs * np.exp(1j * angle),
+        PAIRS,
+        domain=(0.1, 3.0),
+        dtypes=("float32", "float64"),
+        special=False,
+    ),
 )

@@ -1,13 +1,13 @@
 """Reductions."""
 
-from math import inf
-
 import numpy as np
 
 from corefw.testing import Case
 
 SHAPES = (((2, 3),), ((),), ((4, 1, 3),), ((0, 3),), ((5,),))
+
 FULL = (((2, 3),), ((),), ((4, 1, 3),), ((5,),))  # nothing empty
+
 DIMS = (
     {},
     {"keepdim": True},
@@ -18,6 +18,7 @@ DIMS = (
     {"dim": 1},
     {"dim": ()},
 )
+
 DIM = ({"dim": 0}, {"dim": -1, "keepdim": True}, {"dim": 1})
 
 
@@ -63,82 +64,6 @@ def along(function):
     return lambda a, dim=-1, keepdim=False: reference(a, dim=dim, keepdim=keepdim)
 
 
-def _ranked(line):
-    """Positions in ascending order, NaN last."""
-    return sorted(range(len(line)), key=lambda i: (line[i] != line[i], line[i], i))
-
-
-def _largest(line):
-    i = next((i for i, v in enumerate(line) if v != v), None)
-    i = max(range(len(line)), key=lambda i: (line[i], -i)) if i is None else i
-    return line[i], i
-
-
-def _smallest(line):
-    i = next((i for i, v in enumerate(line) if v != v), None)
-    i = min(range(len(line)), key=lambda i: (line[i], i)) if i is None else i
-    return line[i], i
-
-
-def _median(line):
-    i = next((i for i, v in enumerate(line) if v != v), None)
-    i = _ranked(line)[(len(line) - 1) // 2] if i is None else i
-    return line[i], i
-
-
-def _nanmedian(line):
-    counted = sum(v == v for v in line)
-    i = _ranked(line)[max(counted - 1, 0) // 2]
-    return line[i], i
-
-
-def _mode(line):
-    values = list(line)
-    found = min(values, key=lambda v: (-values.count(v), v))
-    return found, max(i for i, v in enumerate(values) if v == found)
-
-
-def _kth(a, k, dim=-1, keepdim=False):
-    def pick(line):
-        i = _ranked(line)[k - 1]
-        return line[i], i
-
-    return line_by_line(pick)(a, dim=dim, keepdim=keepdim)
-
-
-def _variance(a, dim=None, keepdim=False, correction=1):
-    axis = dim if a.ndim and dim != () else None
-    n = a.size if axis is None else np.prod(np.take(a.shape, axis))
-    squares = np.abs(a - a.mean(axis, keepdims=True)) ** 2
-    return squares.sum(axis, keepdims=keepdim) / max(n - correction, 0)
-
-
-def _moments(function):
-    def reference(a, dim=None, unbiased=None, keepdim=False, correction=None):
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
-        return function(a, dim, keepdim, correction)
-
-    return reference
-
-
-def _vector_norm(a, ord, dim=None, keepdim=False):
-    axis = dim if a.ndim and dim != () else None
-    modulus = np.abs(a)
-    if ord == 0:
-        return np.sum(modulus != 0, axis, keepdims=keepdim)
-    if ord == inf:
-        return np.max(modulus, axis, keepdims=keepdim)
-    if ord == -inf:
-        return np.min(modulus, axis, keepdims=keepdim)
-    return np.sum(modulus**ord, axis, keepdims=keepdim) ** (1 / ord)
-
-
-def _norm(a, p="fro", dim=None, keepdim=False):
-    return _vector_norm(a, 2 if p in (None, "fro") else p, dim, keepdim)
-
-
 def _spread(a, dim, keepdim, shape):
     for d in () if keepdim or dim is None else dim:
         a = np.expand_dims(a, d)
@@ -169,30 +94,6 @@ def _with_zeros(rng, dtype):
     return samples
 
 
-def _distinct(rng, dtype):
-    """Lines without equal elements, so that the positions are determined."""
-    lines = np.stack([rng.permutation(9) for _ in range(3)]).astype(dtype)
-    return [
-        ([lines], {"k": 3}),
-        ([lines.T.copy()], {"k": 9, "dim": 0, "keepdim": True}),
-        ([np.asarray(2).astype(dtype)], {"k": 1}),
-    ]
-
-
-_MOMENTS = (
-    {},
-    {"dim": 0},
-    {"dim": (0, -1), "unbiased": False, "keepdim": True},
-    {"dim": -1, "correction": 0.5},
-)
-_ORDERS = tuple({"ord": p} for p in (2, 1, 3, 1.5, 0.5, -1, 0, inf, -inf))
-_ORDERS += ({"ord": 2, "dim": 0}, {"ord": 3, "dim": (0, -1), "keepdim": True}, {"ord": inf, "dim": -1})
-
-
-def _several(shape, **statics):
-    return fits(shape, **statics) and len(shape) != 0 and shape[0] > 1 and shape[-1] > 1
-
-
 CASES = (
     Case("sum", over(np.sum), SHAPES, DIMS, valid=fits),
     Case("mean", over(np.mean), SHAPES, DIMS, valid=fits),
@@ -200,42 +101,6 @@ CASES = (
     Case("nanmean", over(np.nanmean), FULL, DIMS, valid=fits),
     Case("prod", over(np.prod), make=_with_zeros),
     Case("spread", _spread, make=_spread_samples, torch=None),
-    Case("amax", over(np.max), FULL, DIMS, valid=fits),
-    Case("amin", over(np.min), FULL, DIMS, valid=fits),
-    Case(
-        "aminmax",
-        lambda a, dim=None, keepdim=False: (over(np.min)(a, dim, keepdim), over(np.max)(a, dim, keepdim)),
-        FULL,
-        ({}, *DIM),
-        valid=fits,
-    ),
-    Case("max_dim", along(_largest), FULL, DIM, valid=fits, torch="max"),
-    Case("min_dim", along(_smallest), FULL, DIM, valid=fits, torch="min"),
-    Case("max", np.max, FULL),
-    Case("min", np.min, FULL),
-    Case("argmax", over(np.argmax), FULL, ({}, {"keepdim": True}, *DIM), valid=fits),
-    Case("argmin", over(np.argmin), FULL, ({}, {"keepdim": True}, *DIM), valid=fits),
-    Case("median_dim", along(_median), FULL, DIM, valid=fits, torch="median"),
-    Case("nanmedian_dim", along(_nanmedian), FULL, DIM, valid=fits, torch="nanmedian"),
-    Case("median", lambda a: _median(a.reshape(-1))[0], FULL),
-    Case("nanmedian", lambda a: _nanmedian(a.reshape(-1))[0], FULL),
-    Case("mode", along(_mode), (((2, 9),), ((),), ((3, 1, 4),), ((5,),)), ({}, *DIM), special=False, valid=fits),
-    Case("kthvalue", _kth, make=_distinct),
-    Case(
-        "quantile",
-        lambda a, q, **statics: over(np.quantile)(a, q=q, **statics),
-        (((2, 5),), ((7,),)),
-        ({"q": 0.3}, {"q": 0.5, "dim": 0, "keepdim": True}, {"q": 1.0, "dim": -1}),
-        rtol=1e-6,
-    ),
-    Case(
-        "nanquantile",
-        lambda a, q, **statics: over(np.nanquantile)(a, q=q, **statics),
-        (((2, 5),), ((7,),)),
-        ({"q": 0.3}, {"q": 0.5, "dim": 0, "keepdim": True}, {"q": 1.0, "dim": -1}),
-        special=False,
-        rtol=1e-6,
-    ),
     Case("all", over(np.all), SHAPES, DIMS[:-1], domain=(0, 2), valid=fits),
     Case("any", over(np.any), SHAPES, DIMS[:-1], domain=(0, 1), valid=fits),
     Case(
@@ -247,60 +112,12 @@ CASES = (
         valid=fits,
     ),
     Case(
-        "variance",
-        lambda a, dim, keepdim, correction: _variance(a, dim, keepdim, correction),
-        FULL,
-        ({"dim": (0,), "keepdim": False, "correction": 0}, {"dim": None, "keepdim": True, "correction": 1}),
-        valid=_several,
-        torch=None,
-    ),
-    Case(
-        "deviation",
-        lambda a, dim, keepdim, correction: np.sqrt(_variance(a, dim, keepdim, correction)),
-        FULL,
-        ({"dim": (0,), "keepdim": False, "correction": 0}, {"dim": None, "keepdim": True, "correction": 1}),
-        valid=_several,
-        torch=None,
-    ),
-    Case("var", _moments(_variance), FULL, _MOMENTS, valid=_several),
-    Case("std", _moments(lambda *arguments: np.sqrt(_variance(*arguments))), FULL, _MOMENTS, valid=_several),
-    Case(
-        "var_mean",
-        _moments(
-            lambda a, dim, keepdim, correction: (_variance(a, dim, keepdim, correction), over(np.mean)(a, dim, keepdim))
-        ),
-        FULL,
-        _MOMENTS,
-        valid=_several,
-    ),
-    Case(
-        "std_mean",
-        _moments(
-            lambda a, dim, keepdim, correction: (
-                np.sqrt(_variance(a, dim, keepdim, correction)),
-                over(np.mean)(a, dim, keepdim),
-            )
-        ),
-        FULL,
-        _MOMENTS,
-        valid=_several,
-    ),
-    Case(
         "logsumexp",
         over(lambda a, axis, keepdims: np.log(np.sum(np.exp(a), axis, keepdims=keepdims))),
         SHAPES,
         DIMS[2:-1],
         valid=fits,
     ),
-    Case("vector_norm", _vector_norm, FULL, _ORDERS, valid=fits, torch="linalg.vector_norm"),
-    Case(
-        "norm",
-        _norm,
-        FULL,
-        ({}, {"p": 1}, {"p": inf, "dim": 0}, {"p": None, "dim": (0, -1), "keepdim": True}),
-        valid=fits,
-    ),
-    Case("dist", lambda a, b, p=2: _vector_norm(a - b, p), (((2, 3), (3,)), ((), ())), ({}, {"p": 1}, {"p": 3})),
     Case("trace", np.trace, (((2, 3),), ((3, 3),), ((0, 3),)), special=False),
     Case(
         "sum_to_size",

@@ -14,7 +14,13 @@ def kernels(xp):
     def conj_physical(input):
         return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
 
-    return {"angle": angle, "conj_physical": conj_physical}
+    def complex(real, imag):
+        result = xp.empty(xp.broadcast_shapes(real.shape, imag.shape), xp.result_type(real.dtype, xp.complex64))
+        result.real = real
+        result.imag = imag
+        return result
+
+    return {"angle": angle, "complex": complex, "conj_physical": conj_physical}
 
 
 def movements(xp):

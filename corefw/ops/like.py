@@ -1,0 +1,247 @@
+"""Tensors made in the image of another: in its shape, dtype and device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.factories import (
+    checked_strides,
+    filled,
+    fitting_number,
+    new_strided,
+    number_argument,
+    require_grad,
+    size_argument,
+    strides_like,
+    target_like,
+)
+from corefw.shapes import contiguous_strides
+from corefw.tensor import wrap
+
+Number = bool | int | float | complex
+
+
+# -- in shape ---------------------------------------------------------------------------------------------------------
+def _new_like(
+    name: str, like, dtype, layout, device, pin_memory, memory_format, fill: Number | None, requires_grad: bool
+):
+    place = target_like(name, like, dtype, device, layout, pin_memory)
+    array = like.array
+    shape = tuple(array.shape)
+    if memory_format is None and like.place.runtime.is_contiguous(array):
+        strides = contiguous_strides(shape)
+    else:
+        strides = strides_like(like, memory_format)
+    if fill is None or strides != contiguous_strides(shape):
+        result = new_strided(place, shape, strides)
+        if fill is not None:
+            number = place.runtime.constant(fitting_number(fill, place.dtype), place.dtype, place.device.index)
+            place.runtime.copy(result.array, number)
+    elif fill == 0:
+        result = ops.zeros_at(place, shape, place.dtype.numpy)
+    else:
+        result = filled(place, shape, fill)
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def zeros_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Zeros in the shape, dtype, device and memory order of `input`.
+
+    Args:
+        input: any tensor.
+        dtype, device: instead of those of `input`.
+        memory_format: the order of the dimensions in memory, instead of that of `input`.
+
+    >>> import corefw as torch
+    >>> torch.zeros_like(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return _new_like("zeros_like", input, dtype, layout, device, pin_memory, memory_format, 0, requires_grad)
+
+
+@composite(method=False)
+def ones_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Ones in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.ones_like(torch.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return _new_like("ones_like", input, dtype, layout, device, pin_memory, memory_format, 1, requires_grad)
+
+
+@composite(method=False)
+def empty_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for
+    `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.empty_like(torch.tensor([1, 2])).dtype
+    torch.int64
+    """
+    return _new_like("empty_like", input, dtype, layout, device, pin_memory, memory_format, None, requires_grad)
+
+
+@composite(method=False)
+def full_like(
+    input,
+    fill_value: Number,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """`fill_value` in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.full_like(torch.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
+    value = number_argument("full_like", "fill_value", fill_value, 2)
+    return _new_like("full_like", input, dtype, layout, device, pin_memory, memory_format, value, requires_grad)
+
+
+# -- methods that make tensors of the same dtype and device -----------------------------------------------------------
+@composite()
+def new_zeros(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Zeros of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_zeros(2)
+    tensor([0, 0])
+    """
+    place = target_like("new_zeros", input, dtype, device, layout, pin_memory)
+    result = ops.zeros_at(place, size_argument("new_zeros", size, named), place.dtype.numpy)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_ones(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Ones of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_ones(2)
+    tensor([1, 1])
+    """
+    place = target_like("new_ones", input, dtype, device, layout, pin_memory)
+    result = ops.full_at(place, size_argument("new_ones", size, named), 1, place.dtype.numpy)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_empty(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_empty(2).shape
+    torch.Size([2])
+    """
+    place = target_like("new_empty", input, dtype, device, layout, pin_memory)
+    result = wrap(place.runtime.empty(size_argument("new_empty", size, named), place.dtype, place.device.index), place)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_empty_strided(
+    input,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """As `empty_strided`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    place = target_like("new_empty_strided", input, dtype, device, layout, pin_memory)
+    shape = size_argument("new_empty_strided", (size,))
+    result = new_strided(place, shape, checked_strides(shape, tuple(stride)))
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_full(
+    input,
+    size: Sequence[int],
+    fill_value: Number,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """`fill_value` in a tensor of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_full((2,), 3)
+    tensor([3, 3])
+    """
+    value = number_argument("new_full", "fill_value", fill_value, 2)
+    place = target_like("new_full", input, dtype, device, layout, pin_memory)
+    result = filled(place, size_argument("new_full", (size,)), value)
+    return require_grad(result) if requires_grad else result
