@@ -15,6 +15,7 @@ FLOORS = {
     "corefw.dtypes": 0,
     "corefw.devices": 0,
     "corefw.shapes": 0,
+    "corefw.windows": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,
     "corefw.tensor": 0,

@@ -641,7 +641,7 @@ ran = []
         (type, ("X", (), {})),
         (OrderedDict.fromkeys, ("ab",)),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_calls_are_refused(function, arguments, protocol):

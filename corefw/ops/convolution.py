@@ -8,6 +8,7 @@ from math import prod
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
+from corefw.windows import window_counts, window_extent
 
 numbers = same.without("bool")
 
@@ -50,11 +51,6 @@ def _check_steps(kernel, stride, padding, dilation) -> None:
         raise ShapeError(f"kernel size should be greater than zero, but got {_named('kernel', kernel, len(kernel))}")
 
 
-def _extent(kernel, dilation) -> tuple[int, ...]:
-    """The sizes that a dilated kernel covers."""
-    return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
-
-
 # -- the operation ----------------------------------------------------------------------------------------------------
 def convolution_shape(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """(N, C, *spatial) with a weight of shape (O, C / groups, *kernel) gives (N, O, *spatial')."""
@@ -91,7 +87,7 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
             f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be "
             f"1-dimensional with {channels} elements, but got bias of size {list(bias)} instead"
         )
-    sizes, extent = input[2:], _extent(kernel, dilation)
+    sizes, extent = input[2:], window_extent(kernel, dilation)
     if 0 in sizes:
         raise ShapeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(input)}")
     if transposed:
@@ -149,7 +145,7 @@ def convolution(
 
 def _shortfall(wanted, input, weight, stride, padding, dilation) -> tuple[int, ...]:
     """The output_padding with which a transposed convolution of `input`'s sizes has the sizes `wanted`."""
-    extent = _extent(weight[2:], dilation)
+    extent = window_extent(weight[2:], dilation)
     steps = zip(wanted[2:], input[2:], extent, stride, padding, strict=True)
     return tuple(w - ((size - 1) * s - 2 * p + e) for w, size, e, s, p in steps)
 
@@ -243,7 +239,7 @@ def _batched(name: str, input, n: int):
 
 def _same_padding(input, weight, dilation):
     """(input, padding) for which a convolution without stride keeps the sizes; an odd total is padded at the end."""
-    total = [e - 1 for e in _extent(weight.shape[2:], dilation)]
+    total = [e - 1 for e in window_extent(weight.shape[2:], dilation)]
     if any(t % 2 for t in total):
         input = ops.pad(input, [amount for t in reversed(total) for amount in (0, t % 2)])
     return input, tuple(t // 2 for t in total)
@@ -457,12 +453,6 @@ def conv_transpose3d(
 
 
 # -- windows as columns -----------------------------------------------------------------------------------------------
-def _windows(sizes, kernel, stride, padding, dilation) -> tuple[int, ...]:
-    """How many windows each dimension has."""
-    steps = zip(sizes, _extent(kernel, dilation), stride, padding, strict=True)
-    return tuple((size + 2 * p - e) // s + 1 for size, e, s, p in steps)
-
-
 def _check_windows(kernel_size, dilation, padding, stride) -> None:
     for name, values in (("kernel size", kernel_size), ("stride", stride), ("dilation", dilation)):
         if any(v <= 0 for v in values):
@@ -481,7 +471,7 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
             f"input, but got: {list(input)}"
         )
     _check_windows(kernel_size, dilation, padding, stride)
-    windows = _windows(input[2:], kernel_size, stride, padding, dilation)
+    windows = window_counts(input[2:], kernel_size, stride, padding, dilation)
     if any(w < 1 for w in windows):
         raise ShapeError(
             f"Given input with spatial size {tuple(input[2:])}, kernel_size={kernel_size}, dilation={dilation}, "
@@ -514,7 +504,7 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
             f"input.size(1)={input[1]} and kernel_size={kernel_size}."
         )
-    windows = _windows(output_size, kernel_size, stride, padding, dilation)
+    windows = window_counts(output_size, kernel_size, stride, padding, dilation)
     if any(w < 1 for w in windows) or prod(windows) != input[2]:
         raise ShapeError(
             f"Given output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, "

@@ -3,6 +3,7 @@
 from itertools import product
 from math import prod
 
+from corefw.windows import window_counts
 from corefw_numpy.rules import result_shape
 
 # The copy of the windows that a matrix product needs is made for so many samples at a time that it stays in the cache:
@@ -25,11 +26,6 @@ def kernels(xp):
         result = xp.zeros((*input.shape[:2], *(size + 2 * p for size, p in zip(sizes, padding))), input.dtype)
         result[inside(sizes, padding)] = input
         return result
-
-    def counts(sizes, kernel, stride, padding, dilation):
-        """How many windows each dimension has."""
-        steps = zip(sizes, kernel, stride, padding, dilation)
-        return [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in steps]
 
     def windows(input, kernel, places, stride, padding, dilation):
         """Every window of a batch of images, as a view of the padded input: (N, C, *kernel, *places)."""
@@ -104,12 +100,12 @@ def kernels(xp):
 
     def col2im(input, output_size, kernel_size, dilation, padding, stride):
         n, channels, *sizes = result_shape("col2im", input, output_size, kernel_size, dilation, padding, stride)
-        places = counts(sizes, kernel_size, stride, padding, dilation)
+        places = window_counts(sizes, kernel_size, stride, padding, dilation)
         return overlay(input.reshape(n, channels, *kernel_size, *places), sizes, stride, padding, dilation)
 
     def im2col(input, kernel_size, dilation, padding, stride):
         shape = result_shape("im2col", input, kernel_size, dilation, padding, stride)
-        places = counts(input.shape[2:], kernel_size, stride, padding, dilation)
+        places = window_counts(input.shape[2:], kernel_size, stride, padding, dilation)
         view = windows(input, kernel_size, places, stride, padding, dilation)
         return xp.array(view, order="C").reshape(shape)
 
