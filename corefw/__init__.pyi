@@ -29,6 +29,7 @@ from corefw import shapes as shapes
 from corefw import special as special
 from corefw import surface as surface
 from corefw import utils as utils
+from corefw import windows as windows
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -2892,6 +2893,7 @@ __all__ = [
     "vsplit",
     "vstack",
     "where",
+    "windows",
     "xlogy",
     "zeros",
     "zeros_like",

@@ -5,7 +5,7 @@ These ops change their list arguments in place and return nothing; `corefw.optim
 
 from __future__ import annotations
 
-from corefw.dispatch.declare import Tensors, primitive
+from corefw.dispatch.declare import Index, Tensors, composite, ops, primitive
 from corefw.dispatch.rules import same
 
 
@@ -177,3 +177,14 @@ def rmsprop_step(
     ``v = alpha v + (1 - alpha) g^2``; `centered` subtracts the squared mean of g from v; ``d = g / (sqrt(v) + eps)``;
     ``b = momentum * b + d``; ``p -= lr * b`` (d without momentum).
     """
+
+
+@composite(dtype=same.without("bool", "integer"), shape=lambda tensors, norm_type: (), method=False)
+def total_norm(tensors: Tensors, norm_type: float):
+    """The norm of order `norm_type` of all elements of all `tensors`, seen as one vector."""
+    return ops.vector_norm(ops.stack([ops.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+def scale_step(tensors: Tensors, factor: Index):
+    """Multiply all `tensors` by `factor`, a 0-d array of their dtype, in place."""

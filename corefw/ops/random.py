@@ -44,8 +44,6 @@ from corefw.errors import ShapeError
 from corefw.shapes import broadcast, contiguous_strides
 from corefw.tensor import Tensor, wrap
 
-Number = bool | int | float | complex
-
 
 # -- what backends compute: the kinds of docs/random.md ---------------------------------------------------------------
 def _sized(size, *statics):

@@ -23,9 +23,7 @@ def kernels(xp):
             raise ValueError("nothing to reduce")
         return sum(modulus**ord, dim, keepdim) ** (1 / ord)
 
-    return {
-        "vector_norm": vector_norm,
-    }
+    return {"vector_norm": vector_norm}
 
 
 def movements(xp):

@@ -217,6 +217,10 @@ def movements(xp):
                     delta = buffer
                 p -= lr * delta
 
+    def scale_step(tensors, factor):
+        for tensor in tensors:
+            tensor *= factor
+
     steps = (
         sgd_step,
         adam_step,
@@ -226,5 +230,6 @@ def movements(xp):
         nadam_step,
         radam_step,
         rmsprop_step,
+        scale_step,
     )
     return {step.__name__: step for step in steps}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import no_recording
+from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
 
 Tensors = Tensor | Iterable[Tensor]
@@ -19,6 +21,14 @@ def _listed(tensors: Tensors) -> list[Tensor]:
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
     return [p.grad for p in _listed(parameters) if p.grad is not None]
+
+
+def _by_place(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
+    """The tensors in groups of one device and dtype, each of which one kernel call serves."""
+    groups: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.place, []).append(tensor)
+    return list(groups.values())
 
 
 def get_total_norm(
@@ -40,8 +50,9 @@ def get_total_norm(
     if not tensors:
         return ops.zeros(())
     with no_recording():
-        norms = [ops.vector_norm(tensor, norm_type).to(tensors[0].device) for tensor in tensors]
-        total = ops.vector_norm(ops.stack(norms), norm_type)
+        norms = [ops.total_norm(group, norm_type) for group in _by_place(tensors)]
+        first = norms[0]
+        total = first if len(norms) == 1 else ops.total_norm([n.to(first) for n in norms], norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -64,8 +75,12 @@ def clip_grads_with_norm_(
     """
     with no_recording():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp_max(1.0)
-        for gradient in _gradients(parameters):
-            gradient.mul_(factor.to(gradient.device))
+        for group in _by_place(_gradients(parameters)):
+            place = group[0].place
+            kernel = registry.ops["scale_step"].table[place][0]
+            kernel([gradient.array for gradient in group], factor.to(group[0]).array)
+            for gradient in group:
+                gradient.version[0] += 1
 
 
 def clip_grad_norm_(
