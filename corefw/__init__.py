@@ -149,10 +149,18 @@ from corefw import (  # noqa: E402
     optim,
     profiler,
     random,
+    return_types,
     serialization,
     special,
     utils,
 )
 from corefw.serialization import load, save  # noqa: E402
 
-__all__ = sorted({*(_name for _name in globals() if not _name.startswith("_")), "__version__"} - {"annotations"})
+_NAMESPACES = (
+    *("autograd", "backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler", "random"),
+    *("return_types", "serialization", "special", "utils"),
+)
+_hidden = {_name for _name, _value in globals().items() if isinstance(_value, type(_math)) and _name not in _NAMESPACES}
+__all__ = sorted(
+    {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"} | {"__version__"}
+)

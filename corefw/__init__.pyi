@@ -6,30 +6,17 @@ from typing import Any, Literal, overload
 
 from corefw import autograd as autograd
 from corefw import cuda as cuda
-from corefw import devices as devices
-from corefw import dispatch as dispatch
 from corefw import distributions as distributions
-from corefw import dtypes as dtypes
-from corefw import errors as errors
 from corefw import fft as fft
-from corefw import files as files
-from corefw import layouts as layouts
 from corefw import linalg as linalg
-from corefw import methods as methods
 from corefw import nn as nn
-from corefw import ops as ops
 from corefw import optim as optim
-from corefw import printing as printing
 from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
 from corefw import serialization as serialization
-from corefw import settings as settings
-from corefw import shapes as shapes
 from corefw import special as special
-from corefw import surface as surface
 from corefw import utils as utils
-from corefw import windows as windows
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -132,7 +119,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[buil
 
 def adaptive_max_pool1d(
     input: Tensor, output_size: builtins.int | Sequence[builtins.int | None], return_indices: builtins.bool = False
-) -> Tensor:
+) -> Any:
     r"""The maxima of windows that divide the input evenly into a result of `output_size`."""
 
 def add(
@@ -1419,7 +1406,7 @@ def max_pool1d(
     dilation: builtins.int | Sequence[builtins.int] = 1,
     ceil_mode: builtins.bool = False,
     return_indices: builtins.bool = False,
-) -> Tensor:
+) -> Any:
     r"""The maximum of each window."""
 
 def max_pool2d(
@@ -1430,7 +1417,7 @@ def max_pool2d(
     dilation: builtins.int | Sequence[builtins.int] = 1,
     ceil_mode: builtins.bool = False,
     return_indices: builtins.bool = False,
-) -> Tensor:
+) -> Any:
     r"""The maximum of each window."""
 
 def max_pool3d(
@@ -1441,7 +1428,7 @@ def max_pool3d(
     dilation: builtins.int | Sequence[builtins.int] = 1,
     ceil_mode: builtins.bool = False,
     return_indices: builtins.bool = False,
-) -> Tensor:
+) -> Any:
     r"""The maximum of each window."""
 
 def maximum(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
@@ -2535,14 +2522,12 @@ __all__ = [
     "det",
     "detach",
     "device",
-    "devices",
     "diag",
     "diag_embed",
     "diagflat",
     "diagonal",
     "diagonal_scatter",
     "diff",
-    "dispatch",
     "dist",
     "distributions",
     "div",
@@ -2554,7 +2539,6 @@ __all__ = [
     "dsplit",
     "dstack",
     "dtype",
-    "dtypes",
     "e",
     "einsum",
     "embedding",
@@ -2569,7 +2553,6 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
-    "errors",
     "exp",
     "exp2",
     "explain",
@@ -2580,7 +2563,6 @@ __all__ = [
     "feature_dropout",
     "feature_dropout_",
     "fft",
-    "files",
     "fill",
     "finfo",
     "fix",
@@ -2666,7 +2648,6 @@ __all__ = [
     "kthvalue",
     "layer_norm",
     "layout",
-    "layouts",
     "lcm",
     "ldexp",
     "le",
@@ -2712,7 +2693,6 @@ __all__ = [
     "median",
     "memory_format",
     "meshgrid",
-    "methods",
     "min",
     "minimum",
     "mm",
@@ -2747,7 +2727,6 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
-    "ops",
     "optim",
     "outer",
     "pairwise_distance",
@@ -2761,7 +2740,6 @@ __all__ = [
     "pow",
     "prelu",
     "preserve_format",
-    "printing",
     "prod",
     "profiler",
     "promote_types",
@@ -2818,9 +2796,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "set_rng_state",
-    "settings",
     "sgn",
-    "shapes",
     "short",
     "sigmoid",
     "sign",
@@ -2845,7 +2821,6 @@ __all__ = [
     "sub",
     "subtract",
     "sum",
-    "surface",
     "svd",
     "swapaxes",
     "swapdims",
@@ -2893,7 +2868,6 @@ __all__ = [
     "vsplit",
     "vstack",
     "where",
-    "windows",
     "xlogy",
     "zeros",
     "zeros_like",

@@ -234,5 +234,5 @@ def test_orthogonal(shape):
 
 
 def test_layers_and_cells_share_their_bases():
-    assert all(issubclass(layer, torch.nn.RNNBase) for layer in (torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU))
-    assert all(issubclass(cell, torch.nn.RNNCellBase) for cell in (torch.nn.RNNCell, torch.nn.LSTMCell, torch.nn.GRUCell))
+    assert all(issubclass(getattr(torch.nn, name), torch.nn.RNNBase) for name in LAYERS)
+    assert all(issubclass(getattr(torch.nn, name), torch.nn.RNNCellBase) for name in CELLS)

@@ -11,7 +11,7 @@ from corefw.tensor import Tensor
 
 @dataclass(frozen=True)
 class Row:
-    """One layer: its path, class, the shapes that came and went, its own parameters, and bytes of these and the output."""
+    """One layer: path, class, the shapes that came and went, its own parameters, bytes of these and of the output."""
 
     path: str
     kind: str
@@ -37,18 +37,29 @@ class Summary:
     def __str__(self) -> str:
         head = ("layer", "kind", "input", "output", "parameters", "bytes", "output bytes")
         body = [
-            (r.path or "(model)", r.kind, r.inputs, r.outputs, f"{r.parameters:,}", f"{r.parameter_bytes:,}", f"{r.output_bytes:,}")
+            (
+                r.path or "(model)",
+                r.kind,
+                r.inputs,
+                r.outputs,
+                f"{r.parameters:,}",
+                f"{r.parameter_bytes:,}",
+                f"{r.output_bytes:,}",
+            )
             for r in self.rows
         ]
         widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
         lines = [
-            "  ".join(cell.rjust(w) if i > 3 else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+            "  ".join(
+                cell.rjust(w) if i > 3 else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
             for row in (head, *body)
         ]
         trainable = sum(r.trainable for r in self.rows)
         weights, activations = sum(r.parameter_bytes for r in self.rows), sum(r.output_bytes for r in self.rows)
         total = (
-            f"{self.parameters:,} parameters ({trainable:,} trainable), {weights:,} bytes; outputs of all layers {activations:,} bytes"
+            f"{self.parameters:,} parameters ({trainable:,} trainable), {weights:,} bytes; "
+            f"outputs of all layers {activations:,} bytes"
         )
         return "\n".join([*lines, total])
 

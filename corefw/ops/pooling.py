@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, same
@@ -349,7 +350,7 @@ def max_pool1d(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Any:
     """The maximum of each window.
 
     Args:
@@ -377,7 +378,7 @@ def max_pool2d(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Any:
     """The maximum of each window.
 
     Args:
@@ -405,7 +406,7 @@ def max_pool3d(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Any:
     """The maximum of each window.
 
     Args:
@@ -511,7 +512,7 @@ def avg_pool3d(
 
 
 @composite(method=False)
-def adaptive_max_pool1d(input, output_size: int | Sequence[int | None], return_indices: bool = False):
+def adaptive_max_pool1d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
     Args:
@@ -542,7 +543,7 @@ def adaptive_avg_pool1d(input, output_size: int | Sequence[int | None]):
 
 
 @composite(method=False)
-def adaptive_max_pool2d(input, output_size: int | Sequence[int | None], return_indices: bool = False):
+def adaptive_max_pool2d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
     Args:
@@ -573,7 +574,7 @@ def adaptive_avg_pool2d(input, output_size: int | Sequence[int | None]):
 
 
 @composite(method=False)
-def adaptive_max_pool3d(input, output_size: int | Sequence[int | None], return_indices: bool = False):
+def adaptive_max_pool3d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
     Args:
