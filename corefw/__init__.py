@@ -12,6 +12,7 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 import math as _math
+from importlib import import_module as _import_module
 
 from corefw import dtypes as _dtypes
 from corefw import methods as _methods
@@ -137,30 +138,29 @@ globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in
 _methods.attach_ops()
 _methods.attach_operators()
 
-# The namespaces need the ops above.
-from corefw import (  # noqa: E402
-    autograd,
-    backends,
-    cuda,
-    distributions,
-    fft,
-    linalg,
-    nn,
-    optim,
-    profiler,
-    random,
-    return_types,
-    serialization,
-    special,
-    utils,
-)
-from corefw.serialization import load, save  # noqa: E402
+#: imported when first asked for: half of what importing all of them at once takes
+_LATER = {
+    **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler")},
+    **{name: name for name in ("return_types", "serialization", "special", "utils")},
+    **{"load": "serialization", "save": "serialization"},
+}
 
-_NAMESPACES = (
-    *("autograd", "backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler", "random"),
-    *("return_types", "serialization", "special", "utils"),
-)
-_hidden = {_name for _name, _value in globals().items() if isinstance(_value, type(_math)) and _name not in _NAMESPACES}
+
+def __getattr__(name: str):
+    """The namespaces, and what stands in them under this name too."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'corefw' has no attribute {name!r}")
+    module = _import_module(f"corefw.{_LATER[name]}")
+    value = module if _LATER[name] == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+_hidden = {_name for _name, _value in globals().items() if isinstance(_value, type(_math))} - {"autograd", "random"}
 __all__ = sorted(
-    {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"} | {"__version__"}
+    {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"} | {"__version__", *_LATER}
 )
+
+
+def __dir__():
+    return __all__

@@ -35,6 +35,7 @@ LAZY = {
     *(
         "PIL",
         "graphviz",
+        "importlib",
         "matplotlib",
         "mpi4py",
         "onnx",

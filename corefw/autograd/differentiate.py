@@ -82,16 +82,19 @@ def _roots(
     """Nodes and first gradients of what is differentiated; GradientError for a tensor without a history."""
     if len(gradients) != len(outputs):
         raise GradientError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
-    roots = []
-    for i, (output, gradient) in enumerate(zip(outputs, gradients)):
-        node = output.target if isinstance(output, GradientEdge) else node_of(output)
-        if node is None:
-            raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        shape, place = (
-            (node.shape, node.place) if isinstance(output, GradientEdge) else (output.array.shape, output.place)
-        )
-        roots.append((node, _first_gradient(shape, place, gradient, batched)))
-    return roots
+    return [_root(i, *pair, batched) for i, pair in enumerate(zip(outputs, gradients))]
+
+
+def _root(i: int, output: Differentiable, gradient: Tensor | None, batched: bool = False) -> tuple[Node, Tensor]:
+    """Node and first gradient of the i-th of what is differentiated."""
+    node: Node | None
+    if isinstance(output, GradientEdge):
+        node, shape, place = output.target, output.target.shape, output.target.place
+    else:
+        node, shape, place = node_of(output), output.array.shape, output.place
+    if node is None:
+        raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    return node, _first_gradient(shape, place, gradient, batched)
 
 
 def backward(
@@ -129,9 +132,12 @@ def backward(
                 "`grad_tensors`."
             )
         grad_tensors = grad_variables
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None and grad_tensors is None and isinstance(tensors, Tensor):  # the step of a training loop
+        run([_root(0, tensors, None)], retain_graph=retain_graph, create_graph=create_graph)
+        return
     outputs = _as_tuple(tensors)
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
-    retain_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         run(_roots(outputs, gradients), retain_graph=retain_graph, create_graph=create_graph)
         return

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corefw.devices import on_unknown_type
 from corefw.dispatch.registry import Backend, registry
 from corefw.errors import BackendError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 GROUP = "corefw.backends"
 _lock = threading.RLock()
 _loaded: set[str] = set()  # names of entry points that were tried
 _manager: Any = None  # the pluggy manager, made with the first plugin
-_registered: list[str] = []  # names given by `register`
 
 
 class Specification:
@@ -93,6 +94,8 @@ def _load_entry(entry: EntryPoint) -> None:
 
 def load(device_type: str | None) -> None:
     """Load the plugins that may serve a device type; all of them for None. A broken one is kept with its reason."""
+    from importlib.metadata import entry_points  # a sixth of the time that `import corefw` takes otherwise
+
     with _lock:
         for entry in entry_points(group=GROUP):
             if device_type is None or _device_and_name(entry)[0] in (None, device_type):
