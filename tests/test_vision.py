@@ -282,6 +282,49 @@ def test_cifar(tmp_path, name, batches):
     assert len(kind(root, train=False, download=True)) == 4  # unpacked again from the archive that is there
 
 
+def test_the_classifier_of_the_tutorials(tmp_path, monkeypatch):
+    """Data set, workers, the old ``next()`` and a small LeNet, as introductions to PyTorch write them."""
+    torch, torchvision = corefw, corefw.vision
+    monkeypatch.setattr(datasets, "CIFAR10", local_cifar(datasets.CIFAR10, tmp_path))
+    torch.manual_seed(0)
+
+    transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))])
+    root = str(tmp_path / "data")
+    trainset = torchvision.datasets.CIFAR10(root=root, train=True, download=True, transform=transform)
+    trainloader = torch.utils.data.DataLoader(trainset, batch_size=4, shuffle=True, num_workers=2)
+    testset = torchvision.datasets.CIFAR10(root=root, train=False, download=True, transform=transform)
+    testloader = torch.utils.data.DataLoader(testset, batch_size=4, shuffle=False, num_workers=2)
+    dataiter = iter(trainloader)
+    images, labels = dataiter.next()
+    assert images.shape == (4, 3, 32, 32) and images.min() >= -1 and images.max() <= 1 and labels.dtype == torch.int64
+    assert [batch[1].tolist() for batch in testloader] == [testset.targets]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = torch.nn.Conv2d(3, 6, 5)
+            self.pool = torch.nn.MaxPool2d(2, 2)
+            self.conv2 = torch.nn.Conv2d(6, 16, 5)
+            self.fc1 = torch.nn.Linear(16 * 5 * 5, 120)
+            self.fc2 = torch.nn.Linear(120, 10)
+
+        def forward(self, x):
+            x = self.pool(torch.relu(self.conv1(x)))
+            x = self.pool(torch.relu(self.conv2(x)))
+            return self.fc2(torch.relu(self.fc1(x.view(-1, 16 * 5 * 5))))
+
+    net, criterion = Net(), torch.nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    losses = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = criterion(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
+
+
 class Mischief:
     def __reduce__(self):
         return os.mkdir, ("mischief",)
