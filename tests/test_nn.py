@@ -418,3 +418,18 @@ def test_dirac_passes_the_channels_on():
 def test_sparse_leaves_zeros_in_each_column():
     weight = nn.init.sparse_(torch.empty(10, 4), sparsity=0.3)
     assert (weight == 0).sum(0).tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5)])
+def test_an_implicit_dimension_is_chosen_with_a_warning(name, shape):
+    x = torch.randn(shape)
+    function = getattr(nn.functional, name)
+    with pytest.warns(UserWarning, match=f"Implicit dimension choice for {name}"):
+        found = function(x)
+    assert torch.equal(found, function(x, 0 if len(shape) in (0, 1, 3) else 1))
+
+
+def test_hardtanh_knows_its_former_names():
+    with pytest.warns(FutureWarning, match="max_value"):
+        assert nn.Hardtanh(0, max_value=0.5)(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 0.5]

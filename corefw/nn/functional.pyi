@@ -388,9 +388,8 @@ def leaky_relu_(input: _Tensor, negative_slope: float = 0.01, inplace: bool = Fa
 def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     r"""The linear map ``input @ weight.T + bias`` of the last dimension."""
 
-def log_softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
-    probabilities."""
+def log_softmax(input: _Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _dtype | None = None) -> _Tensor:
+    r"""The logarithm of `softmax`; see `corefw.log_softmax`. Arguments as for `softmax`."""
 
 def logsigmoid(input: _Tensor) -> _Tensor:
     r"""The logarithm of the sigmoid, ``-log(1 + exp(-x))``."""
@@ -658,11 +657,11 @@ def soft_margin_loss(
 ) -> _Tensor:
     r"""The logistic loss of targets of 1 and -1, ``log(1 + exp(-target * input))``."""
 
-def softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    r"""Exponentials of the elements, scaled so that they sum to one along `dim`."""
+def softmax(input: _Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _dtype | None = None) -> _Tensor:
+    r"""Exponentials of the elements, scaled so that they sum to one along `dim`; see `corefw.softmax`."""
 
-def softmin(input: _Tensor, dim: int, dtype: _dtype | None = None) -> _Tensor:
-    r"""The softmax of the negated input: the smallest element gets the greatest share."""
+def softmin(input: _Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _dtype | None = None) -> _Tensor:
+    r"""The softmax of the negated input. Arguments as for `softmax`."""
 
 def softplus(input: _Tensor, beta: float = 1.0, threshold: float = 20.0) -> _Tensor:
     r"""A smooth positive part, ``log(1 + exp(beta * x)) / beta``."""

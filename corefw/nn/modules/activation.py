@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 from corefw.dispatch.declare import ops
+from corefw.nn import functional
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter
 
@@ -163,10 +166,23 @@ class Threshold(_Inplace):
 
 
 class Hardtanh(_Inplace):
-    """`x` cut to [min_val, max_val]."""
+    """`x` cut to [min_val, max_val]; `min_value` and `max_value` are their former names."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
         super().__init__(inplace)
+        for former, present in ((min_value, "min_val"), (max_value, "max_val")):
+            if former is not None:
+                text = f"keyword argument `{present}ue` is deprecated and rename to `{present}`"
+                warnings.warn(text, FutureWarning, stacklevel=2)
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
         if not min_val < max_val:
             raise ValueError(f"min_val ({min_val}) must be less than max_val ({max_val})")
         self.min_val, self.max_val = min_val, max_val
@@ -286,21 +302,21 @@ class Softmax(_AlongDim):
     """Exponentials scaled to sum to one along `dim`."""
 
     def forward(self, input):
-        return ops.softmax(input, _default_dim(self.dim, input))
+        return functional.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """The logarithm of softmax along `dim`."""
 
     def forward(self, input):
-        return ops.log_softmax(input, _default_dim(self.dim, input))
+        return functional.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
     """The softmax of ``-x`` along `dim`."""
 
     def forward(self, input):
-        return ops.softmax(-input, _default_dim(self.dim, input))
+        return functional.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
@@ -310,8 +326,3 @@ class Softmax2d(Module):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return ops.softmax(input, -3)
-
-
-def _default_dim(dim: int | None, input) -> int:
-    """The dimension PyTorch takes when none is given: 0 for 0-, 1- and 3-d inputs, else 1."""
-    return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
