@@ -229,6 +229,12 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category and not (to is bool_ and from_ is not bool_)
 
 
+def check_castable(result: dtype, target: dtype) -> None:
+    """Refuse to write a result into a tensor of a lower category."""
+    if not can_cast(result, target):
+        raise DtypeError(f"result type {result.title} can't be cast to the desired output type {target.title}")
+
+
 class finfo:
     """Limits of a floating dtype: ``bits, eps, max, min, tiny, smallest_normal, resolution``.
 

@@ -22,3 +22,12 @@ def window_counts(sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, di
     """
     steps = zip(sizes, window_extent(kernel, dilation), stride, padding, strict=True)
     return tuple((size + 2 * p - e) // s + 1 for size, e, s, p in steps)
+
+
+def per_dimension(value, n: int) -> tuple:
+    """A number for all `n` dimensions, or one for each, as a tuple.
+
+    >>> per_dimension(2, 3), per_dimension([1, 2], 2)
+    ((2, 2, 2), (1, 2))
+    """
+    return tuple(value) if isinstance(value, list | tuple) else (value,) * n

@@ -204,12 +204,6 @@ def mixed(op: Op, *values):
     return kernel(*arguments), result, array_type
 
 
-def check_castable(result: dtype, target: dtype) -> None:
-    """Refuse to write a result into a tensor of a lower category."""
-    if not dtypes.can_cast(result, target):
-        raise DtypeError(f"result type {result.title} can't be cast to the desired output type {target.title}")
-
-
 def mixed_into(op: Op, *values) -> None:
     """Run `op` on tensors of different dtypes and leave the result in the first one's memory."""
     target = values[0]
@@ -219,7 +213,7 @@ def mixed_into(op: Op, *values) -> None:
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}"
         )
-    check_castable(result.dtype, target.place.dtype)
+    dtypes.check_castable(result.dtype, target.place.dtype)
     if place is target.place:
         op.inplace_table[place](target.array, *arguments)
         return
@@ -233,6 +227,11 @@ def mixed_into(op: Op, *values) -> None:
 def _check_same_shape(result, target) -> None:
     if tuple(result) != tuple(target):
         raise ShapeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
+
+
+def unpacked(tensors: tuple) -> tuple:
+    """Tensors given separately or as one sequence."""
+    return tuple(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
 
 
 # -- out= -------------------------------------------------------------------------------------------------------------
@@ -269,7 +268,7 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
         raise DeviceError(
             f"{name}: Expected out tensor to have device {value.place.device}, but got {out.place.device} instead"
         )
-    check_castable(value.place.dtype, out.place.dtype)
+    dtypes.check_castable(value.place.dtype, out.place.dtype)
     runtime = out.place.runtime
     if out.array.shape != value.array.shape:
         if out.array.nbytes:

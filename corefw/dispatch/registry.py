@@ -10,7 +10,7 @@ from corefw import dtypes
 from corefw.devices import Place, add_device_type, device
 from corefw.dispatch.runtime import MetaRuntime, Runtime
 from corefw.dtypes import dtype
-from corefw.errors import BackendError, DeviceError, DtypeError, KernelNotFoundError
+from corefw.errors import BackendError, DeviceError, KernelNotFoundError
 
 API_VERSION = (1, 0)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
@@ -141,10 +141,7 @@ class InplaceTable(dict):
     def __missing__(self, place: Place):
         kernel, result, array_type, writes = self.op.table[place]
         copy = place.runtime.copy
-        if result is not place and not dtypes.can_cast(result.dtype, place.dtype):
-            raise DtypeError(
-                f"result type {result.dtype.title} can't be cast to the desired output type {place.dtype.title}"
-            )
+        dtypes.check_castable(result.dtype, place.dtype)
         if writes and result is place:
 
             def into(target, *arguments):
@@ -156,7 +153,7 @@ class InplaceTable(dict):
                 value = kernel(*arguments)
                 if value.__class__ is not array_type:
                     value = wrap_array(value)
-                if len(value.shape) > len(target.shape) or value.shape != target.shape:
+                if value.shape != target.shape:
                     raise ValueError(f"result of shape {list(value.shape)} for a target of shape {list(target.shape)}")
                 copy(target, value)
 

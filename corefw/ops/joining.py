@@ -9,6 +9,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.declare import Sizes, Tensors, composite, ops, primitive
+from corefw.dispatch.operands import unpacked
 from corefw.dispatch.rules import promote, same
 from corefw.errors import DimensionError, ShapeError
 from corefw.layouts import contiguous_format
@@ -19,11 +20,6 @@ from corefw.tensor import Tensor
 def same_shape(input, *statics):
     """The result has the input's shape."""
     return input
-
-
-def _unpacked(tensors):
-    """Tensors given separately or as one sequence."""
-    return tuple(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
 
 
 # -- joining ----------------------------------------------------------------------------------------------------------
@@ -527,7 +523,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             [2, 2]]), tensor([[3, 4],
             [3, 4]]))
     """
-    tensors = _unpacked(tensors)
+    tensors = unpacked(tensors)
     if not tensors:
         raise ShapeError("meshgrid expects a non-empty TensorList")
     if indexing not in (None, "ij", "xy"):

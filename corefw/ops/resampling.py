@@ -8,6 +8,7 @@ from math import floor
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import same
 from corefw.errors import DtypeError, KernelNotFoundError, ShapeError
+from corefw.windows import per_dimension
 
 real_numbers = same.without("bool", "complex")
 floating_only = same.without("bool", "integer", "complex")
@@ -71,10 +72,6 @@ def _(grad, output_grad_shape, filter, align_corners, scales, antialias):
 
 
 # -- the function -----------------------------------------------------------------------------------------------------
-def _listed(value, n: int) -> tuple:
-    return tuple(value) if isinstance(value, list | tuple) else (value,) * n
-
-
 def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tuple[tuple, tuple]:
     """(new sizes, scales to use instead of the sizes' quotients) from the function's arguments."""
     spatial = tuple(input.shape[2:])
@@ -83,7 +80,7 @@ def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tupl
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
-        sizes = _listed(size, n)
+        sizes = per_dimension(size, n)
         if len(sizes) != n:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input with spatial "
@@ -95,7 +92,7 @@ def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tupl
         return tuple(map(int, sizes)), unscaled
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    scales = _listed(scale_factor, n)
+    scales = per_dimension(scale_factor, n)
     if len(scales) != n:
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "

@@ -12,6 +12,7 @@ from typing import Any, overload
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
+from corefw.dispatch.operands import unpacked
 from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
 from corefw.shapes import as_shape, broadcast, canonical_dim, infer_size, view_strides
@@ -378,14 +379,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     >>> a.shape, b.shape
     (torch.Size([2, 3]), torch.Size([2, 3]))
     """
-    tensors = _unpacked(tensors)
+    tensors = unpacked(tensors)
     shape = broadcast(*(t.array.shape for t in tensors))
     return tuple(expand(t, shape) for t in tensors)
-
-
-def _unpacked(tensors):
-    """Tensors given separately or as one sequence."""
-    return tuple(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
 
 
 # -- dimensions of size 1 ---------------------------------------------------------------------------------------------
@@ -428,7 +424,7 @@ def _(grad, input_shape):
 
 
 def _insert_dimensions(tensors, few: int, insert):
-    tensors = _unpacked(tensors)
+    tensors = unpacked(tensors)
     results = tuple(insert(t) if t.array.ndim < few else t for t in tensors)
     return results[0] if len(results) == 1 else results
 

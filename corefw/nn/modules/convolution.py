@@ -8,12 +8,9 @@ from corefw.dispatch.declare import ops
 from corefw.nn import init
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter
+from corefw.windows import per_dimension
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
-
-
-def _tuple(value, n: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else (value,) * n
 
 
 class _Convolution(Module):
@@ -48,9 +45,9 @@ class _Convolution(Module):
         if padding_mode not in _PADDING_MODES:
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode='{padding_mode}'")
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = _tuple(kernel_size, n), _tuple(stride, n)
-        self.padding: str | tuple[int, ...] = padding if isinstance(padding, str) else _tuple(padding, n)
-        self.dilation, self.output_padding = _tuple(dilation, n), _tuple(output_padding, n)
+        self.kernel_size, self.stride = per_dimension(kernel_size, n), per_dimension(stride, n)
+        self.padding: str | tuple[int, ...] = padding if isinstance(padding, str) else per_dimension(padding, n)
+        self.dilation, self.output_padding = per_dimension(dilation, n), per_dimension(output_padding, n)
         self.groups, self.padding_mode = groups, padding_mode
         if isinstance(padding, str):
             if padding not in ("valid", "same"):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
-
-
-def _tuple(value, n: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else (value,) * n
+from corefw.windows import per_dimension
 
 
 class _Pool(Module):
@@ -47,7 +44,9 @@ class _MaxUnpool(_Pool):
     def __init__(self, kernel_size, stride=None, padding=0):
         n = self.dimensions
         super().__init__(
-            _tuple(kernel_size, n), _tuple(kernel_size if stride is None else stride, n), _tuple(padding, n)
+            per_dimension(kernel_size, n),
+            per_dimension(kernel_size if stride is None else stride, n),
+            per_dimension(padding, n),
         )
 
     def forward(self, input, indices, output_size=None):
@@ -235,7 +234,13 @@ class AvgPool1d(_AvgPool):
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         stride = kernel_size if stride is None else stride
-        super().__init__(_tuple(kernel_size, 1), _tuple(stride, 1), _tuple(padding, 1), ceil_mode, count_include_pad)
+        super().__init__(
+            per_dimension(kernel_size, 1),
+            per_dimension(stride, 1),
+            per_dimension(padding, 1),
+            ceil_mode,
+            count_include_pad,
+        )
 
     def forward(self, input):
         return ops.avg_pool1d(
