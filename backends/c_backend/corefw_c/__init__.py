@@ -1,0 +1,71 @@
+"""The C backend of corefw: fast kernels for the device `cpu`, on the same NumPy arrays as the reference.
+
+One file per family of ops, named as in `corefw.ops`: ``kernels(lib)`` gives the family's kernels over a loaded library. What
+this backend lacks, the NumPy backend computes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pluggy
+
+from corefw import __version__, dtypes
+from corefw.dispatch.registry import Backend, Kernel
+from corefw_c import library
+
+FAMILIES = (
+    "activation",
+    "attention",
+    "classification",
+    "convolution",
+    "creation",
+    "elementwise",
+    "embedding",
+    "extremes",
+    "indexing",
+    "joining",
+    "likelihood",
+    "linear_algebra",
+    "loss",
+    "memory",
+    "normalization",
+    "norms",
+    "optimizer",
+    "padding",
+    "pooling",
+    "random",
+    "recurrent",
+    "reduction",
+    "resampling",
+    "scan",
+    "scattering",
+    "slicing",
+    "sorting",
+    "statistics",
+)
+
+
+def table(lib) -> list[Kernel]:
+    """All kernels of a loaded library."""
+    return [kernel for family in FAMILIES for kernel in import_module(f"corefw_c.{family}").kernels(lib)]
+
+
+def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
+    """The kernels compiled for one level, as a backend."""
+    lib = library.load(level)
+    return Backend(
+        name=name,
+        version=__version__,
+        devices=("cpu",),
+        kernels={"cpu": table(lib)},
+        priority=priority,
+        compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
+        set_num_threads=lib.set_thread_count,
+    )
+
+
+@pluggy.HookimplMarker("corefw")
+def corefw_backend() -> Backend:
+    """The plugin hook."""
+    return backend(library.best_level())

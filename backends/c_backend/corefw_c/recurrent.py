@@ -1,0 +1,6 @@
+"""TODO"""
+
+
+def kernels(lib):
+    """The family's kernels."""
+    return []

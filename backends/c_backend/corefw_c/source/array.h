@@ -1,0 +1,67 @@
+/* NumPy's array object as the kernels read it: the only place that knows its layout. */
+#ifndef COREFW_ARRAY_H
+#define COREFW_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What a kernel returns; library.py turns the others into exceptions. */
+enum status { OK, WRONG_SHAPE, WRONG_DTYPE, NO_MEMORY, OUT_OF_RANGE, UNSUPPORTED };
+
+/* Element types; `dtype_of` gives them from NumPy's type numbers. */
+enum dtype { BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64,
+             COMPLEX64, COMPLEX128, NO_DTYPE };
+
+/* The public fields of NumPy's descriptor and array objects, whose layout is part of its binary interface. */
+struct descriptor {
+    ssize_t references;
+    void *type, *scalar_type;
+    char kind, letter, byteorder, former_flags;
+    int type_number;
+};
+
+struct array {
+    ssize_t references;
+    void *type;
+    char *data;
+    int ndim;
+    ssize_t *shape, *strides; /* strides in bytes */
+    void *base;
+    struct descriptor *descriptor;
+};
+
+/* Kernels take the addresses of array objects, which Python's id() gives; 0 stands for an absent one. */
+typedef const struct array *array;
+#define ARRAY(address) ((array)(address))
+
+extern int bfloat16_number; /* NumPy's type number of ml_dtypes.bfloat16, or -1 */
+
+enum dtype dtype_of_number(int type_number);
+
+static inline enum dtype dtype_of(array a) {
+    return a->descriptor->byteorder == '>' ? NO_DTYPE : dtype_of_number(a->descriptor->type_number);
+}
+
+static inline size_t size_of(enum dtype d) {
+    static const unsigned char sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16, 0};
+    return sizes[d];
+}
+
+static inline ssize_t count_of(array a) {
+    ssize_t n = 1;
+    for (int i = 0; i < a->ndim; i++) n *= a->shape[i];
+    return n;
+}
+
+/* Whether the elements lie in row-major order without gaps. */
+bool is_contiguous(array a);
+
+/* Whether a and b have the same shape. */
+bool same_shape(array a, array b);
+
+/* Whether the array has exactly this shape: has_shape(a, 2, (ssize_t[]){m, n}). */
+bool has_shape(array a, int ndim, const ssize_t *shape);
+
+#endif
