@@ -12,10 +12,11 @@ int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape
 void set_bfloat16_number(int type_number);
 void set_thread_count(int count);
 uintptr_t memory_handler(void);
-void memory_statistics(int64_t *figures); /* in use, peak, cached (bytes); allocations, hits */
+struct memory_statistics { int64_t in_use, peak, cached, allocations, hits; }; /* the first three in bytes */
+struct memory_statistics memory_statistics(void);
 void reset_peak_memory(void);
 void empty_cache(void);
-void set_cache_limit(size_t bytes);
+void set_cache_limit(int64_t bytes);
 
 /* -- elementwise -- */
 struct elementwise_loop { const char *op; int inputs; int types[5]; uintptr_t loop, data; };
