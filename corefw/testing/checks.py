@@ -30,8 +30,8 @@ class Property:
 
     check: Callable[[Case, Op, Target], None]
     applies: Callable[[Case, Op], bool]
-    once: bool  # whether the target does not matter
-    guests: bool  # whether it says something only of backends that do not own the device's memory
+    once: bool = False  # whether the target does not matter
+    guests: bool = False  # whether it says something only of backends that do not own the device's memory
 
     @property
     def name(self) -> str:
