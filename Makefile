@@ -76,7 +76,7 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.made
 	@touch $@ $(VENV)/.demo
 
 # The C backend, wherever a C compiler can build it: an optional part, without which everything works, slower.
-$(VENV)/.kernels: $(KERNELS) $(VENV)/.made | $(if $(filter demo,$(MAKECMDGOALS)),$(VENV)/.demo,$(VENV)/.dev)
+$(VENV)/.kernels: $(KERNELS) $(VENV)/.made | $(VENV)/.demo
 	@if command -v $(CC) > /dev/null && $(PIP) install --quiet --editable ./backends/c_backend; then touch $@; \
 	else echo "The C backend was not built (no working C compiler '$(CC)'): NumPy computes"; fi
 
