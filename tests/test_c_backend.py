@@ -1,4 +1,4 @@
-"""The C backend's machinery: levels, the layout of arrays, threads, forks and memory; its kernels are tested with all ops."""
+"""The C backend's machinery: levels, the layout of arrays, threads, forks and memory."""
 
 import os
 import signal
