@@ -1,4 +1,4 @@
-"""The training programs that are measured: each makes a function that takes one step, with any module of PyTorch's API."""
+"""The training programs that are measured: each makes a function that takes one step, in any PyTorch-like module."""
 
 from itertools import pairwise
 
