@@ -3,16 +3,22 @@
 #define COREFW_GEMM_TILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
+#define TILE_VECTORS 2
 #if defined(__AVX512F__)
-enum { VECTOR_BYTES = 64, TILE_ROWS = 14, TILE_VECTORS = 2 }; /* 28 of 32 registers hold sums */
+#define VECTOR_BYTES 64
+#define TILE_ROWS 14 /* 28 of 32 registers hold sums */
 #elif defined(__AVX2__)
-enum { VECTOR_BYTES = 32, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* 12 of 16 */
+#define VECTOR_BYTES 32
+#define TILE_ROWS 6 /* 12 of 16 */
 #elif defined(__aarch64__)
-enum { VECTOR_BYTES = 16, TILE_ROWS = 8, TILE_VECTORS = 3 }; /* 24 of 32 */
+#define VECTOR_BYTES 16
+#define TILE_ROWS 12 /* 24 of 32 */
 #else
-enum { VECTOR_BYTES = 16, TILE_ROWS = 6, TILE_VECTORS = 2 };
+#define VECTOR_BYTES 16
+#define TILE_ROWS 6
 #endif
 
 #define TEMPLATE "gemm_tile.inc"
