@@ -31,6 +31,9 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- linear_algebra -- */
 
 /* -- convolution -- */
+/* sizes: stride, padding and dilation of every axis; bias may be absent */
+int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
+                intptr_t groups, uintptr_t output);
 
 /* -- pooling, resampling -- */
 
