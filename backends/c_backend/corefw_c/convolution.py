@@ -28,4 +28,13 @@ def kernels(lib):
             fail("convolution", status)
         return output
 
-    return [Kernel("convolution", convolution, REALS)]
+    def convolution_weight(input, output_grad, kernel_size, stride, padding, dilation, groups):
+        input, output_grad = dense(input), dense(output_grad)
+        result = empty((output_grad.shape[1], input.shape[1] // groups, *kernel_size), input.dtype)
+        options = (*stride, *padding, *dilation)
+        arrays = (id(input), id(output_grad))
+        if status := lib.convolution_weight(*arrays, len(options), options, groups, id(result)):
+            fail("convolution_weight", status)
+        return result
+
+    return [Kernel("convolution", convolution, REALS), Kernel("convolution_weight", convolution_weight, REALS)]

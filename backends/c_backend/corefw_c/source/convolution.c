@@ -14,6 +14,7 @@ enum {
     DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
     SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
     MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
+    PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
     TASKS = 8,               /* at least so many if the work allows */
 };
 
@@ -45,6 +46,8 @@ static struct slabs cut_for_cache(const struct convolution *p, size_t size) {
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"
+#define TEMPLATE "convolution_weight.inc"
+#include "each_real.h"
 
 static bool is_vector(array a, ssize_t size) { return has_shape(a, 1, (ssize_t[]){size}) && is_contiguous(a); }
 
@@ -69,5 +72,26 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     bool done = dtype == FLOAT32 ? convolve_dense_f32(&p, &order, from, by, plus, to)
                                  : convolve_dense_f64(&p, &order, from, by, plus, to);
     release_order(&order);
+    return done ? OK : NO_MEMORY;
+}
+
+int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
+                       uintptr_t weight_grad) {
+    array x = ARRAY(input), g = ARRAY(output_grad), w = ARRAY(weight_grad);
+    if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
+    struct convolution p;
+    enum status status = read_convolution(&p, x, g, w->shape + 2, count, sizes, false, groups);
+    if (status) return status;
+    if (w->shape[0] != groups * p.out_channels || w->shape[1] != p.in_channels) return WRONG_SHAPE;
+    if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(g)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(x);
+    if (dtype_of(w) != dtype || dtype_of(g) != dtype || (dtype != FLOAT32 && dtype != FLOAT64)) return WRONG_DTYPE;
+    if (count_of(w) == 0) return OK;
+    if (p.samples == 0) {
+        memset(w->data, 0, (size_t)count_of(w) * size_of(dtype));
+        return OK;
+    }
+    void *from = x->data, *by = g->data, *to = w->data;
+    bool done = dtype == FLOAT32 ? weigh_f32(&p, from, by, to) : weigh_f64(&p, from, by, to);
     return done ? OK : NO_MEMORY;
 }

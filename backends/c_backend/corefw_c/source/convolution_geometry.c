@@ -219,6 +219,38 @@ struct walk places_of_pass(const struct convolution *p, const struct slab *slab,
     return walk;
 }
 
+struct side_by_side lay_side_by_side(const struct convolution *p, const struct slab *slab, ssize_t channels) {
+    struct side_by_side s = {.size = channels, .places.axes = p->axes + 1, .columns.axes = p->axes + 1};
+    ssize_t in_pitch = 1, out_pitch = 1, last = p->axes;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        const struct axis *a = &p->axis[i];
+        ssize_t places = slab->last[i] - slab->first[i], step = a->kernel == 1 ? a->stride : 1, stride = a->stride / step;
+        ssize_t count = (places - 1) * stride + (a->kernel - 1) * a->dilation + 1;
+        s.view[i] = (struct view){count, slab->first[i] * a->stride - a->padding, step, a->in, in_pitch, s.size};
+        s.places.size[i + 1] = places;
+        s.places.source[i + 1] = stride * s.size;
+        s.places.target[i + 1] = out_pitch;
+        s.places.target_start += slab->first[i] * out_pitch;
+        s.columns.size[i] = a->kernel;
+        s.columns.source[i] = a->dilation * s.size;
+        s.size *= count;
+        in_pitch *= a->in;
+        out_pitch *= a->out;
+    }
+    s.places.size[0] = slab->samples;
+    s.places.source[0] = s.size;
+    s.places.target[0] = p->groups * p->out_channels * p->out_size;
+    s.places.target_start += slab->first_sample * s.places.target[0];
+    s.columns.size[last] = channels;
+    s.columns.source[last] = 1;
+    if (s.columns.source[last - 1] == channels) { /* neighbouring taps lie next to each other, too */
+        s.columns.size[last - 1] *= channels;
+        s.columns.source[last - 1] = 1;
+        s.columns.axes--;
+    }
+    return s;
+}
+
 void begin_walk(struct walk *w) {
     w->done = false;
     for (int i = 0; i < w->axes; i++) {

@@ -93,6 +93,14 @@ struct run { ssize_t column, length, source, target; };
 struct walk places_of_pass(const struct convolution *problem, const struct slab *slab, const struct layout *layout,
                            ssize_t pass);
 
+/* For the gradient of the weight, a slab's input is copied with its channels side by side. */
+struct side_by_side {
+    ssize_t size;            /* elements of a sample */
+    struct view view[MAX_AXES];
+    struct walk places, columns; /* sources: in the copy; targets of places: in the result */
+};
+struct side_by_side lay_side_by_side(const struct convolution *problem, const struct slab *slab, ssize_t channels);
+
 void begin_walk(struct walk *walk);
 
 /* The next `limit` elements as runs, of which there are `*count`; returns how many elements, 0 at the end. */
