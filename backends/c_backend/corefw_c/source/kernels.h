@@ -32,6 +32,11 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- linear_algebra -- */
 
 /* -- convolution -- */
+/* sizes: stride, padding and dilation of every axis; bias may be absent */
+int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
+                intptr_t groups, uintptr_t output);
+int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
+                       uintptr_t weight_grad);
 
 /* -- pooling, resampling -- */
 

@@ -1,0 +1,97 @@
+/* Convolutions, transposed ones, and the gradient of their weights. */
+#include "array.h"
+#include "convolution_geometry.h"
+#include "gemm_tile.h"
+#include "gemm_transpose.h"
+#include "kernels.h"
+#include "memory.h"
+#include "threads.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
+    SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
+    MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
+    PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
+    TASKS = 8,               /* at least so many if the work allows */
+};
+
+/* A tile has an even number of rows, except for the last one. */
+static ssize_t tiles_of(ssize_t rows) { return ((rows + 1) / 2 + TILE_ROWS / 2 - 1) / (TILE_ROWS / 2); }
+
+static ssize_t tile_start(ssize_t rows, ssize_t tile) {
+    ssize_t start = (rows + 1) / 2 * tile / tiles_of(rows) * 2;
+    return start < rows ? start : rows;
+}
+
+/* The size of the blocks of k, about equal. */
+static ssize_t depth_of_blocks(ssize_t k) {
+    ssize_t blocks = k > DEPTH ? (k + DEPTH - 1) / DEPTH : 1;
+    return k > 0 ? (k + blocks - 1) / blocks : 1;
+}
+
+static struct slabs cut_for_cache(const struct convolution *p, size_t size) {
+    ssize_t all = p->samples;
+    for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
+    ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
+    if (places > MOST_PLACES) places = MOST_PLACES;
+    if (places > all / TASKS) places = all / TASKS;
+    if (places < FEWEST_PLACES) places = FEWEST_PLACES;
+    return cut_into_slabs(p, places);
+}
+
+#define TEMPLATE "convolution_panel.inc"
+#include "each_real.h"
+#define TEMPLATE "convolution_dense.inc"
+#include "each_real.h"
+#define TEMPLATE "convolution_weight.inc"
+#include "each_real.h"
+
+static bool is_vector(array a, ssize_t size) { return has_shape(a, 1, (ssize_t[]){size}) && is_contiguous(a); }
+
+int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
+                intptr_t groups, uintptr_t output) {
+    array x = ARRAY(input), w = ARRAY(weight), y = ARRAY(output), b = bias ? ARRAY(bias) : NULL;
+    if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
+    struct convolution p;
+    enum status status = read_convolution(&p, x, y, w->shape + 2, count, sizes, transposed, groups);
+    if (status) return status;
+    if (w->shape[0] != groups * (transposed ? p.in_channels : p.out_channels)) return WRONG_SHAPE;
+    if (w->shape[1] != (transposed ? p.out_channels : p.in_channels)) return WRONG_SHAPE;
+    if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (b && !is_vector(b, groups * p.out_channels)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(x);
+    if (dtype_of(w) != dtype || dtype_of(y) != dtype || (b && dtype_of(b) != dtype)) return WRONG_DTYPE;
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    if (count_of(y) == 0) return OK;
+    struct tap_order order;
+    if (!order_taps(&p, &order)) return NO_MEMORY;
+    void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
+    bool done = dtype == FLOAT32 ? convolve_dense_f32(&p, &order, from, by, plus, to)
+                                 : convolve_dense_f64(&p, &order, from, by, plus, to);
+    release_order(&order);
+    return done ? OK : NO_MEMORY;
+}
+
+int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
+                       uintptr_t weight_grad) {
+    array x = ARRAY(input), g = ARRAY(output_grad), w = ARRAY(weight_grad);
+    if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
+    struct convolution p;
+    enum status status = read_convolution(&p, x, g, w->shape + 2, count, sizes, false, groups);
+    if (status) return status;
+    if (w->shape[0] != groups * p.out_channels || w->shape[1] != p.in_channels) return WRONG_SHAPE;
+    if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(g)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(x);
+    if (dtype_of(w) != dtype || dtype_of(g) != dtype || (dtype != FLOAT32 && dtype != FLOAT64)) return WRONG_DTYPE;
+    if (count_of(w) == 0) return OK;
+    if (p.samples == 0) {
+        memset(w->data, 0, (size_t)count_of(w) * size_of(dtype));
+        return OK;
+    }
+    void *from = x->data, *by = g->data, *to = w->data;
+    bool done = dtype == FLOAT32 ? weigh_f32(&p, from, by, to) : weigh_f64(&p, from, by, to);
+    return done ? OK : NO_MEMORY;
+}
