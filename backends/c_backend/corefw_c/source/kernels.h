@@ -49,6 +49,14 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
 /* -- recurrent -- */
 
 /* -- memory, creation, joining, padding -- */
+int copy(uintptr_t source, uintptr_t target); /* broadcast and converted */
+int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output);
+int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output);
+int repeat(uintptr_t input, uintptr_t output);
+int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output); /* whether, per dimension */
+int roll(uintptr_t input, const intptr_t *shifts, uintptr_t output);   /* 0 to size - 1, per dimension */
+int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output);
+int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output); /* before: per dimension */
 
 /* -- indexing, scattering, embedding -- */
 
