@@ -24,6 +24,9 @@ const struct elementwise_loop *elementwise_loops(void); /* the last one has no o
 
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
+int log_softmax(uintptr_t input, int dim, uintptr_t output);
+int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result);
+int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result);
 
 /* -- reduction, extremes, statistics, norms -- */
 
