@@ -49,6 +49,16 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- sorting -- */
 
 /* -- random -- */
+/* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */
+int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
+int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output);
+int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if they are absent */
+int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output);
+int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
+int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
+int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
 
 /* -- optimizer -- */
 /* Lists are the addresses of Python's lists of arrays. */
