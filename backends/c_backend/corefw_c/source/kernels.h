@@ -66,7 +66,40 @@ int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintp
 /* -- sorting -- */
 
 /* -- random -- */
+/* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */
+int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
+int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output);
+int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if they are absent */
+int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output);
+int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
+int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
+int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
 
 /* -- optimizer -- */
+/* Lists are the addresses of Python's lists of arrays. */
+int list_is(uintptr_t list, uintptr_t first, uintptr_t second);
+int sgd_step(uintptr_t params, uintptr_t grads, uintptr_t buffers, const unsigned char *first, intptr_t firsts, double lr,
+             double momentum, double dampening, double weight_decay, int nesterov, int maximize);
+int adam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t max_exp_avg_sqs,
+              uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay, int decoupled,
+              int amsgrad, int maximize);
+int adadelta_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t acc_deltas, uintptr_t steps, double lr,
+                  double rho, double eps, double weight_decay, int maximize);
+int adagrad_step(uintptr_t params, uintptr_t grads, uintptr_t sums, uintptr_t steps, double lr, double lr_decay, double eps,
+                 double weight_decay, int maximize);
+int adamax_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_infs, uintptr_t steps, double lr,
+                double beta1, double beta2, double eps, double weight_decay, int maximize);
+int nadam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t mu_products,
+               uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay,
+               double momentum_decay, int decoupled, int maximize);
+int radam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t steps, double lr,
+               double beta1, double beta2, double eps, double weight_decay, int decoupled, int maximize);
+int rmsprop_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t momentum_buffers, uintptr_t grad_avgs,
+                 uintptr_t steps, double lr, double alpha, double eps, double weight_decay, double momentum, int centered,
+                 int maximize);
+int scale_step(uintptr_t tensors, uintptr_t factor);
+int total_norm(uintptr_t tensors, double order, uintptr_t output);
 
 #endif
