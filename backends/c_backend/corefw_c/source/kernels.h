@@ -39,6 +39,11 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- classification, loss, likelihood -- */
 
 /* -- attention -- */
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,
+              uintptr_t logsumexp);
+int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
+                       uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
+                       uintptr_t grad_key, uintptr_t grad_value);
 
 /* -- recurrent -- */
 
