@@ -1,38 +1,78 @@
 /* Matrix products. */
 #include "gemm.h"
 #include "gemm_tile.h"
-#include "gemm_transpose.h"
 #include "memory.h"
 #include "threads.h"
 
+#include <stdint.h>
 #include <string.h>
 
+#define REAL uint32_t
+#define OF_REAL(name) name##_u32
+#include "gemm_tile.inc"
+#undef REAL
+#undef OF_REAL
+#define REAL uint64_t
+#define OF_REAL(name) name##_u64
+#include "gemm_tile.inc"
+#undef REAL
+#undef OF_REAL
+#include "gemm_transpose.h"
+
 enum {
-    DEPTH_BYTES = 1024,      /* of a row of the blocks: a panel of columns fills the first-level cache */
-    BLOCK_BYTES = 512 << 10, /* of a block of packed rows: half of the second-level cache */
-    PART_WORK = 1 << 20,     /* multiplications that are worth a thread */
+    DEPTH_BYTES = 2048,                  /* of a row of a block: the panels that a tile reads fit the first two caches */
+    BLOCK_BYTES = VECTOR_BYTES * 12288,  /* of a block of packed rows: most of the second-level cache */
+    PART_WORK = 1 << 20,                 /* multiplications that are worth a thread */
+    SMALL_WORK = 1 << 19,                /* multiplications at most of a product that is not packed, */
+    SMALL_DEPTH = 128,                   /* and its k */
 };
 
-/* The size of n's blocks: at most `most`, multiples of `unit`, and about equal. */
+/* The size of n's blocks: multiples of `unit`, about equal, about `most` at most. */
 static ssize_t block_of(ssize_t n, ssize_t most, ssize_t unit) {
     ssize_t blocks = (n + most - 1) / most;
     return ((n + blocks - 1) / blocks + unit - 1) / unit * unit;
 }
 
-/* Cut a product of m by n into parts for the threads: several for each, so that a slow one takes fewer, with few bytes to pack. */
-static void split(ssize_t m, ssize_t n, ssize_t k, ssize_t row_unit, ssize_t column_unit, ssize_t *part_rows,
-                  ssize_t *part_columns) {
-    ssize_t threads = thread_count(), work = m * n * k / PART_WORK;
+/* The rows of tile t, of `rows` in all. */
+static int tile_rows(ssize_t rows, ssize_t t) {
+    return rows - t * TILE_ROWS < TILE_ROWS ? (int)(rows - t * TILE_ROWS) : TILE_ROWS;
+}
+
+/* Cut a product into parts for the threads: several for each, so that a slow one takes fewer. */
+static void split(const struct product *p, ssize_t tile_columns, ssize_t *part_rows, ssize_t *part_columns) {
+    ssize_t threads = thread_count(), work = p->m * p->n * p->k / PART_WORK, down = 1, across = 1;
     ssize_t parts = threads == 1 ? 1 : 4 * threads < work ? 4 * threads : work;
-    ssize_t down = 1, across = 1;
     while (down * across < parts) {
-        if (m / down / row_unit <= 1 && n / across / column_unit <= 1) break;
-        if (m / down >= n / across) down *= 2;
+        bool rows_left = p->m / down > TILE_ROWS, columns_left = p->n / across > tile_columns;
+        if (!rows_left && !columns_left) break;
+        if (rows_left && (p->m / down >= p->n / across || !columns_left)) down *= 2;
         else across *= 2;
     }
-    *part_rows = block_of(m, (m + down - 1) / down, row_unit);
-    *part_columns = block_of(n, (n + across - 1) / across, column_unit);
+    *part_rows = block_of(p->m, (p->m + down - 1) / down, TILE_ROWS);
+    *part_columns = block_of(p->n, (p->n + across - 1) / across, tile_columns);
 }
 
 #define TEMPLATE "gemm.inc"
 #include "each_real.h"
+#define REAL uint32_t
+#define OF_REAL(name) name##_u32
+#include "gemm.inc"
+#undef REAL
+#undef OF_REAL
+#define REAL uint64_t
+#define OF_REAL(name) name##_u64
+#include "gemm.inc"
+#undef REAL
+#undef OF_REAL
+
+bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b, ssize_t b_row,
+              ssize_t b_column, float *c, ssize_t c_row, bool accumulate) {
+    return multiply_f32(&(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row,
+                                          c_row});
+}
+
+bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, ssize_t a_column, const double *b,
+              ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate) {
+    return multiply_f64(&(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row,
+                                          c_row});
+}
