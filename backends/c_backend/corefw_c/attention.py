@@ -1,6 +1,28 @@
-"""TODO"""
+"""Attention."""
+
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty
+from corefw_c.library import fail
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+
+    def attention(query, key, value, bias, is_causal, scale):
+        shape, dtype = query.shape[:-1], query.dtype
+        output, logsumexp = empty((*shape, value.shape[-1]), dtype), empty(shape, dtype)
+        mask = 0 if bias is None else id(bias)
+        if status := lib.attention(id(query), id(key), id(value), mask, is_causal, scale, id(output), id(logsumexp)):
+            fail("attention", status)
+        return output, logsumexp
+
+    def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
+        logsumexp = dense(logsumexp)
+        gradients = tuple(empty(array.shape, array.dtype) for array in (query, key, value))
+        operands = map(id, (gradient, query, key, value, output, logsumexp))
+        mask = 0 if bias is None else id(bias)
+        if status := lib.attention_backward(*operands, mask, is_causal, scale, *map(id, gradients)):
+            fail("attention_backward", status)
+        return gradients
+
+    return [Kernel("attention", attention, REALS), Kernel("attention_backward", attention_backward, REALS)]

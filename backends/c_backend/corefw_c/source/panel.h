@@ -1,0 +1,24 @@
+/* Small products whose right factor is a panel a few vectors wide, and transposition: what attention and recurrences are
+ * made of. */
+#ifndef COREFW_PANEL_H
+#define COREFW_PANEL_H
+
+#include "gemm_tile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+/* Rows of the left factor that are multiplied at once; more of them would need more registers than there are. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { PANEL_ROWS = 8 };
+#else
+enum { PANEL_ROWS = 4 };
+#endif
+enum { PANEL_VECTORS = 2 };
+
+#define TEMPLATE "panel.inc"
+#include "each_real.h"
+
+#endif
