@@ -33,6 +33,9 @@ int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t re
 /* -- scan -- */
 
 /* -- linear_algebra -- */
+/* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the output.
+ * turned: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
+int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int turned, double beta, double alpha, uintptr_t output);
 
 /* -- convolution -- */
 /* sizes: stride, padding and dilation of every axis; bias may be absent */
