@@ -116,7 +116,7 @@ EXPRESSIONS = (
     *_all("x", "bool", bitwise_not="x ^ 1"),
     # -- activation functions and their gradients -------------------------------------------------------------------
     *_floating("x", 1, relu="x <= 0 ? 0 : x"),
-    *_floating("x y", 1, relu_backward="y <= 0 ? 0 : x"),
+    *_floating("x y", 1, relu_backward="x * (T(y > 0) - T(y < 0))"),
     *_floating("x s", 1, leaky_relu="x > 0 ? x : x * s", hardshrink="fabs(x) <= s ? 0 : x"),
     *_floating("x s", 1, softshrink="fabs(x) <= s ? 0 : x - copysign(s, x)"),
     *_floating("x y s", 1, leaky_relu_backward="y > 0 ? x : x * s"),

@@ -16,6 +16,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.expressions import EXPRESSIONS
 from corefw.dispatch.registry import Kernel
+from corefw.errors import DtypeError
 
 #: dtypes by their numbers in array.h
 _DTYPES = (
@@ -164,7 +165,7 @@ def kernels(lib):
 
     def as_mask(mask, op):
         if mask.dtype != np.bool_:
-            raise IndexError(f"{op}: expected a bool mask, got {mask.dtype}")
+            raise DtypeError(f"{op}: expected a boolean mask, but got one with dtype {mask.dtype}")
         return mask
 
     def choose(condition, input, other, out=None):
