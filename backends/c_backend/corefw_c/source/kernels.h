@@ -19,8 +19,15 @@ void empty_cache(void);
 void set_cache_limit(int64_t bytes);
 
 /* -- elementwise -- */
-struct elementwise_loop { const char *op; int inputs; int types[5]; uintptr_t loop, data; };
-const struct elementwise_loop *elementwise_loops(void); /* the last one has no op */
+struct elementwise_loop {
+    const char *op;
+    int inputs;   /* at most 5 */
+    int cost;     /* of an element, in elementary steps */
+    int types[6]; /* enum dtype of the inputs; the last one of the result */
+    void (*span)(intptr_t n, char *const *in, char *out);
+};
+const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */
+void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);
 
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
