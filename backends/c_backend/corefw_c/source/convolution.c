@@ -15,7 +15,8 @@ enum {
     SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
     MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
-    TASKS = 8,               /* at least so many if the work allows */
+    TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
+    SPLITS = 8,              /* of the sums over places */
 };
 
 /* A tile has an even number of rows, except for the last one. */
@@ -32,12 +33,13 @@ static ssize_t depth_of_blocks(ssize_t k) {
     return k > 0 ? (k + blocks - 1) / blocks : 1;
 }
 
-static struct slabs cut_for_cache(const struct convolution *p, size_t size) {
+/* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t parts) {
     ssize_t all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
     ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
     if (places > MOST_PLACES) places = MOST_PLACES;
-    if (places > all / TASKS) places = all / TASKS;
+    if (places > all / parts) places = all / parts;
     if (places < FEWEST_PLACES) places = FEWEST_PLACES;
     return cut_into_slabs(p, places);
 }
