@@ -14,6 +14,9 @@ enum {
     DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
     SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
     MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
+    MOST_NARROW_PLACES = 4096,
+    FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
+    FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
     TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
     SPLITS = 8,              /* of the sums over places */
@@ -34,17 +37,26 @@ static ssize_t depth_of_blocks(ssize_t k) {
 }
 
 /* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
-static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t parts) {
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
     ssize_t all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
     ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
-    if (places > MOST_PLACES) places = MOST_PLACES;
+    if (places > most) places = most;
     if (places > all / parts) places = all / parts;
     if (places < FEWEST_PLACES) places = FEWEST_PLACES;
     return cut_into_slabs(p, places);
 }
 
+/* Offsets of the products of a place, for every channel and every of these taps. */
+static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps, const ssize_t *tap,
+                                ssize_t *offsets) {
+    for (ssize_t l = 0; l < taps * p->in_channels; l++)
+        offsets[l] = l < taps ? offset_of_tap(p, layout, tap[l]) : offsets[l - taps] + layout->channel;
+}
+
 #define TEMPLATE "convolution_panel.inc"
+#include "each_real.h"
+#define TEMPLATE "convolution_narrow.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"
@@ -71,8 +83,8 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done = dtype == FLOAT32 ? convolve_dense_f32(&p, &order, from, by, plus, to)
-                                 : convolve_dense_f64(&p, &order, from, by, plus, to);
+    bool done = dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to)
+                                 : convolve_f64(&p, &order, from, by, plus, to);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }

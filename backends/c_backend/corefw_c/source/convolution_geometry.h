@@ -82,7 +82,7 @@ struct walk {
     int axes;
     ssize_t size[MAX_AXES + 1], source[MAX_AXES + 1], target[MAX_AXES + 1]; /* number of elements, and their distances */
     ssize_t source_start, target_start;
-    ssize_t position[MAX_AXES + 1];
+    ssize_t position[MAX_AXES + 1], source_now, target_now;
     bool done;
 };
 
