@@ -261,10 +261,10 @@ void begin_walk(struct walk *w) {
     }
 }
 
-int take_runs(struct walk *w, int limit, struct run *runs, int *count) {
+int take_runs(struct walk *w, int limit, int most, struct run *runs, int *count) {
     int taken = 0, last = w->axes - 1;
     *count = 0;
-    while (taken < limit && !w->done) {
+    while (taken < limit && *count < most && !w->done) {
         ssize_t length = w->size[last] - w->position[last];
         if (length > limit - taken) length = limit - taken;
         runs[(*count)++] = (struct run){taken, length, w->source_now, w->target_now};

@@ -103,7 +103,7 @@ struct side_by_side lay_side_by_side(const struct convolution *problem, const st
 
 void begin_walk(struct walk *walk);
 
-/* The next `limit` elements as runs, of which there are `*count`; returns how many elements, 0 at the end. */
-int take_runs(struct walk *walk, int limit, struct run *runs, int *count);
+/* The next `limit` elements as runs, of which there are `*count` and at most `most`; returns how many elements, 0 at the end. */
+int take_runs(struct walk *walk, int limit, int most, struct run *runs, int *count);
 
 #endif
