@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "threads.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,9 +15,21 @@ enum {
     DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
     SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
     MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
+    NARROW_BYTES = 32 << 10, /* of a slab with few channels: it stays in the first-level cache */
+    FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
+    PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
+    FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
-    TASKS = 8,               /* at least so many if the work allows */
+    TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
+    SPLITS = 8,              /* of the sums over places */
 };
+
+/* Load a vector once, not in every instruction that takes it. */
+#if defined(__AVX512F__)
+#define IN_REGISTER(vector) __asm__("" : "+v"(vector))
+#else
+#define IN_REGISTER(vector) (void)0
+#endif
 
 /* A tile has an even number of rows, except for the last one. */
 static ssize_t tiles_of(ssize_t rows) { return ((rows + 1) / 2 + TILE_ROWS / 2 - 1) / (TILE_ROWS / 2); }
@@ -32,17 +45,47 @@ static ssize_t depth_of_blocks(ssize_t k) {
     return k > 0 ? (k + blocks - 1) / blocks : 1;
 }
 
-static struct slabs cut_for_cache(const struct convolution *p, size_t size) {
+/* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
     ssize_t all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
     ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
-    if (places > MOST_PLACES) places = MOST_PLACES;
-    if (places > all / TASKS) places = all / TASKS;
+    if (places > most) places = most;
+    if (places > all / parts) places = all / parts;
     if (places < FEWEST_PLACES) places = FEWEST_PLACES;
     return cut_into_slabs(p, places);
 }
 
+static ssize_t narrow_places(const struct convolution *p, size_t size) {
+    return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
+}
+
+/* Offsets of the products of a place, for every channel and every of these taps. */
+static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps, const ssize_t *tap,
+                                ssize_t *offsets) {
+    for (ssize_t l = 0; l < taps * p->in_channels; l++)
+        offsets[l] = l < taps ? offset_of_tap(p, layout, tap[l]) : offsets[l - taps] + layout->channel;
+}
+
+/* The elements 0, 2, 4, ... of a row, given its first vector and the one that starts at element LANES - 1. */
+#define DEFINE_EVERY_SECOND(suffix, ...)                                                                                   \
+    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                       \
+        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                            \
+    }
+#if VECTOR_BYTES == 64
+DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
+DEFINE_EVERY_SECOND(f64, 0, 2, 4, 6, 9, 11, 13, 15)
+#elif VECTOR_BYTES == 32
+DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 9, 11, 13, 15)
+DEFINE_EVERY_SECOND(f64, 0, 2, 5, 7)
+#else
+DEFINE_EVERY_SECOND(f32, 0, 2, 5, 7)
+DEFINE_EVERY_SECOND(f64, 0, 3)
+#endif
+
 #define TEMPLATE "convolution_panel.inc"
+#include "each_real.h"
+#define TEMPLATE "convolution_narrow.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"
@@ -69,8 +112,8 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done = dtype == FLOAT32 ? convolve_dense_f32(&p, &order, from, by, plus, to)
-                                 : convolve_dense_f64(&p, &order, from, by, plus, to);
+    bool done = dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to)
+                                 : convolve_f64(&p, &order, from, by, plus, to);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }

@@ -253,25 +253,25 @@ struct side_by_side lay_side_by_side(const struct convolution *p, const struct s
 
 void begin_walk(struct walk *w) {
     w->done = false;
+    w->source_now = w->source_start;
+    w->target_now = w->target_start;
     for (int i = 0; i < w->axes; i++) {
         w->position[i] = 0;
         w->done |= w->size[i] == 0;
     }
 }
 
-int take_runs(struct walk *w, int limit, struct run *runs, int *count) {
+int take_runs(struct walk *w, int limit, int most, struct run *runs, int *count) {
     int taken = 0, last = w->axes - 1;
     *count = 0;
-    while (taken < limit && !w->done) {
-        ssize_t length = w->size[last] - w->position[last], source = w->source_start, target = w->target_start;
+    while (taken < limit && *count < most && !w->done) {
+        ssize_t length = w->size[last] - w->position[last];
         if (length > limit - taken) length = limit - taken;
-        for (int i = 0; i < w->axes; i++) {
-            source += w->position[i] * w->source[i];
-            target += w->position[i] * w->target[i];
-        }
-        runs[(*count)++] = (struct run){taken, length, source, target};
+        runs[(*count)++] = (struct run){taken, length, w->source_now, w->target_now};
         taken += (int)length;
         w->position[last] += length;
+        w->source_now += length * w->source[last];
+        w->target_now += length * w->target[last];
         for (int i = last; w->position[i] == w->size[i]; i--) {
             if (i == 0) {
                 w->done = true;
@@ -279,6 +279,8 @@ int take_runs(struct walk *w, int limit, struct run *runs, int *count) {
             }
             w->position[i] = 0;
             w->position[i - 1]++;
+            w->source_now += w->source[i - 1] - w->size[i] * w->source[i];
+            w->target_now += w->target[i - 1] - w->size[i] * w->target[i];
         }
     }
     return taken;

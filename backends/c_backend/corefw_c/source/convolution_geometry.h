@@ -82,7 +82,7 @@ struct walk {
     int axes;
     ssize_t size[MAX_AXES + 1], source[MAX_AXES + 1], target[MAX_AXES + 1]; /* number of elements, and their distances */
     ssize_t source_start, target_start;
-    ssize_t position[MAX_AXES + 1];
+    ssize_t position[MAX_AXES + 1], source_now, target_now;
     bool done;
 };
 
@@ -103,7 +103,7 @@ struct side_by_side lay_side_by_side(const struct convolution *problem, const st
 
 void begin_walk(struct walk *walk);
 
-/* The next `limit` elements as runs, of which there are `*count`; returns how many elements, 0 at the end. */
-int take_runs(struct walk *walk, int limit, struct run *runs, int *count);
+/* The next `limit` elements as runs, of which there are `*count` and at most `most`; returns how many elements, 0 at the end. */
+int take_runs(struct walk *walk, int limit, int most, struct run *runs, int *count);
 
 #endif
