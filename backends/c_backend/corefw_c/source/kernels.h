@@ -37,7 +37,13 @@ int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t re
 
 /* -- pooling, resampling -- */
 
-/* -- normalization -- */
+/* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
+int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
+                     uintptr_t mean, uintptr_t scale); /* channels: in a group; without a mean, only scales */
+int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
+                       uintptr_t variance);
+int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
+                    uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
 
 /* -- classification, loss, likelihood -- */
 
