@@ -44,6 +44,10 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
                        uintptr_t variance);
 int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
                     uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
+int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
+                              uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
+int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight, uintptr_t mean,
+                                uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
 
 /* -- classification, loss, likelihood -- */
 
