@@ -53,7 +53,17 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
 
 /* -- pooling, resampling -- */
 
-/* -- normalization -- */
+/* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
+int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
+                     uintptr_t mean, uintptr_t scale); /* channels: in a group; without a mean, only scales */
+int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
+                       uintptr_t variance);
+int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
+                    uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
+int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
+                              uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
+int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight, uintptr_t mean,
+                                uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
 
 /* -- classification, loss, likelihood -- */
 

@@ -47,7 +47,4 @@ static inline void store_first_f64(double *y, ssize_t count, lanes_f64 value) {
 #include "each_real.h"
 #endif
 
-#define TEMPLATE "row_sums.inc"
-#include "each_real.h"
-
 #endif

@@ -4,6 +4,8 @@
 #include "lanes.h"
 #include "threads.h"
 
+#define TEMPLATE "row_sums.inc"
+#include "each_real.h"
 #define TEMPLATE "softmax.inc"
 #include "each_real.h"
 
