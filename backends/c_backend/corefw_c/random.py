@@ -55,6 +55,19 @@ def kernels(lib):
             fail("bernoulli_at", status)
         return output
 
+    def permutation_at(n, seed, offset, dtype):
+        output = empty(n, np.int64)
+        if status := lib.permutation_at(seed, offset, id(output)):
+            fail("permutation_at", status)
+        return output if dtype == np.int64 else output.astype(dtype)
+
+    def multinomial_at(input, num_samples, replacement, seed, offset):
+        weights = dense(input.astype(np.float64, copy=False))
+        output = empty((*input.shape[:-1], num_samples), np.int64)
+        if status := lib.multinomial_at(id(weights), num_samples, replacement, seed, offset, id(output)):
+            fail("multinomial_at", status)
+        return output
+
     def masked_dropout(input, p, seed, offset):
         input = dense(input)
         output, mask = empty(input.shape, input.dtype), empty(input.shape, bool)
@@ -83,5 +96,7 @@ def kernels(lib):
         Kernel("geometric_at", drawing("geometric_at").function, NUMBERS - {dtypes.bool_}),
         Kernel("integers_at", integers_at, NUMBERS),
         Kernel("masked_dropout", masked_dropout, REALS),
+        Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
+        Kernel("permutation_at", permutation_at, NUMBERS - {dtypes.bool_}),
         Kernel("uniform_at", uniform_at, FLOATING),
     ]

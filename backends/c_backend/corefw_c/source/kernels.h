@@ -108,6 +108,8 @@ int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t outpu
 int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
 int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
 int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
+int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output);
+int multinomial_at(uintptr_t weights, intptr_t samples, int replacement, uint64_t seed, uint64_t offset, uintptr_t output);
 int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
 
 /* -- optimizer -- */
