@@ -7,16 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define REAL uint32_t
-#define OF_REAL(name) name##_u32
-#include "gemm_tile.inc"
-#undef REAL
-#undef OF_REAL
-#define REAL uint64_t
-#define OF_REAL(name) name##_u64
-#include "gemm_tile.inc"
-#undef REAL
-#undef OF_REAL
+#define TEMPLATE "gemm_tile.inc"
+#include "gemm_integers.h"
 #include "gemm_transpose.h"
 
 enum {
@@ -54,16 +46,8 @@ static void split(const struct product *p, ssize_t tile_columns, ssize_t *part_r
 
 #define TEMPLATE "gemm.inc"
 #include "each_real.h"
-#define REAL uint32_t
-#define OF_REAL(name) name##_u32
-#include "gemm.inc"
-#undef REAL
-#undef OF_REAL
-#define REAL uint64_t
-#define OF_REAL(name) name##_u64
-#include "gemm.inc"
-#undef REAL
-#undef OF_REAL
+#define TEMPLATE "gemm.inc"
+#include "gemm_integers.h"
 
 bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b, ssize_t b_row,
               ssize_t b_column, float *c, ssize_t c_row, bool accumulate) {
