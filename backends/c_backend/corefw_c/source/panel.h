@@ -5,8 +5,12 @@
 
 #include "gemm_tile.h"
 
-#include <stdbool.h>
 #include <stdint.h>
+typedef uint32_t vector_u32 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
+#include "gemm_transpose.h"
+
+#include <stdbool.h>
 #include <string.h>
 #include <sys/types.h>
 
