@@ -36,6 +36,15 @@ int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result
 int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result);
 
 /* -- reduction, extremes, statistics, norms -- */
+enum reduction {
+    REDUCE_SUM, REDUCE_MEAN, REDUCE_NANSUM, REDUCE_PRODUCT, REDUCE_LOGSUMEXP, REDUCE_ALL, REDUCE_ANY, REDUCE_NONZERO,
+    REDUCE_LARGEST, REDUCE_SMALLEST, REDUCE_FIRST_LARGEST, REDUCE_FIRST_SMALLEST, REDUCE_MODULI, REDUCE_SQUARES,
+    REDUCE_POWERS, REDUCE_UNITS, REDUCE_LARGEST_MODULUS, REDUCE_SMALLEST_MODULUS, REDUCE_VARIANCE, REDUCE_DEVIATION
+};
+/* `dims`: bit d is set for each dimension d to reduce; 0 for all. `parameter`: the order of a norm, the correction of a variance. */
+int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output);
+/* The same where results have a position: indices, and the elements themselves unless `values` is 0. */
+int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
 
 /* -- scan -- */
 
