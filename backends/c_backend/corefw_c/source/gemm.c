@@ -17,6 +17,9 @@ enum {
     PART_WORK = 1 << 20,                 /* multiplications that are worth a thread */
     SMALL_WORK = 1 << 19,                /* multiplications at most of a product that is not packed, */
     SMALL_DEPTH = 128,                   /* and its k */
+    DIRECT_PANELS = 4,                   /* of columns at most for which rows are not packed */
+    FEW = 10,                            /* rows or columns at most of products by dot products */
+    DOT_COLUMNS = VECTOR_BYTES == 64 ? 4 : 2,
 };
 
 /* The size of n's blocks: multiples of `unit`, about equal, about `most` at most. */
