@@ -1,5 +1,7 @@
 """Convolutions, the gradient of their weights, and windows as columns."""
 
+from math import prod
+
 from corefw.dispatch.registry import Kernel
 from corefw.windows import window_counts, window_extent
 from corefw_c.arrays import REALS, dense, empty
@@ -37,4 +39,35 @@ def kernels(lib):
             fail("convolution_weight", status)
         return result
 
-    return [Kernel("convolution", convolution, REALS), Kernel("convolution_weight", convolution_weight, REALS)]
+    def im2col(input, kernel_size, dilation, padding, stride):
+        input = dense(input)
+        n, channels, *sizes = input.shape
+        windows = prod(window_counts(sizes, kernel_size, stride, padding, dilation))
+        output = empty((n, channels * prod(kernel_size), windows), input.dtype)
+        options = _pairs(kernel_size, dilation, padding, stride)
+        if status := lib.im2col(id(input), options, id(output)):
+            fail("im2col", status)
+        return output
+
+    def col2im(input, output_size, kernel_size, dilation, padding, stride):
+        input = dense(input)
+        n, rows, _ = input.shape
+        output = empty((n, rows // prod(kernel_size), *output_size), input.dtype)
+        options = _pairs(kernel_size, dilation, padding, stride)
+        if status := lib.col2im(id(input), options, id(output)):
+            fail("col2im", status)
+        return output
+
+    return [
+        Kernel("convolution", convolution, REALS),
+        Kernel("convolution_weight", convolution_weight, REALS),
+        Kernel("im2col", im2col),
+        Kernel("col2im", col2im, REALS),
+    ]
+
+
+def _pairs(*options) -> tuple:
+    """Options for height and width in one tuple."""
+    if any(len(option) != 2 for option in options):
+        raise ValueError("windows of images need options for height and width")
+    return sum(options, ())

@@ -18,6 +18,7 @@ enum {
     NARROW_BYTES = 32 << 10, /* of a slab with few channels: it stays in the first-level cache */
     FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
     PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
+    RUNS = 64,               /* of a walk at a time */
     FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
     TASKS_PER_THREAD = 4,    /* at least so many if the work allows */

@@ -177,17 +177,33 @@ ssize_t offset_of_tap(const struct convolution *p, const struct layout *layout, 
     return offset + plane * layout->plane;
 }
 
-void view_plane(const struct convolution *p, const struct slab *slab, const struct layout *layout, ssize_t plane,
-                struct view *view) {
+/* Make axis i of a walk the elements j of a copied axis, from 0 to count - 1, whose position start + j * step lies in the input. */
+static void take_inside(struct walk *w, int i, ssize_t count, ssize_t start, ssize_t step, ssize_t in, ssize_t in_pitch,
+                        ssize_t pitch) {
+    ssize_t begin = start < 0 ? (-start + step - 1) / step : 0, end = start < in ? (in - 1 - start) / step + 1 : 0;
+    if (end > count) end = count;
+    w->size[i] = end > begin ? end - begin : 0;
+    w->source[i] = step * in_pitch;
+    w->target[i] = pitch;
+    w->source_start += (start + begin * step) * in_pitch;
+    w->target_start += begin * pitch;
+}
+
+struct walk elements_of_plane(const struct convolution *p, const struct slab *slab, const struct layout *layout,
+                              ssize_t plane) {
+    struct walk walk = {.axes = p->axes + 2, .target_start = plane * layout->plane};
     ssize_t in_pitch = 1;
     for (int i = p->axes - 1; i >= 0; i--) {
         const struct axis *a = &p->axis[i];
         ssize_t step = p->transposed ? 1 : a->stride, start = p->transposed ? 0 : plane % a->planes - a->padding;
-        view[i] = (struct view){slab->last[i] - slab->first[i] + a->before + a->after,
-                                start + (slab->first[i] - a->before) * step, step, a->in, in_pitch, layout->pitch[i]};
+        take_inside(&walk, i + 2, slab->last[i] - slab->first[i] + a->before + a->after,
+                    start + (slab->first[i] - a->before) * step, step, a->in, in_pitch, layout->pitch[i]);
         plane /= a->planes;
         in_pitch *= a->in;
     }
+    take_inside(&walk, 1, p->in_channels, 0, 1, p->in_channels, in_pitch, layout->channel);
+    take_inside(&walk, 0, slab->samples, slab->first_sample, 1, p->samples, p->groups * p->in_channels * in_pitch, layout->sample);
+    return walk;
 }
 
 struct walk places_of_pass(const struct convolution *p, const struct slab *slab, const struct layout *layout, ssize_t pass) {
@@ -220,13 +236,14 @@ struct walk places_of_pass(const struct convolution *p, const struct slab *slab,
 }
 
 struct side_by_side lay_side_by_side(const struct convolution *p, const struct slab *slab, ssize_t channels) {
-    struct side_by_side s = {.size = channels, .places.axes = p->axes + 1, .columns.axes = p->axes + 1};
+    struct side_by_side s = {.size = channels, .elements.axes = p->axes + 1, .places.axes = p->axes + 1,
+                             .columns.axes = p->axes + 1};
     ssize_t in_pitch = 1, out_pitch = 1, last = p->axes;
     for (int i = p->axes - 1; i >= 0; i--) {
         const struct axis *a = &p->axis[i];
         ssize_t places = slab->last[i] - slab->first[i], step = a->kernel == 1 ? a->stride : 1, stride = a->stride / step;
         ssize_t count = (places - 1) * stride + (a->kernel - 1) * a->dilation + 1;
-        s.view[i] = (struct view){count, slab->first[i] * a->stride - a->padding, step, a->in, in_pitch, s.size};
+        take_inside(&s.elements, i + 1, count, slab->first[i] * a->stride - a->padding, step, a->in, in_pitch, s.size);
         s.places.size[i + 1] = places;
         s.places.source[i + 1] = stride * s.size;
         s.places.target[i + 1] = out_pitch;
@@ -237,6 +254,7 @@ struct side_by_side lay_side_by_side(const struct convolution *p, const struct s
         in_pitch *= a->in;
         out_pitch *= a->out;
     }
+    take_inside(&s.elements, 0, slab->samples, slab->first_sample, 1, p->samples, p->groups * p->in_channels * in_pitch, s.size);
     s.places.size[0] = slab->samples;
     s.places.source[0] = s.size;
     s.places.target[0] = p->groups * p->out_channels * p->out_size;
@@ -259,6 +277,13 @@ void begin_walk(struct walk *w) {
         w->position[i] = 0;
         w->done |= w->size[i] == 0;
     }
+}
+
+struct walk begin_planes(const struct walk *walk) {
+    struct walk planes = *walk;
+    for (int i = walk->axes - 2; i < walk->axes; i++) planes.size[i] = walk->size[i] > 0;
+    begin_walk(&planes);
+    return planes;
 }
 
 int take_runs(struct walk *w, int limit, int most, struct run *runs, int *count) {

@@ -12,7 +12,7 @@
 
 #include "array.h"
 
-enum { MAX_AXES = 8 };
+enum { MAX_AXES = 8, MAX_WALK = MAX_AXES + 2 };
 
 struct axis {
     ssize_t in, out, kernel, stride, dilation, padding;
@@ -72,22 +72,22 @@ bool is_plain(const struct convolution *problem);
 
 ssize_t offset_of_tap(const struct convolution *problem, const struct layout *layout, ssize_t tap);
 
-/* How one axis of a slab's input is laid out: element j is the input's start + j * step, zero outside it. */
-struct view { ssize_t count, start, step, in, in_pitch, pitch; };
-void view_plane(const struct convolution *problem, const struct slab *slab, const struct layout *layout, ssize_t plane,
-                struct view *view);
-
 /* A walk over elements in row-major order, each with an offset in a source and in a target. */
 struct walk {
     int axes;
-    ssize_t size[MAX_AXES + 1], source[MAX_AXES + 1], target[MAX_AXES + 1]; /* number of elements, and their distances */
+    ssize_t size[MAX_WALK], source[MAX_WALK], target[MAX_WALK]; /* number of elements, and their distances */
     ssize_t source_start, target_start;
-    ssize_t position[MAX_AXES + 1], source_now, target_now;
+    ssize_t position[MAX_WALK], source_now, target_now;
     bool done;
 };
 
 /* Elements of a walk that follow each other along its last axis. */
 struct run { ssize_t column, length, source, target; };
+
+/* The elements of a slab's input that one plane of the copy holds; sources in the group's first channel of the first sample, targets in
+ * the copy. */
+struct walk elements_of_plane(const struct convolution *problem, const struct slab *slab, const struct layout *layout,
+                              ssize_t plane);
 
 /* The places of a pass within a slab; sources in the slab's input, targets in the result's first channel. */
 struct walk places_of_pass(const struct convolution *problem, const struct slab *slab, const struct layout *layout,
@@ -96,12 +96,15 @@ struct walk places_of_pass(const struct convolution *problem, const struct slab 
 /* For the gradient of the weight, a slab's input is copied with its channels side by side. */
 struct side_by_side {
     ssize_t size;            /* elements of a sample */
-    struct view view[MAX_AXES];
-    struct walk places, columns; /* sources: in the copy; targets of places: in the result */
+    struct walk elements;        /* of the first channel: sources in the input, targets in the copy */
+    struct walk places, columns; /* sources in the copy; targets of places in the result */
 };
 struct side_by_side lay_side_by_side(const struct convolution *problem, const struct slab *slab, ssize_t channels);
 
 void begin_walk(struct walk *walk);
+
+/* The walk over the first elements of a walk's planes, which are its last two axes. */
+struct walk begin_planes(const struct walk *walk);
 
 /* The next `limit` elements as runs, of which there are `*count` and at most `most`; returns how many elements, 0 at the end. */
 int take_runs(struct walk *walk, int limit, int most, struct run *runs, int *count);

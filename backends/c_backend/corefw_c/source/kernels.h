@@ -59,6 +59,9 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
                 intptr_t groups, uintptr_t output);
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
                        uintptr_t weight_grad);
+/* options: kernel size, dilation, padding and stride, each for height and width */
+int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output);
+int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output);
 
 /* -- pooling, resampling -- */
 
