@@ -5,7 +5,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
-from corefw_c.positions import OUT_OF_RANGE, Blocks
+from corefw_c.positions import OUT_OF_RANGE, Blocks, checked
 
 
 def kernels(lib):
@@ -25,7 +25,7 @@ def kernels(lib):
         if grad_output.shape[:-1] != indices.shape:
             raise ValueError("the gradient does not have the shape of what was picked")
         grad = dense(grad_output).reshape(indices.size, width)
-        picked = dense(indices).reshape(-1)
+        picked = dense(checked(indices)).reshape(-1)
         output = empty((num_weights, width), grad.dtype)
         status = lib.embedding_gradient(id(grad), id(picked), padding_idx, bool(scale_grad_by_freq), id(output))
         if status == OUT_OF_RANGE:

@@ -9,11 +9,12 @@ from corefw.errors import DtypeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
-from corefw_c.positions import UNSUPPORTED, Blocks, Substitute, changed
+from corefw_c.positions import UNSUPPORTED, Blocks, Substitute, changed, checked
 
 
 def as_mask(mask, name):
     """`mask` as it is, refused unless it is bool."""
+    mask = checked(mask)
     if mask.dtype.kind != "b":
         raise DtypeError(f"{name}: expected a boolean mask, but got one with dtype {mask.dtype}")
     return mask
@@ -40,9 +41,9 @@ def kernels(lib):
     def truth(array):
         """A contiguous array that is true where `array` is not zero."""
         if array.dtype.kind == "b":
-            return dense(array)
+            return dense(checked(array))
         if array.dtype.kind == "c":
-            return dense(array != 0)
+            return dense(np.asarray(array != 0))
         result = empty(array.shape, bool)
         if status := lib.copy(id(array), id(result)):
             fail("nonzero", status)
@@ -114,9 +115,11 @@ def kernels(lib):
             array = array.transpose(dims + [i for i in range(array.ndim) if i not in dims])
             first = 0
         common = arrays[0].shape
-        for other in arrays[1:]:
-            if other.shape != common:
-                common = broadcast(common, other.shape)
+        if any(other.shape != common for other in arrays[1:]):
+            try:
+                common = np.broadcast(*arrays).shape
+            except ValueError as error:
+                raise IndexError(str(error)) from None
         shape = array.shape
         return array, first, arrays, shape[:first] + common + shape[first + len(dims) :]
 
@@ -130,7 +133,7 @@ def kernels(lib):
         out = changed(lib, input, out)
         array, dim, arrays, shape = arranged(out, indices)
         while values.ndim > len(shape) and values.shape[0] == 1:
-            values = values[0]
+            values = values.reshape(values.shape[1:])
         if values.size == 1 and not add:
             values = values.reshape(())
         elif values.shape != shape:

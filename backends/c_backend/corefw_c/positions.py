@@ -11,6 +11,15 @@ OUT_OF_RANGE, WRONG_DTYPE, UNSUPPORTED = 4, 2, 5  # of the statuses in array.h
 HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
 
 
+def checked(index):
+    """An index array, which may come from anywhere, as an array that kernels can read: no subclass, of no other device."""
+    if index.__class__ is np.ndarray:
+        return index
+    if isinstance(index, np.ndarray):
+        return index.view(np.ndarray)
+    raise TypeError(f"positions in a {type(index).__name__}")
+
+
 def copied(lib, array):
     """A copy in row-major order."""
     if array.nbytes < SMALL:
@@ -50,6 +59,7 @@ class Blocks:
     def read(self, op, input, dim, indices, shape, from_end=False):
         """The blocks of `input` at the positions, of shape `shape` together."""
         output = empty(shape, input.dtype)
+        indices = [checked(index) for index in indices]
         ids = [id(index) for index in indices]
         status = self.lib.index_read(id(input), dim, ids, len(ids), from_end, id(output))
         if status == UNSUPPORTED:
@@ -62,6 +72,7 @@ class Blocks:
     def write(self, op, target, dim, indices, values, from_end=False, add=False):
         """Write `values`, contiguous or one element, to the blocks of `target` at the positions, or add them there."""
         kernel = self.lib.index_sum if add else self.lib.index_write
+        indices = [checked(index) for index in indices]
         ids = [id(index) for index in indices]
         status = UNSUPPORTED
         if not add or target.dtype not in HALF:

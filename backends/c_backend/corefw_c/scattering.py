@@ -6,7 +6,7 @@ from corefw import dtypes
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import dense, empty
 from corefw_c.creation import scalar
-from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, explain
+from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, checked, explain
 
 REDUCTIONS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3}  # as in elements.c
 COMBINED = frozenset(d for d in dtypes.ALL if not d.is_complex) - {dtypes.uint16, dtypes.uint32, dtypes.uint64}
@@ -55,6 +55,7 @@ def kernels(lib):
     # -- single elements
     def positions(index):
         """An index array as int64, with a dimension at least."""
+        index = checked(index)
         if index.dtype == "int32":
             index = index.astype(np.int64)
         return index if index.ndim else index.reshape(1)

@@ -34,11 +34,13 @@ static enum status find_blocks(array x, int dim, const uintptr_t *indices, int c
     ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
     if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
     if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
+    bool gaps = false;
     for (int i = x->ndim - 1; i >= after; expected *= x->shape[i--])
-        if (x->shape[i] > 1 && x->strides[i] != expected) return UNSUPPORTED;
+        gaps |= x->shape[i] > 1 && x->strides[i] != expected;
+    if (gaps && expected) return UNSUPPORTED;
     if (overlap(x, values)) return UNSUPPORTED;
     for (int i = 0; i < count; i++)
-        if (overlap(ARRAY(indices[i]), values) || overlap(ARRAY(indices[i]), x)) return UNSUPPORTED;
+        if (overlap(x, ARRAY(indices[i]))) return UNSUPPORTED;
     b->scalar = values->ndim == 0;
     if (!b->scalar) {
         bool fits = values->ndim == x->ndim - count + ndim && is_contiguous(values);
