@@ -12,27 +12,14 @@ static ssize_t size_in_bytes(array a) { return (ssize_t)size_of(dtype_of(a)); }
 static bool same_dtype(array a, array b) { return dtype_of(a) == dtype_of(b) && dtype_of(a) != NO_DTYPE; }
 
 /* -- copies -- */
-/* The first byte of an array's elements and that after the last. */
-static void extent(int ndim, const ssize_t *shape, const ssize_t *strides, const char *data, ssize_t size, uintptr_t ends[2]) {
-    const char *low = data, *high = data + size;
-    for (int i = 0; i < ndim; i++) {
-        ssize_t across = (shape[i] - 1) * strides[i];
-        *(across < 0 ? &low : &high) += across;
-    }
-    ends[0] = (uintptr_t)low, ends[1] = (uintptr_t)high;
-}
-
 /* Copy or convert between any two arrays of one shape, which may overlap. */
 static int transfer(int ndim, const ssize_t *shape, char *target, const ssize_t *target_strides, enum dtype to,
                     const char *source, const ssize_t *source_strides, enum dtype from) {
-    uintptr_t written[2], read[2];
     ssize_t from_size = (ssize_t)size_of(from), dense[MAX_DIMS], count = 1;
     for (int i = ndim - 1; i >= 0; count *= shape[i--]) dense[i] = count * from_size;
     if (count == 0) return OK;
-    extent(ndim, shape, target_strides, target, (ssize_t)size_of(to), written);
-    extent(ndim, shape, source_strides, source, from_size, read);
     char *held = NULL;
-    if (written[0] < read[1] && read[0] < written[1]) {
+    if (extents_overlap(ndim, shape, target, target_strides, size_of(to), ndim, shape, source, source_strides, size_of(from))) {
         held = allocate((size_t)(count * from_size));
         if (!held) return NO_MEMORY;
         copy_strided(ndim, shape, held, dense, source, source_strides, (size_t)from_size);

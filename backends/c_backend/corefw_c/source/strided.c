@@ -115,28 +115,51 @@ void walk_planes(const struct walk *w, plane_task task, const void *context, ssi
     parallel_for(rows * job.chunks, grain_for(job.chunk * cost / 16), walk_rows, &job);
 }
 
-/* -- copies -- */
-typedef uint8_t word_1, element_1 __attribute__((may_alias));
-typedef uint16_t word_2, element_2 __attribute__((aligned(1), may_alias));
-typedef uint32_t word_4, element_4 __attribute__((aligned(1), may_alias));
-typedef uint64_t word_8, element_8 __attribute__((aligned(1), may_alias));
-typedef struct __attribute__((packed, may_alias)) { uint64_t low, high; } element_16;
+/* -- overlap -- */
+/* The first byte of an array's elements and that after the last. */
+static void find_ends(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size, uintptr_t ends[2]) {
+    ends[0] = (uintptr_t)data, ends[1] = ends[0] + size;
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] == 0) {
+            ends[1] = ends[0];
+            return;
+        }
+        ends[strides[i] > 0] += (uintptr_t)((shape[i] - 1) * strides[i]);
+    }
+}
 
-#define SIZE 1
-#define OF_SIZE(name) name##_1
-#include "strided.inc"
-#define SIZE 2
-#define OF_SIZE(name) name##_2
-#include "strided.inc"
-#define SIZE 4
-#define OF_SIZE(name) name##_4
-#include "strided.inc"
-#define SIZE 8
-#define OF_SIZE(name) name##_8
-#include "strided.inc"
-#define SIZE 16
-#define OF_SIZE(name) name##_16
-#include "strided.inc"
+bool extents_overlap(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size, int other_ndim,
+                     const ssize_t *other_shape, const char *other, const ssize_t *other_strides, size_t other_size) {
+    uintptr_t a[2], b[2];
+    find_ends(ndim, shape, data, strides, size, a);
+    find_ends(other_ndim, other_shape, other, other_strides, other_size, b);
+    return a[0] < b[1] && b[0] < a[1];
+}
+
+bool overlap(array a, array b) {
+    return extents_overlap(a->ndim, a->shape, a->data, a->strides, size_of(dtype_of(a)), b->ndim, b->shape, b->data,
+                           b->strides, size_of(dtype_of(b)));
+}
+
+/* -- copies -- */
+typedef uint8_t word_1;
+typedef uint16_t word_2;
+typedef uint32_t word_4;
+typedef uint64_t word_8;
+
+/* memcpy, without the price of a call where that would be the most of it. */
+static inline void copy_bytes(size_t n, char *target, const char *source) {
+    enum { BLOCK = 64, LONG = 1024 };
+    if (n < BLOCK || n > LONG) {
+        memcpy(target, source, n);
+        return;
+    }
+    for (size_t i = 0; i < n - BLOCK; i += BLOCK) memcpy(target + i, source + i, BLOCK);
+    memcpy(target + n - BLOCK, source + n - BLOCK, BLOCK);
+}
+
+#define TEMPLATE "strided.inc"
+#include "each_size.h"
 
 void copy_row(ssize_t n, char *target, ssize_t target_step, const char *source, ssize_t source_step, size_t size) {
     switch (size) {
