@@ -4,6 +4,8 @@
 #include "lanes.h"
 #include "threads.h"
 
+enum { BUNDLE = 8, BUNDLED = 4096 }; /* the most rows of a bundle, and their elements */
+
 #define TEMPLATE "row_sums.inc"
 #include "each_real.h"
 #define TEMPLATE "softmax.inc"
