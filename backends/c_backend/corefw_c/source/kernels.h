@@ -61,6 +61,7 @@ int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
 int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output);
 int multinomial_at(uintptr_t weights, intptr_t samples, int replacement, uint64_t seed, uint64_t offset, uintptr_t output);
 int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
+int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output);
 
 /* -- optimizer -- */
 /* Lists are the addresses of Python's lists of arrays. */
