@@ -75,6 +75,13 @@ def kernels(lib):
             fail("masked_dropout", status)
         return output, mask
 
+    def masked_dropout_backward(output_grad, mask, p):
+        output_grad, mask = dense(output_grad), dense(mask)
+        output = empty(output_grad.shape, output_grad.dtype)
+        if status := lib.masked_dropout_backward(id(output_grad), id(mask), p, id(output)):
+            fail("masked_dropout_backward", status)
+        return output
+
     def drawing(name):
         """The kernel of a kind with real parameters."""
         draw = getattr(lib, name)
@@ -96,6 +103,7 @@ def kernels(lib):
         Kernel("geometric_at", drawing("geometric_at").function, NUMBERS - {dtypes.bool_}),
         Kernel("integers_at", integers_at, NUMBERS),
         Kernel("masked_dropout", masked_dropout, REALS),
+        Kernel("masked_dropout_backward", masked_dropout_backward, REALS),
         Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
         Kernel("permutation_at", permutation_at, NUMBERS - {dtypes.bool_}),
         Kernel("uniform_at", uniform_at, FLOATING),

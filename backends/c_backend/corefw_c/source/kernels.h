@@ -64,6 +64,11 @@ int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output);
 int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output);
 
 /* -- pooling, resampling -- */
+/* The options of windows are sizes, strides, paddings and steps in each dimension; those of stride 0 divide the input evenly. */
+int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices);
+int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
+int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
 
 /* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
 int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
@@ -135,6 +140,7 @@ int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
 int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output);
 int multinomial_at(uintptr_t weights, intptr_t samples, int replacement, uint64_t seed, uint64_t offset, uintptr_t output);
 int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
+int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output);
 
 /* -- optimizer -- */
 /* Lists are the addresses of Python's lists of arrays. */

@@ -1,8 +1,8 @@
 /* The stable order of random keys, as docs/random.md defines permutations.
  *
- * Keys are uniform, so their leading bits alone share them evenly: first among coarse buckets of some 2048 keys, counted
+ * Keys are uniform, so their leading bits alone share them evenly: first among coarse buckets of some 1024 keys, counted
  * beforehand, and then each coarse bucket among fine ones of some 12 keys. Sixteen fine buckets side by side are the columns
- * of a matrix, which a network of comparisons sorts at once. Its elements have 20 bits of the key and the place in the coarse
+ * of a matrix, which a network of comparisons sorts at once. Its elements have 21 bits of the key and the place in the coarse
  * bucket; the few fine buckets in which these bits do not decide, or which are too full, are ordered by their whole keys. */
 #include "array.h"
 #include "kernels.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { COARSE = 2048, LARGEST = 4096, PLACE_BITS = 12, FINE = 12, ROWS = 32, LANES = 16, CHUNK = 128 };
+enum { COARSE = 1024, LARGEST = 2048, PLACE_BITS = 11, FINE = 12, ROWS = 32, LANES = 16, CHUNK = 128 };
 enum { GROUPS = (LARGEST / FINE + LANES) / LANES };
 
 struct stream {
@@ -63,16 +63,16 @@ static bool order_exactly(struct stream stream, ssize_t n, int64_t *indices) {
 static void sort_columns(uint32_t rows[ROWS][LANES], int used) {
     for (int p = 1; p < used; p *= 2)
         for (int k = p; k >= 1; k /= 2)
-            for (int j = k % p; j + k < used; j += 2 * k)
-                for (int i = j; i < j + k && i + k < used; i++) {
-                    if (i / (2 * p) != (i + k) / (2 * p)) continue;
-                    uint32_t *restrict a = rows[i], *restrict b = rows[i + k];
-                    for (int l = 0; l < LANES; l++) {
-                        uint32_t smaller = a[l] < b[l] ? a[l] : b[l], larger = a[l] < b[l] ? b[l] : a[l];
-                        a[l] = smaller;
-                        b[l] = larger;
-                    }
+            for (int j = k & (p - 1); j + k < used; j += 2 * k) {
+                if ((j ^ (j + k)) & -2 * p) continue; /* in different blocks of 2 p rows */
+                uint32_t *restrict a = rows[j], *restrict b = rows[j + k];
+                int pairs = (j + 2 * k <= used ? k : used - j - k) * LANES;
+                for (int l = 0; l < pairs; l++) {
+                    uint32_t smaller = a[l] < b[l] ? a[l] : b[l], larger = a[l] < b[l] ? b[l] : a[l];
+                    a[l] = smaller;
+                    b[l] = larger;
                 }
+            }
 }
 
 /* Order the n <= LARGEST indices in the low halves of `items` by the keys that go on in their high halves. */

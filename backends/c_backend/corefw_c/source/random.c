@@ -44,7 +44,7 @@ struct uniform { double bottom, span, largest; int bits; };
 struct normal { double minus_twice_variance, mean, second_mean, std; };
 struct cauchy { double median, sigma; };
 struct bernoulli { uint64_t threshold; const char *p; };
-struct dropout { const char *input; uint8_t *mask; double scale; uint64_t threshold; };
+struct dropout { const char *input; uint8_t *mask; char *output; double scale; uint64_t threshold; };
 struct integers { uint64_t low, span; };
 
 #define TEMPLATE "random.inc"
@@ -287,7 +287,18 @@ int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, ui
     bool wide = dtype == FLOAT64;
     if ((dtype != FLOAT32 && !wide) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;
     if (!same_shape(x, y) || !same_shape(x, m) || !is_contiguous(x) || !is_contiguous(m)) return WRONG_SHAPE;
-    struct dropout options = {x->data, (uint8_t *)m->data, p == 1 ? 0 : 1 / (1 - p),
+    struct dropout options = {x->data, (uint8_t *)m->data, y->data, p == 1 ? 0 : 1 / (1 - p),
                               wide ? threshold(1 - p, BITS_f64) : threshold((double)(float)(1 - p), BITS_f32)};
     return fill_floating(y, seed, offset, dropout_f32, dropout_f64, &options, 3);
+}
+
+int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output) {
+    array g = ARRAY(grad), m = ARRAY(mask), y = ARRAY(output);
+    enum dtype dtype = dtype_of(g);
+    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;
+    if (!same_shape(g, m) || !same_shape(g, y)) return WRONG_SHAPE;
+    if (!is_contiguous(g) || !is_contiguous(m) || !is_contiguous(y)) return WRONG_SHAPE;
+    struct dropout job = {.input = g->data, .mask = (uint8_t *)m->data, .output = y->data, .scale = p == 1 ? 0 : 1 / (1 - p)};
+    parallel_for(count_of(g), grain_for(2), dtype == FLOAT32 ? masked_f32 : masked_f64, &job);
+    return OK;
 }
