@@ -14,13 +14,12 @@ typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
 #include <string.h>
 #include <sys/types.h>
 
-/* Rows of the left factor that are multiplied at once; more of them would need more registers than there are. */
+/* Rows of the left factor that meet two vectors of the right one at once: more would need more registers than there are. */
 #if defined(__AVX512F__) || defined(__aarch64__)
-enum { PANEL_ROWS = 8 };
+#define PANEL_ROWS 8
 #else
-enum { PANEL_ROWS = 4 };
+#define PANEL_ROWS 4
 #endif
-enum { PANEL_VECTORS = 2 };
 
 #define TEMPLATE "panel.inc"
 #include "each_real.h"
