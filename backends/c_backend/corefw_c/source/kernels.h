@@ -56,6 +56,10 @@ int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values
 /* -- indexing, scattering, embedding -- */
 
 /* -- sorting -- */
+/* Of each row along `dim`: the first k elements in order, or one element: the most frequent, the one of rank k, the median.
+ * NaN is the largest; equal elements stay in the order in which they came. */
+enum rank { RANK_ALL, RANK_MODE, RANK_KTH, RANK_MEDIAN, RANK_NANMEDIAN };
+int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices);
 
 /* -- random -- */
 
