@@ -5,7 +5,7 @@
 #include <float.h>
 
 /* The columns as which a row is seen, and the least size of rows for which that pays. */
-enum { LANES = 64, LONG = 128 };
+enum { LANES = 64, LONG = 32 };
 
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
@@ -17,11 +17,8 @@ static inline float modulus_f32(float x) { return __builtin_fabsf(x); }
 static inline double modulus_f64(double x) { return __builtin_fabs(x); }
 static inline float power_f32(float x, float p) { return powf(x, p); }
 static inline double power_f64(double x, double p) { return pow(x, p); }
-/* NaN wins */
-static inline float larger_f32(float a, float b) { return (a >= b) | (a != a) ? a : b; }
-static inline double larger_f64(double a, double b) { return (a >= b) | (a != a) ? a : b; }
-static inline float smaller_f32(float a, float b) { return (a <= b) | (a != a) ? a : b; }
-static inline double smaller_f64(double a, double b) { return (a <= b) | (a != a) ? a : b; }
+#define TEMPLATE "choice.inc"
+#include "each_real.h"
 
 #define TEMPLATE "fold_reals.inc"
 #include "each_real.h"
@@ -92,54 +89,74 @@ static inline double smaller_f64(double a, double b) { return (a <= b) | (a != a
 #include "fold_truth.inc"
 
 /* -- positions -- */
-/* The rows for which a position fits in 32 bits. */
-enum { PIECE = 1 << 30 };
+/* The rows for which a position fits in 32 bits; the elements that are searched for an extreme. */
+enum { PIECE = 1 << 30, SEARCHED = 4096 };
+
+#define NEVER(x) false
+#define WHERE_UNEQUAL(x) ((x) != (x))
 
 static void position_start(void *totals, ssize_t width) {
     for (ssize_t j = 0; j < width; j++) ((int64_t *)totals)[width + j] = -1;
 }
 
+#define IS_NAN NEVER
 #define INPUT uint8_t
 #define INDEX int32_t
 #define FOLD first_largest_u8
-#define BETTER(x, best) ((x) > (best))
+#define EXTREME largest_u8
+#define CHOOSE(a, b) larger_u8(a, b)
 #include "position.inc"
 #define FOLD first_smallest_u8
-#define BETTER(x, best) ((x) < (best))
+#define EXTREME smallest_u8
+#define CHOOSE(a, b) smaller_u8(a, b)
 #include "position.inc"
 #undef INPUT
 #define INPUT int32_t
 #define FOLD first_largest_i32
-#define BETTER(x, best) ((x) > (best))
+#define EXTREME largest_i32
+#define CHOOSE(a, b) larger_i32(a, b)
 #include "position.inc"
 #define FOLD first_smallest_i32
-#define BETTER(x, best) ((x) < (best))
+#define EXTREME smallest_i32
+#define CHOOSE(a, b) smaller_i32(a, b)
 #include "position.inc"
 #undef INPUT
+#undef IS_NAN
+#define IS_NAN WHERE_UNEQUAL
 #define INPUT float
 #define FOLD first_largest_f32
-#define BETTER(x, best) (!((x) <= (best)) & ((best) == (best)))
+#define EXTREME largest_f32
+#define CHOOSE(a, b) larger_f32(a, b)
 #include "position.inc"
 #define FOLD first_smallest_f32
-#define BETTER(x, best) (!((x) >= (best)) & ((best) == (best)))
+#define EXTREME smallest_f32
+#define CHOOSE(a, b) smaller_f32(a, b)
 #include "position.inc"
 #undef INDEX
 #undef INPUT
+#undef IS_NAN
+#define IS_NAN NEVER
 #define INDEX int64_t
 #define INPUT int64_t
 #define FOLD first_largest_i64
-#define BETTER(x, best) ((x) > (best))
+#define EXTREME largest_i64
+#define CHOOSE(a, b) larger_i64(a, b)
 #include "position.inc"
 #define FOLD first_smallest_i64
-#define BETTER(x, best) ((x) < (best))
+#define EXTREME smallest_i64
+#define CHOOSE(a, b) smaller_i64(a, b)
 #include "position.inc"
 #undef INPUT
+#undef IS_NAN
+#define IS_NAN WHERE_UNEQUAL
 #define INPUT double
 #define FOLD first_largest_f64
-#define BETTER(x, best) (!((x) <= (best)) & ((best) == (best)))
+#define EXTREME largest_f64
+#define CHOOSE(a, b) larger_f64(a, b)
 #include "position.inc"
 #define FOLD first_smallest_f64
-#define BETTER(x, best) (!((x) >= (best)) & ((best) == (best)))
+#define EXTREME smallest_f64
+#define CHOOSE(a, b) smaller_f64(a, b)
 #include "position.inc"
 #undef INPUT
 #undef INDEX

@@ -126,6 +126,10 @@ int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source);
 int find_true(uintptr_t mask, uintptr_t output); /* output: flat positions, or one row of coordinates for each */
 
 /* -- sorting -- */
+/* Of each row along `dim`: the first k elements in order, or one element: the most frequent, the one of rank k, the median.
+ * NaN is the largest; equal elements stay in the order in which they came. */
+enum rank { RANK_ALL, RANK_MODE, RANK_KTH, RANK_MEDIAN, RANK_NANMEDIAN };
+int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices);
 
 /* -- random -- */
 /* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */

@@ -78,8 +78,8 @@ static ssize_t offset_of(const struct dims *dims, ssize_t index, ssize_t *output
     ssize_t offset = 0;
     *output = 0;
     for (int i = dims->n - 1; i >= 0; i--) {
-        ssize_t at = index % dims->size[i];
-        index /= dims->size[i];
+        ssize_t at = i ? index % dims->size[i] : index;
+        if (i) index /= dims->size[i];
         offset += at * dims->stride[i];
         *output += at * dims->step[i];
     }
@@ -107,8 +107,9 @@ static void fold_columns(const struct plan *plan, struct strip *strip, void *tot
 
 /* The totals of a block of the elements of one result, or of one strip of columns; returns how many columns. */
 static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block, char *totals, ssize_t *output) {
-    ssize_t column = result % plan->strips * STRIP, first = block * plan->block;
-    const char *x = plan->data + column * plan->itemsize + offset_of(&plan->kept, result / plan->strips, output);
+    ssize_t strips = plan->strips, column = strips > 1 ? result % strips * STRIP : 0, first = block * plan->block;
+    const char *x = plan->data + column * plan->itemsize;
+    x += offset_of(&plan->kept, strips > 1 ? result / strips : result, output);
     *output += column * plan->width_step;
     struct strip strip = {
         .rows = plan->rows,
