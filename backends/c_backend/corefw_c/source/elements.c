@@ -127,7 +127,7 @@ int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source) {
     return OK;
 }
 
-enum reduction { TOTAL, MULTIPLIED, LARGEST, SMALLEST }; /* as in scattering.py */
+enum combination { TOTAL, MULTIPLIED, LARGEST, SMALLEST }; /* as in scattering.py */
 #define TEMPLATE "combine.inc"
 #include "each_number.h"
 

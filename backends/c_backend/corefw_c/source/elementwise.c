@@ -41,7 +41,7 @@ static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, co
 }
 
 /* n elements of an input that is strided or of a half type, as the loop takes them. */
-static void gather(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
+static void read_block(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
     size_t size = size_of(dtype);
     if (!widen) {
         copy_strided(n, size, to, size, from, step);
@@ -56,7 +56,7 @@ static void gather(intptr_t n, int dtype, bool widen, const char *from, intptr_t
 }
 
 /* n results, to where the caller wants them. */
-static void scatter(intptr_t n, int dtype, bool narrow, const char *from, char *to, intptr_t step) {
+static void write_block(intptr_t n, int dtype, bool narrow, const char *from, char *to, intptr_t step) {
     size_t size = size_of(dtype);
     if (!narrow) {
         copy_strided(n, size, to, step, from, size);
@@ -91,15 +91,15 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
     char *operands[6];
     intptr_t first = end - begin < BLOCK ? end - begin : BLOCK;
     for (int i = 0; i < inputs; i++)
-        if (!direct[i] && job->steps[i] == 0) gather(first, loop->types[i], widen[i], at[i], 0, buffers[i]);
+        if (!direct[i] && job->steps[i] == 0) read_block(first, loop->types[i], widen[i], at[i], 0, buffers[i]);
     for (intptr_t left = end - begin; left > 0; left -= BLOCK) {
         intptr_t n = left < BLOCK ? left : BLOCK;
         for (int i = 0; i < inputs; i++) {
-            if (!direct[i] && job->steps[i] != 0) gather(n, loop->types[i], widen[i], at[i], job->steps[i], buffers[i]);
+            if (!direct[i] && job->steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], job->steps[i], buffers[i]);
             operands[i] = direct[i] ? at[i] : buffers[i];
         }
         loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
-        if (!direct[inputs]) scatter(n, result_type, widen[inputs], buffers[inputs], at[inputs], job->steps[inputs]);
+        if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], job->steps[inputs]);
         for (int i = 0; i <= inputs; i++) at[i] += n * job->steps[i];
     }
 }
