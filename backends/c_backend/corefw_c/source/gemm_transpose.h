@@ -20,13 +20,13 @@
  * each vector, and the others join the halves of these. */
 #define DEFINE_TRANSPOSE(type, suffix, lanes)                                                                             \
     static inline __attribute__((always_inline)) void transpose_##suffix(vector_##suffix *x) {                            \
-        _Pragma("GCC unroll 4") for (int round = 1; round < lanes; round *= 2) {                                          \
+        UNROLL for (int round = 1; round < lanes; round *= 2) {                                          \
             vector_##suffix y[lanes];                                                                                     \
-            _Pragma("GCC unroll 8") for (int i = 0; i < lanes / 2; i++) {                                                 \
+            UNROLL for (int i = 0; i < lanes / 2; i++) {                                                 \
                 y[2 * i] = LOWER_##lanes(x[i], x[i + lanes / 2]);                                                         \
                 y[2 * i + 1] = UPPER_##lanes(x[i], x[i + lanes / 2]);                                                     \
             }                                                                                                             \
-            _Pragma("GCC unroll 16") for (int i = 0; i < lanes; i++) x[i] = y[i];                                         \
+            UNROLL for (int i = 0; i < lanes; i++) x[i] = y[i];                                         \
         }                                                                                                                 \
     }                                                                                                                     \
     static inline vector_##suffix fold_##suffix(vector_##suffix x, vector_##suffix y) {                                   \
@@ -39,8 +39,8 @@
             return;                                                                                                       \
         }                                                                                                                 \
         vector_##suffix sum = fold_##suffix(even, odd);                                                                   \
-        _Pragma("GCC unroll 4") for (int round = 4; round < lanes; round *= 2) sum = fold_##suffix(sum, sum);             \
-        _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++) total[i] = sum[i * lanes / 4];                                \
+        UNROLL for (int round = 4; round < lanes; round *= 2) sum = fold_##suffix(sum, sum);             \
+        UNROLL for (int i = 0; i < 4; i++) total[i] = sum[i * lanes / 4];                                \
     }
 #if VECTOR_BYTES == 64
 DEFINE_TRANSPOSE(float, f32, 16)
