@@ -7,10 +7,11 @@
 
 /* c = (accumulate ? c : 0) + a b, for a of m by k, b of k by n, c of m by n.
  *
- * Element (i, l) of a lies at a[i * a_row + l * a_column], likewise b; any order works without copies. Element (i, j) of c at
- * c[i * c_row + j]. Parallel, unless called inside a parallel task. Returns false if there is no memory for packing. */
-bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b, ssize_t b_row,
-              ssize_t b_column, float *c, ssize_t c_row, bool accumulate);
+ * Element (i, l) of a lies at a[i * a_row + l * a_column], likewise b; any order works without copies. Element (i, j)
+ * of c at c[i * c_row + j]. Parallel, unless called inside a parallel task. Returns false if there is no memory for
+ * packing. */
+bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b,
+              ssize_t b_row, ssize_t b_column, float *c, ssize_t c_row, bool accumulate);
 bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, ssize_t a_column, const double *b,
               ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate);
 

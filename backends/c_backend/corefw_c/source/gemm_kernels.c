@@ -47,8 +47,8 @@ static bool has_whole_strides(array x) {
     return true;
 }
 
-/* The step of x along the dimension that is `from_end` before the last one, of size n: 0 where x is broadcast. False if x does
- * not fit. */
+/* The step of x along the dimension that is `from_end` before the last one, of size n: 0 where x is broadcast. False if
+ * x does not fit. */
 static bool step_of(array x, int from_end, ssize_t n, ssize_t *step) {
     int i = x->ndim - 1 - from_end;
     *step = i >= 0 && x->shape[i] != 1 ? x->strides[i] : 0;
@@ -140,17 +140,20 @@ static struct implementation implementation_of(enum dtype type) {
 }
 
 /* The products a b as a batch with all steps; false if the shapes do not fit. */
-static bool lay_out(array a, array b, array added, array c, int turned, struct batch *batch, struct addition *addition) {
+static bool lay_out(array a, array b, array added, array c, int turned, struct batch *batch,
+                    struct addition *addition) {
     if (a->ndim < 1 || b->ndim < 1 || a->ndim > MAX_DIMS || b->ndim > MAX_DIMS) return false;
     ssize_t size = (ssize_t)size_of(dtype_of(c));
     struct matrix left = matrix_of(a, false, turned & 1), right = matrix_of(b, true, turned & 2);
     int rows = a->ndim > 1, columns = b->ndim > 1; /* whether c has them as dimensions */
     int ndim = (a->ndim > b->ndim ? a->ndim : b->ndim) - 2;
     if (ndim < 0) ndim = 0;
-    if (c->ndim != ndim + rows + columns || left.columns != right.rows || (added && added->ndim > c->ndim)) return false;
+    if (c->ndim != ndim + rows + columns || left.columns != right.rows || (added && added->ndim > c->ndim))
+        return false;
     if ((rows && c->shape[ndim] != left.rows) || (columns && c->shape[c->ndim - 1] != right.columns)) return false;
-    batch->product = (struct product){left.rows, right.columns, left.columns, a->data, b->data, NULL, c->data, left.row,
-                                      left.column, right.row, right.column, 0, right.columns};
+    batch->product =
+        (struct product){left.rows, right.columns, left.columns, a->data,      b->data, NULL,         c->data,
+                         left.row,  left.column,   right.row,    right.column, 0,       right.columns};
     batch->ndim = 0;
     for (int i = 0; i < ndim; i++) {
         struct dimension d = {.n = c->shape[i], .c = c->strides[i]};
@@ -166,7 +169,8 @@ static bool lay_out(array a, array b, array added, array c, int turned, struct b
     return true;
 }
 
-int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, double beta, double alpha, uintptr_t output) {
+int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, double beta, double alpha,
+           uintptr_t output) {
     array a = ARRAY(input), b = ARRAY(other), added = ARRAY(addend), c = ARRAY(output);
     enum dtype type = dtype_of(c);
     struct implementation with = implementation_of(type);
@@ -186,10 +190,8 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, doubl
     ssize_t count = 1, work = p->m * p->n * p->k;
     for (int i = 0; i < batch.ndim; i++) count *= batch.dimensions[i].n;
     if (count == 0 || p->m == 0 || p->n == 0) return OK;
-    if (count == 1 || (work >= ALONE_WORK && count < 4 * thread_count()))
-        multiply_batch(&batch, 0, count);
-    else
-        parallel_for(count, grain_for(100 + work / 32), multiply_batch, &batch);
+    if (count == 1 || (work >= ALONE_WORK && count < 4 * thread_count())) multiply_batch(&batch, 0, count);
+    else parallel_for(count, grain_for(100 + work / 32), multiply_batch, &batch);
     if (batch.failed) return NO_MEMORY;
     if (fused || !added) return OK;
     addition.added = added->data;
