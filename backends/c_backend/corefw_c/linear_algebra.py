@@ -72,8 +72,9 @@ def kernels(lib):
             fail("linear", status)
         return output
 
+    numbers = NUMBERS | {dtypes.bfloat16} if lib.has_bfloat16_products() else NUMBERS
     return [
-        *(Kernel(f.__name__, f, NUMBERS) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
+        *(Kernel(f.__name__, f, numbers) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
         *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm)),
     ]
 

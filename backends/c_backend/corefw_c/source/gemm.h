@@ -15,16 +15,20 @@ bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ss
 bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, ssize_t a_column, const double *b,
               ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate);
 
-/* c = added + a b; strides in elements. added: rows added_row apart (0 repeats one row), may be c; NULL for zeros. */
+/* c = added + a b; strides in elements. added: rows added_row apart (0 repeats one row), may be c; NULL for zeros. Only
+ * multiply_bf16 reads added_column. */
 struct product {
     ssize_t m, n, k;
     const void *a, *b, *added;
     void *c;
-    ssize_t a_row, a_column, b_row, b_column, added_row, c_row;
+    ssize_t a_row, a_column, b_row, b_column, added_row, c_row, added_column;
 };
 
 /* The product for float, double, and for integers of 32 and 64 bits, signed or not. Parallel and failing as above. */
 typedef bool multiplication(const struct product *p);
 multiplication multiply_f32, multiply_f64, multiply_u32, multiply_u64;
+
+/* The same for bfloat16, summed in float32, on processors that have instructions for it (`has_bfloat16_products`). */
+multiplication multiply_bf16;
 
 #endif

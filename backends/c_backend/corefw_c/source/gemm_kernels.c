@@ -124,7 +124,7 @@ static ssize_t offset_of(const struct batch *batch, ssize_t item) {
 /* -- the kernel -- */
 struct implementation {
     multiplication *multiply;
-    range_task add_rows;
+    range_task add_rows; /* NULL if products take any `added`, though without factors */
 };
 
 static struct implementation implementation_of(enum dtype type) {
@@ -135,6 +135,7 @@ static struct implementation implementation_of(enum dtype type) {
     case UINT32: return (struct implementation){multiply_u32, add_rows_u32};
     case INT64:
     case UINT64: return (struct implementation){multiply_u64, add_rows_u64};
+    case BFLOAT16: return (struct implementation){has_bfloat16_products() ? multiply_bf16 : NULL, NULL};
     default: return (struct implementation){NULL, NULL};
     }
 }
@@ -152,8 +153,8 @@ static bool lay_out(array a, array b, array added, array c, int turned, struct b
         return false;
     if ((rows && c->shape[ndim] != left.rows) || (columns && c->shape[c->ndim - 1] != right.columns)) return false;
     batch->product =
-        (struct product){left.rows, right.columns, left.columns, a->data,      b->data, NULL,         c->data,
-                         left.row,  left.column,   right.row,    right.column, 0,       right.columns};
+        (struct product){left.rows, right.columns, left.columns, a->data,      b->data, NULL,          c->data,
+                         left.row,  left.column,   right.row,    right.column, 0,       right.columns, 1};
     batch->ndim = 0;
     for (int i = 0; i < ndim; i++) {
         struct dimension d = {.n = c->shape[i], .c = c->strides[i]};
@@ -182,10 +183,12 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, doubl
     batch.multiply = with.multiply;
     batch.failed = false;
     struct addition addition = {.batch = &batch, .alpha = alpha, .beta = beta};
+    bool plain = alpha == 1 && beta == 1;
+    if (!plain && !with.add_rows) return WRONG_DTYPE;
     if (!lay_out(a, b, added, c, turned, &batch, &addition)) return WRONG_SHAPE;
     struct product *p = &batch.product;
-    bool fused = added && beta == 1 && alpha == 1 && (addition.column == 1 || p->n == 1);
-    if (fused) p->added = added->data, p->added_row = addition.row;
+    bool fused = added && plain && (addition.column == 1 || p->n == 1 || !with.add_rows);
+    if (fused) p->added = added->data, p->added_row = addition.row, p->added_column = addition.column;
     if (fused || !added) join_rows(&batch, (ssize_t)size_of(type));
     ssize_t count = 1, work = p->m * p->n * p->k;
     for (int i = 0; i < batch.ndim; i++) count *= batch.dimensions[i].n;

@@ -32,6 +32,7 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
  * output. turned: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
 int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int turned, double beta, double alpha, uintptr_t output);
+int has_bfloat16_products(void); /* whether matmul takes bfloat16, without factors */
 
 /* -- convolution -- */
 
