@@ -151,8 +151,41 @@ static void multiply_parts(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
+/* The dot product of two arrays. */
+static __attribute__((target("avx512bf16"))) float dot_bf16(ssize_t k, const uint16_t *a, const uint16_t *b) {
+    __m512 sum[4];
+    UNROLL for (int i = 0; i < 4; i++) sum[i] = _mm512_setzero_ps();
+    ssize_t l = 0;
+    for (; l + 8 * LANES <= k; l += 8 * LANES)
+        UNROLL for (int i = 0; i < 4; i++)
+            sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)_mm512_loadu_si512(a + l + i * 2 * LANES),
+                                      (__m512bh)_mm512_loadu_si512(b + l + i * 2 * LANES));
+    for (; l < k; l += 2 * LANES) {
+        __mmask32 there = k - l < 2 * LANES ? (1u << (k - l)) - 1 : ~0u;
+        sum[0] = _mm512_dpbf16_ps(sum[0], (__m512bh)_mm512_maskz_loadu_epi16(there, a + l),
+                                  (__m512bh)_mm512_maskz_loadu_epi16(there, b + l));
+    }
+    return _mm512_reduce_add_ps((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* Rows begin to end of c, or columns if it has more of those, where both factors are contiguous along k. */
+static void multiply_by_dots(void *context, ssize_t begin, ssize_t end) {
+    const struct product *p = context;
+    bool down = p->m >= p->n;
+    for (ssize_t i = down ? begin : 0; i < (down ? end : p->m); i++)
+        for (ssize_t j = down ? 0 : begin; j < (down ? p->n : end); j++) {
+            float sum = dot_bf16(p->k, (const uint16_t *)p->a + i * p->a_row, (const uint16_t *)p->b + j * p->b_column);
+            put_tile(p, i, j, 1, 1, &sum);
+        }
+}
+
 bool multiply_bf16(const struct product *p) {
     if (p->m == 0 || p->n == 0) return true;
+    if (p->a_column == 1 && p->b_row == 1 && (p->m <= 2 || p->n <= 2)) {
+        ssize_t longer = p->m >= p->n ? p->m : p->n, shorter = p->m >= p->n ? p->n : p->m;
+        parallel_for(longer, grain_for(shorter * p->k), multiply_by_dots, (void *)p);
+        return true;
+    }
     struct job job = {.product = p};
     split(p, COLUMNS, &job.part_rows, &job.part_columns);
     ssize_t down = (p->m + job.part_rows - 1) / job.part_rows;
