@@ -87,6 +87,31 @@ def test_cosine_similarity_of_short_vectors_divides_by_eps():
     assert torch.cosine_similarity(ones(1, 1), ones(1, 1), eps=4.0).item() == 1 / 16
 
 
+LAYOUTS = {
+    "rows": lambda a: a,
+    "columns": lambda a: a.mT.contiguous().mT,
+    "every second": lambda a: a.repeat_interleave(2, 0).repeat_interleave(2, 1)[::2, ::2],
+    "one row": lambda a: a[:1].expand(a.shape),
+    "one column": lambda a: a[:, :1].expand(a.shape),
+}
+
+
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int64"])
+def test_products_of_any_layout_and_size(dtype, left, right):
+    """Sizes on both sides of what kernels treat alike: vectors, few rows or columns, tiles, blocks."""
+    eps = {"bfloat16": 2**-7, "float32": 1e-5, "float64": 1e-13, "int64": 0}[dtype]
+    for n, k, m in ((1, 300, 1), (1, 33, 65), (70, 129, 1), (3, 600, 40), (15, 17, 33), (57, 131, 35), (65, 1100, 150)):
+        a = LAYOUTS[left](torch.from_numpy(np.random.randint(-9, 9, (n, k)) * 0.5).to(getattr(torch, dtype)))
+        b = LAYOUTS[right](torch.from_numpy(np.random.randint(-9, 9, (k, m)) * 0.5).to(getattr(torch, dtype)))
+        expected = a.double().numpy() @ b.double().numpy()
+        bound = eps * (np.abs(a.double().numpy()) @ np.abs(b.double().numpy()))
+        for product in (a @ b, torch.nn.functional.linear(a, b.mT)):
+            assert product.shape == (n, m)
+            assert (np.abs(product.double().numpy() - expected) <= bound).all(), (n, k, m)
+
+
 def test_float_factors_of_integers_are_refused():
     with pytest.raises((RuntimeError, TypeError)):
         torch.addmm(

@@ -15,49 +15,49 @@ def kernels(lib):
     product = lib.matmul
 
     def matmul(input, other):
-        output = empty(_shape(input.shape, other.shape), input.dtype)
+        left, right = input.shape, other.shape
+        shape = (left[0], right[1]) if len(left) == 2 == len(right) else _shape(left, right)
+        output = empty(shape, input.dtype)
         if status := product(id(input), id(other), 0, NEITHER, 1.0, 1.0, id(output)):
             fail("matmul", status)
         return output
 
     def matmul_adjoint(input, other):
-        *batch, columns, inner = other.shape
-        output = empty(_shape(input.shape, (*batch, inner, columns)), input.dtype)
+        left, right = input.shape, other.shape
+        shape = (left[0], right[0]) if len(left) == 2 == len(right) else _shape(left, _turned(right))
+        output = empty(shape, input.dtype)
         if status := product(id(input), id(other), 0, RIGHT, 1.0, 1.0, id(output)):
             fail("matmul_adjoint", status)
         return output
 
     def adjoint_matmul(input, other):
-        *batch, inner, rows = input.shape
-        output = empty(_shape((*batch, rows, inner), other.shape), input.dtype)
+        left, right = input.shape, other.shape
+        shape = (left[1], right[1]) if len(left) == 2 == len(right) else _shape(_turned(left), right)
+        output = empty(shape, input.dtype)
         if status := product(id(input), id(other), 0, LEFT, 1.0, 1.0, id(output)):
             fail("adjoint_matmul", status)
         return output
 
     def mm(input, mat2):
-        (rows, _), (_, columns) = input.shape, mat2.shape
-        output = empty((rows, columns), input.dtype)
+        output = empty((input.shape[0], mat2.shape[1]), input.dtype)  # of two dimensions, so must both be
         if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
             fail("mm", status)
         return output
 
     def bmm(input, mat2):
-        (batch, rows, _), (_, _, columns) = input.shape, mat2.shape
-        output = empty((batch, rows, columns), input.dtype)
+        output = empty(_batch_shape(input, mat2), input.dtype)
         if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
             fail("bmm", status)
         return output
 
     def addmm(input, mat1, mat2, beta, alpha):
-        (rows, _), (_, columns) = mat1.shape, mat2.shape
-        output = empty((rows, columns), input.dtype)
+        output = empty((mat1.shape[0], mat2.shape[1]), input.dtype)
         if status := product(id(mat1), id(mat2), id(input), NEITHER, beta, alpha, id(output)):
             fail("addmm", status)
         return output
 
     def baddbmm(input, batch1, batch2, beta, alpha):
-        (batch, rows, _), (_, _, columns) = batch1.shape, batch2.shape
-        output = empty((batch, rows, columns), input.dtype)
+        output = empty(_batch_shape(batch1, batch2), input.dtype)
         if status := product(id(batch1), id(batch2), id(input), NEITHER, beta, alpha, id(output)):
             fail("baddbmm", status)
         return output
@@ -72,17 +72,29 @@ def kernels(lib):
             fail("linear", status)
         return output
 
+    numbers = NUMBERS | {dtypes.bfloat16} if lib.has_bfloat16_products() else NUMBERS
     return [
-        *(Kernel(f.__name__, f, NUMBERS) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
+        *(Kernel(f.__name__, f, numbers) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
         *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm)),
     ]
 
 
 def _shape(left, right):
     """The shape of a product; whether the inner sizes fit is for the kernel to see."""
-    if len(left) == 2 == len(right):
-        return left[0], right[1]
     batch, other = left[:-2], right[:-2]
     if batch != other and other:
         batch = broadcast(batch, other) if batch else other
     return (*batch, *left[-2:-1], *(right[-1:] if len(right) > 1 else ()))
+
+
+def _turned(shape):
+    """The shape of a batch of transposed matrices."""
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+def _batch_shape(left, right):
+    """The shape of the products of two batches, which must not broadcast."""
+    (batch, rows, _), (other, _, columns) = left.shape, right.shape
+    if batch != other:
+        raise ValueError("two batches of one size expected")
+    return batch, rows, columns

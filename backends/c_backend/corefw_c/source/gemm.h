@@ -7,23 +7,28 @@
 
 /* c = (accumulate ? c : 0) + a b, for a of m by k, b of k by n, c of m by n.
  *
- * Element (i, l) of a lies at a[i * a_row + l * a_column], likewise b; any order works without copies. Element (i, j) of c at
- * c[i * c_row + j]. Parallel, unless called inside a parallel task. Returns false if there is no memory for packing. */
-bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b, ssize_t b_row,
-              ssize_t b_column, float *c, ssize_t c_row, bool accumulate);
+ * Element (i, l) of a lies at a[i * a_row + l * a_column], likewise b; any order works without copies. Element (i, j)
+ * of c at c[i * c_row + j]. Parallel, unless called inside a parallel task. Returns false if there is no memory for
+ * packing. */
+bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b,
+              ssize_t b_row, ssize_t b_column, float *c, ssize_t c_row, bool accumulate);
 bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, ssize_t a_column, const double *b,
               ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate);
 
-/* c = added + a b; strides in elements. added: rows added_row apart (0 repeats one row), may be c; NULL for zeros. */
+/* c = added + a b; strides in elements. added: rows added_row apart (0 repeats one row), may be c; NULL for zeros. Only
+ * multiply_bf16 reads added_column. */
 struct product {
     ssize_t m, n, k;
     const void *a, *b, *added;
     void *c;
-    ssize_t a_row, a_column, b_row, b_column, added_row, c_row;
+    ssize_t a_row, a_column, b_row, b_column, added_row, c_row, added_column;
 };
 
 /* The product for float, double, and for integers of 32 and 64 bits, signed or not. Parallel and failing as above. */
 typedef bool multiplication(const struct product *p);
 multiplication multiply_f32, multiply_f64, multiply_u32, multiply_u64;
+
+/* The same for bfloat16, summed in float32, on processors that have instructions for it (`has_bfloat16_products`). */
+multiplication multiply_bf16;
 
 #endif

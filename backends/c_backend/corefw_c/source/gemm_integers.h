@@ -1,5 +1,5 @@
-/* Includes the file TEMPLATE with REAL as uint32_t and names ending in _u32, and with uint64_t and _u64: their products have the
- * bits of signed ones, and may overflow. */
+/* Includes the file TEMPLATE with REAL as uint32_t and names ending in _u32, and with uint64_t and _u64: their products
+ * have the bits of signed ones, and may overflow. */
 #define REAL uint32_t
 #define OF_REAL(name) name##_u32
 #include TEMPLATE

@@ -47,8 +47,8 @@ static bool has_whole_strides(array x) {
     return true;
 }
 
-/* The step of x along the dimension that is `from_end` before the last one, of size n: 0 where x is broadcast. False if x does
- * not fit. */
+/* The step of x along the dimension that is `from_end` before the last one, of size n: 0 where x is broadcast. False if
+ * x does not fit. */
 static bool step_of(array x, int from_end, ssize_t n, ssize_t *step) {
     int i = x->ndim - 1 - from_end;
     *step = i >= 0 && x->shape[i] != 1 ? x->strides[i] : 0;
@@ -124,7 +124,7 @@ static ssize_t offset_of(const struct batch *batch, ssize_t item) {
 /* -- the kernel -- */
 struct implementation {
     multiplication *multiply;
-    range_task add_rows;
+    range_task add_rows; /* NULL if products take any `added`, though without factors */
 };
 
 static struct implementation implementation_of(enum dtype type) {
@@ -135,22 +135,26 @@ static struct implementation implementation_of(enum dtype type) {
     case UINT32: return (struct implementation){multiply_u32, add_rows_u32};
     case INT64:
     case UINT64: return (struct implementation){multiply_u64, add_rows_u64};
+    case BFLOAT16: return (struct implementation){has_bfloat16_products() ? multiply_bf16 : NULL, NULL};
     default: return (struct implementation){NULL, NULL};
     }
 }
 
 /* The products a b as a batch with all steps; false if the shapes do not fit. */
-static bool lay_out(array a, array b, array added, array c, int turned, struct batch *batch, struct addition *addition) {
+static bool lay_out(array a, array b, array added, array c, int turned, struct batch *batch,
+                    struct addition *addition) {
     if (a->ndim < 1 || b->ndim < 1 || a->ndim > MAX_DIMS || b->ndim > MAX_DIMS) return false;
     ssize_t size = (ssize_t)size_of(dtype_of(c));
     struct matrix left = matrix_of(a, false, turned & 1), right = matrix_of(b, true, turned & 2);
     int rows = a->ndim > 1, columns = b->ndim > 1; /* whether c has them as dimensions */
     int ndim = (a->ndim > b->ndim ? a->ndim : b->ndim) - 2;
     if (ndim < 0) ndim = 0;
-    if (c->ndim != ndim + rows + columns || left.columns != right.rows || (added && added->ndim > c->ndim)) return false;
+    if (c->ndim != ndim + rows + columns || left.columns != right.rows || (added && added->ndim > c->ndim))
+        return false;
     if ((rows && c->shape[ndim] != left.rows) || (columns && c->shape[c->ndim - 1] != right.columns)) return false;
-    batch->product = (struct product){left.rows, right.columns, left.columns, a->data, b->data, NULL, c->data, left.row,
-                                      left.column, right.row, right.column, 0, right.columns};
+    batch->product =
+        (struct product){left.rows, right.columns, left.columns, a->data,      b->data, NULL,          c->data,
+                         left.row,  left.column,   right.row,    right.column, 0,       right.columns, 1};
     batch->ndim = 0;
     for (int i = 0; i < ndim; i++) {
         struct dimension d = {.n = c->shape[i], .c = c->strides[i]};
@@ -166,7 +170,8 @@ static bool lay_out(array a, array b, array added, array c, int turned, struct b
     return true;
 }
 
-int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, double beta, double alpha, uintptr_t output) {
+int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, double beta, double alpha,
+           uintptr_t output) {
     array a = ARRAY(input), b = ARRAY(other), added = ARRAY(addend), c = ARRAY(output);
     enum dtype type = dtype_of(c);
     struct implementation with = implementation_of(type);
@@ -178,18 +183,18 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, doubl
     batch.multiply = with.multiply;
     batch.failed = false;
     struct addition addition = {.batch = &batch, .alpha = alpha, .beta = beta};
+    bool plain = alpha == 1 && beta == 1;
+    if (!plain && !with.add_rows) return WRONG_DTYPE;
     if (!lay_out(a, b, added, c, turned, &batch, &addition)) return WRONG_SHAPE;
     struct product *p = &batch.product;
-    bool fused = added && beta == 1 && alpha == 1 && (addition.column == 1 || p->n == 1);
-    if (fused) p->added = added->data, p->added_row = addition.row;
+    bool fused = added && plain && (addition.column == 1 || p->n == 1 || !with.add_rows);
+    if (fused) p->added = added->data, p->added_row = addition.row, p->added_column = addition.column;
     if (fused || !added) join_rows(&batch, (ssize_t)size_of(type));
     ssize_t count = 1, work = p->m * p->n * p->k;
     for (int i = 0; i < batch.ndim; i++) count *= batch.dimensions[i].n;
     if (count == 0 || p->m == 0 || p->n == 0) return OK;
-    if (count == 1 || (work >= ALONE_WORK && count < 4 * thread_count()))
-        multiply_batch(&batch, 0, count);
-    else
-        parallel_for(count, grain_for(100 + work / 32), multiply_batch, &batch);
+    if (count == 1 || (work >= ALONE_WORK && count < 4 * thread_count())) multiply_batch(&batch, 0, count);
+    else parallel_for(count, grain_for(100 + work / 32), multiply_batch, &batch);
     if (batch.failed) return NO_MEMORY;
     if (fused || !added) return OK;
     addition.added = added->data;

@@ -7,6 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Before a loop of up to 16 steps, a constant number, whose arrays shall become registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define TILE_VECTORS 2
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64

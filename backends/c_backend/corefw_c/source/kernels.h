@@ -49,9 +49,10 @@ int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values
 /* -- scan -- */
 
 /* -- linear_algebra -- */
-/* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the output.
- * turned: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
+/* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
+ * output. turned: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
 int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int turned, double beta, double alpha, uintptr_t output);
+int has_bfloat16_products(void); /* whether matmul takes bfloat16, without factors */
 
 /* -- convolution -- */
 /* sizes: stride, padding and dilation of every axis; bias may be absent */
