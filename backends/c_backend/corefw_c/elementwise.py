@@ -74,7 +74,7 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, frozenset[dtypes.dtype]]]:
         group += 1
         i = 0
         while rows[i].op:
-            types = [rows[i].types[j] for j in (*range(rows[i].inputs), 5)]
+            types = [rows[i].types[j] for j in (*range(rows[i].tensors + rows[i].numbers), 5)]
             found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, address(rows + i)))
             i += 1
     made = {}
@@ -130,7 +130,12 @@ def kernels(lib):
             raise ValueError("no bound is given")
         if min is None:
             return table["minimum"](input, max, out=out)
-        return table["maximum"](input, min, out=out) if max is None else table["clamp"](input, min, max, out=out)
+        if max is None:
+            return table["maximum"](input, min, out=out)
+        return table["clamp" if min.ndim or max.ndim else "clamp_numbers"](input, min, max, out=out)
+
+    def lerp(input, end, weight, out=None):
+        return table["lerp" if weight.ndim else "lerp_number"](input, end, weight, out=out)
 
     def logit(input, eps, out=None):
         if eps is None or eps < 0:
@@ -189,6 +194,7 @@ def kernels(lib):
         "hardtanh": with_numbers("hardtanh", hardtanh_bounds),
         "leaky_relu": with_numbers("leaky_relu"),
         "leaky_relu_backward": with_numbers("leaky_relu_backward"),
+        "lerp": lerp,
         "logit": logit,
         "masked_fill": masked_fill,
         "nan_to_num": nan_to_num,
@@ -199,7 +205,7 @@ def kernels(lib):
         "threshold": with_numbers("threshold"),
     }
     from_loops = {"clamp_min": "maximum", "clamp_max": "minimum", "round": "rint", "masked_fill": "choose"}
-    cases = ("cube", "gelu_tanh", "gelu_tanh_backward", "logit_clamped", "rint")
+    cases = ("clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint")
     names = [*(name for name in table if name not in cases), *from_loops]
     return [
         Kernel(name, shims.get(name, table[from_loops.get(name, name)]), loops[from_loops.get(name, name)][1], out=True)

@@ -9,7 +9,7 @@
 #include <fenv.h>
 #endif
 
-enum { BLOCK = 512, WIDEST = 16 }; /* elements and bytes per element of what is copied to be contiguous */
+enum { BLOCK = 8192 }; /* bytes of an operand that are copied at a time to be contiguous */
 
 struct job {
     const struct elementwise_loop *loop;
@@ -47,7 +47,7 @@ static void gather(intptr_t n, int dtype, bool widen, const char *from, intptr_t
         copy_strided(n, size, to, size, from, step);
         return;
     }
-    uint16_t halves[BLOCK];
+    uint16_t halves[BLOCK / sizeof(float)];
     if (step != 2) {
         copy_strided(n, 2, (char *)halves, 2, from, step);
         from = (const char *)halves;
@@ -62,7 +62,7 @@ static void scatter(intptr_t n, int dtype, bool narrow, const char *from, char *
         copy_strided(n, size, to, step, from, size);
         return;
     }
-    uint16_t halves[BLOCK], *target = step == 2 ? (uint16_t *)to : halves;
+    uint16_t halves[BLOCK / sizeof(float)], *target = step == 2 ? (uint16_t *)to : halves;
     (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, (const float *)from, target);
     if (step != 2) copy_strided(n, 2, to, step, (const char *)halves, 2);
 }
@@ -71,36 +71,40 @@ static void scatter(intptr_t n, int dtype, bool narrow, const char *from, char *
 static void run_range(void *context, ssize_t begin, ssize_t end) {
     const struct job *job = context;
     const struct elementwise_loop *loop = job->loop;
-    int inputs = loop->inputs, result_type = loop->types[5];
+    int tensors = loop->tensors, inputs = tensors + loop->numbers, result_type = loop->types[5];
     char *at[6];
-    intptr_t size[6];
+    intptr_t steps[6], size, widest = 1;
     bool direct[6], widen[6], all_direct = true;
     for (int i = 0; i <= inputs; i++) {
         int dtype = i < inputs ? loop->types[i] : result_type;
-        at[i] = job->args[i] + begin * job->steps[i];
-        size[i] = size_of(dtype);
+        bool number = i >= tensors && i < inputs;
+        steps[i] = number ? 0 : job->steps[i];
+        at[i] = job->args[i] + begin * steps[i];
+        size = size_of(dtype);
         widen[i] = is_half(dtype) && !moves(loop);
-        direct[i] = !widen[i] && job->steps[i] == size[i];
+        direct[i] = !widen[i] && (number || steps[i] == size);
+        size = widen[i] ? (intptr_t)sizeof(float) : size;
+        widest = size > widest ? size : widest;
         all_direct &= direct[i];
     }
     if (all_direct) {
         loop->span(end - begin, at, at[inputs]);
         return;
     }
-    char buffers[6][BLOCK * WIDEST] __attribute__((aligned(64)));
+    char buffers[6][BLOCK] __attribute__((aligned(64)));
     char *operands[6];
-    intptr_t first = end - begin < BLOCK ? end - begin : BLOCK;
+    intptr_t block = BLOCK / widest, first = end - begin < block ? end - begin : block;
     for (int i = 0; i < inputs; i++)
-        if (!direct[i] && job->steps[i] == 0) gather(first, loop->types[i], widen[i], at[i], 0, buffers[i]);
-    for (intptr_t left = end - begin; left > 0; left -= BLOCK) {
-        intptr_t n = left < BLOCK ? left : BLOCK;
+        if (!direct[i] && steps[i] == 0) gather(i < tensors ? first : 1, loop->types[i], widen[i], at[i], 0, buffers[i]);
+    for (intptr_t left = end - begin; left > 0; left -= block) {
+        intptr_t n = left < block ? left : block;
         for (int i = 0; i < inputs; i++) {
-            if (!direct[i] && job->steps[i] != 0) gather(n, loop->types[i], widen[i], at[i], job->steps[i], buffers[i]);
+            if (!direct[i] && steps[i] != 0) gather(n, loop->types[i], widen[i], at[i], steps[i], buffers[i]);
             operands[i] = direct[i] ? at[i] : buffers[i];
         }
         loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
-        if (!direct[inputs]) scatter(n, result_type, widen[inputs], buffers[inputs], at[inputs], job->steps[inputs]);
-        for (int i = 0; i <= inputs; i++) at[i] += n * job->steps[i];
+        if (!direct[inputs]) scatter(n, result_type, widen[inputs], buffers[inputs], at[inputs], steps[inputs]);
+        for (int i = 0; i <= inputs; i++) at[i] += n * steps[i];
     }
 }
 

@@ -52,6 +52,7 @@
 #define log10(x) OF_TYPE(log10, x)
 #define log1p(x) OF_TYPE(log1p, x)
 #define log2(x) OF_TYPE(log2, x)
+#define normcdf(x) OF_TYPE(normcdf, x)
 #define pow(x, y) OF_TYPES(pow, x, y)
 #define rint(x) _Generic((x), float: __builtin_rintf, double: __builtin_rint)(x)
 #define rsqrt(x) OF_TYPE(rsqrt, x)

@@ -378,22 +378,31 @@ INLINE double erfc_f64(double x) {
     return select_f64(is_near, near, select_f64(is_middle, middle, far));
 }
 
-/* A step of Newton's method for erf(x) = y, 0 <= y < 1. */
-INLINE double erfinv_step_f64(double x, double y) {
-    double part = erf_part_f64(x);
+INLINE double normcdf_f64(double x) { return 0.5 * erfc_f64(x * -0.70710678118654752); }
+
+/* A first approximation, then a step of Halley's method for erf(x) = |y|. */
+INLINE double erfinv_f64(double y) {
+    double a = abs_f64(y), bounded = a < 1 - 0x1p-53 ? a : 1 - 0x1p-53, w = -log_f64((1 - bounded) * (1 + bounded));
+    double v = w < 5 ? w - 2.5 : sqrt_f64(w) - 3;
+    uint64_t low = -(uint64_t)(w < 5);
+    double p = select_f64(low, 0, -3.9799276902656456e-07);
+    p = p * v + select_f64(low, 0, 6.3758505144050343e-06);
+    p = p * v + select_f64(low, 3.3563562152335155e-10, -4.2328272296843566e-05);
+    p = p * v + select_f64(low, -8.7728582701801502e-09, 0.00014453809980404615);
+    p = p * v + select_f64(low, 1.8035522230043041e-08, -0.0002258634752870373);
+    p = p * v + select_f64(low, 4.6589292927482083e-07, -0.00012668744721303546);
+    p = p * v + select_f64(low, -3.434601336993957e-06, 0.0014257449809368583);
+    p = p * v + select_f64(low, -4.9618719165715827e-06, -0.0035497859211667307);
+    p = p * v + select_f64(low, 0.00021828260596954671, 0.0057058923073128346);
+    p = p * v + select_f64(low, -0.001252744652268143, -0.0076489481312859821);
+    p = p * v + select_f64(low, -0.0041773393872352842, 0.0094427558822541835);
+    p = p * v + select_f64(low, 0.24664028763138277, 1.0016757060112098);
+    p = p * v + select_f64(low, 1.5014093535156012, 2.8329768671083624);
+    double x = p * bounded, part = erf_part_f64(x);
     uint64_t is_near = -(uint64_t)(x < 0.84375), is_middle = -(uint64_t)(x < 1.25);
     double known = select_f64(is_near, x, select_f64(is_middle, 8.45062911510467529297e-01, 1));
-    double excess = (known - y) + select_f64(is_middle, part, -part);
-    return x - excess * exp_f64(x * x) * 0.88622692545275801;
-}
-
-INLINE double erfinv_f64(double y) {
-    double a = abs_f64(y), z = a * a, w = sqrt_f64(-log_f64((1 - (a < 1 - 0x1p-53 ? a : 1 - 0x1p-53)) * 0.5));
-    double near = a * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
-                  ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
-    double far = (((1.641345311 * w + 3.429567803) * w - 1.624906493) * w - 1.970840454) /
-                 ((1.637067800 * w + 3.543889200) * w + 1);
-    double x = erfinv_step_f64(erfinv_step_f64(a <= 0.7 ? near : far, a), a);
+    double excess = (known - a) + select_f64(is_middle, part, -part), step = excess * exp_f64(x * x) * 0.88622692545275801;
+    x -= step / (1 + x * step);
     return copysign_f64(a < 1 ? x : a == 1 ? INFINITY : NAN, y);
 }
 
