@@ -364,13 +364,13 @@ INLINE double erfc_far_f64(double a) {
 
 INLINE double erf_f64(double x) {
     double a = abs_f64(x), near = a + a * erf_near_f64(x * x);
-    return copysign_f64(a < 0.85 ? near : 1 - erfc_far_f64(a), x);
+    return copysign_f64(select_f64(-(uint64_t)(a < 0.85), near, 1 - erfc_far_f64(a)), x);
 }
 
 INLINE double erfc_f64(double x) {
     double a = abs_f64(x), rest = x * erf_near_f64(x * x), far = erfc_far_f64(a);
     double near = x < 0.25 ? 1 - (x + rest) : 0.5 - ((x - 0.5) + rest);
-    return a < 0.85 ? near : x < 0 ? 2 - far : far;
+    return select_f64(-(uint64_t)(a < 0.85), near, x < 0 ? 2 - far : far);
 }
 
 INLINE double normcdf_f64(double x) { return 0.5 * erfc_f64(x * -0.70710678118654752); }
@@ -378,8 +378,8 @@ INLINE double normcdf_f64(double x) { return 0.5 * erfc_f64(x * -0.7071067811865
 /* A first approximation, then a step of Halley's method for erf(x) = |y|. */
 INLINE double erfinv_f64(double y) {
     double a = abs_f64(y), bounded = a < 1 - 0x1p-53 ? a : 1 - 0x1p-53, w = -log_f64((1 - bounded) * (1 + bounded));
-    double v = w < 5 ? w - 2.5 : sqrt_f64(w) - 3;
     uint64_t low = -(uint64_t)(w < 5);
+    double v = select_f64(low, w - 2.5, sqrt_f64(w) - 3);
     double p = select_f64(low, 0, -3.9799276902656456e-07);
     p = p * v + select_f64(low, 0, 6.3758505144050343e-06);
     p = p * v + select_f64(low, 3.3563562152335155e-10, -4.2328272296843566e-05);
@@ -394,7 +394,8 @@ INLINE double erfinv_f64(double y) {
     p = p * v + select_f64(low, 0.24664028763138277, 1.0016757060112098);
     p = p * v + select_f64(low, 1.5014093535156012, 2.8329768671083624);
     double x = p * bounded;
-    double excess = a < 0.75 ? (x - a) + x * erf_near_f64(x * x) : (1 - a) - erfc_far_f64(x);
+    double near = (x - a) + x * erf_near_f64(x * x), far = (1 - a) - erfc_far_f64(x);
+    double excess = select_f64(-(uint64_t)(a < 0.75), near, far);
     double step = excess * exp_f64(x * x) * 0.88622692545275801;
     x -= step / (1 + x * step);
     return copysign_f64(a < 1 ? x : a == 1 ? INFINITY : NAN, y);
