@@ -90,6 +90,14 @@ def _number(value: float, dtype: np.dtype) -> np.ndarray:
     return np.array(value, dtype)
 
 
+@lru_cache(maxsize=256)
+def _replacements(dtype: np.dtype, nan, posinf, neginf) -> list[np.ndarray]:
+    """What NaN, inf and -inf become."""
+    info = ml_dtypes.finfo(dtype)
+    values = (nan, 0), (posinf, info.max), (neginf, info.min)
+    return [np.array(default if value is None else value, dtype) for value, default in values]
+
+
 def kernels(lib):
     """The family's kernels."""
     loops = ufuncs(lib)
@@ -144,14 +152,7 @@ def kernels(lib):
         return table["logit_clamped"](input, _number(eps, dtype), _number(1 - eps, dtype), out=out)
 
     def nan_to_num(input, nan, posinf, neginf, out=None):
-        dtype, info = input.dtype, ml_dtypes.finfo(input.dtype)
-        return table["nan_to_num"](
-            input,
-            _number(0.0 if nan is None else nan, dtype),
-            _number(float(info.max) if posinf is None else posinf, dtype),
-            _number(float(info.min) if neginf is None else neginf, dtype),
-            out=out,
-        )
+        return table["nan_to_num"](input, *_replacements(input.dtype, nan, posinf, neginf), out=out)
 
     powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
 

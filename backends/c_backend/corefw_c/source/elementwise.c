@@ -40,9 +40,24 @@ static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, co
     }
 }
 
+#define FILL(T) \
+    do { \
+        T element; \
+        memcpy(&element, from, sizeof element); \
+        for (intptr_t i = 0; i < n; i++) ((T *)to)[i] = element; \
+    } while (0)
+
 /* n elements of an input that is strided or of a half type, as the loop takes them. */
 static void gather(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
     size_t size = size_of(dtype);
+    if (step == 0 && size == 4) {
+        FILL(uint32_t);
+        return;
+    }
+    if (step == 0 && size == 8) {
+        FILL(uint64_t);
+        return;
+    }
     if (!widen) {
         copy_strided(n, size, to, size, from, step);
         return;
@@ -113,9 +128,10 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 #if defined(__SSE__)
     unsigned before = _mm_getcsr();
 #endif
-    parallel_for(dimensions[0], grain_for(job.loop->cost), run_range, &job);
+    ssize_t n = dimensions[0], grain = grain_for(job.loop->cost);
+    n < 2 * grain ? run_range(&job, 0, n) : parallel_for(n, grain, run_range, &job);
 #if defined(__SSE__)
-    if (_mm_getcsr() != before) _mm_setcsr(before); /* NumPy would warn of divisions by zero and the like */
+    if ((_mm_getcsr() & ~before) & _MM_EXCEPT_MASK & ~_MM_EXCEPT_INEXACT) _mm_setcsr(before); /* or NumPy would warn */
 #else
     feclearexcept(FE_ALL_EXCEPT);
 #endif

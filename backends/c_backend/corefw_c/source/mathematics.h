@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wbitwise-conditional-parentheses" /* `a & b ? x : y` is all over these functions */
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#endif
 #define INLINE static inline __attribute__((always_inline)) /* a call would keep a loop from becoming SIMD code */
 #include "mathematics_f64.h"
 
