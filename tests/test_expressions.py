@@ -1,4 +1,4 @@
-"""The elementwise functions of the C backend: generated from one table, accurate, and right for every layout and dtype."""
+"""The elementwise functions of the C backend: generated from one table, accurate, right for every layout and dtype."""
 
 import importlib.machinery
 import importlib.util

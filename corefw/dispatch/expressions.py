@@ -1,12 +1,13 @@
 """What elementwise ops compute, as formulas that are valid in C and in CUDA C++: backends make their kernels from them.
 
-In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them. Before
-the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h> with the type
-of their argument, and besides `rsqrt`, `sigmoid`, `erfinv` and `normcdf` (the normal distribution function); `T(1)`
-converts. Formulas hold for NaN, infinities and signed zeros as they stand.
+In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them.
+Before the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h>
+with the type of their argument, and besides `rsqrt`, `sigmoid`, `erfinv` and `normcdf` (the normal distribution
+function); `T(1)` converts. Formulas hold for NaN, infinities and signed zeros as they stand.
 
-A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned" integers,
-"wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or 1).
+A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned"
+integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or
+1).
 """
 
 from __future__ import annotations
@@ -42,13 +43,11 @@ def _floating(inputs: str, cost: int, **formulas: str) -> list[Expression]:
 
 def _all(inputs: str, *classes: str, test: bool = False, **formulas: str) -> list[Expression]:
     """Cheap functions with one formula for several classes of dtypes."""
-    return [
-        Expression(name, inputs, dict.fromkeys(classes, formula), 1, test) for name, formula in formulas.items()
-    ]
+    return [Expression(name, inputs, dict.fromkeys(classes, formula), 1, test) for name, formula in formulas.items()]
 
 
 _INTEGERS = ("signed", "unsigned")
-_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"
+_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"  # its tanh approximates
 
 EXPRESSIONS = (
     # -- arithmetic -------------------------------------------------------------------------------------------------
@@ -142,8 +141,7 @@ EXPRESSIONS = (
     *_floating(
         "x y",
         12,
-        gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); "
-        "x * (normcdf(y) + y * d)",
+        gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); x * (normcdf(y) + y * d)",
         gelu_tanh_backward=f"a = tanh({_GELU_ANGLE}); d = T(0.7978845608028654) * (1 + T(0.134145) * y * y); "
         "x * (T(0.5) * (1 + a) + T(0.5) * y * (1 - a * a) * d)",
     ),

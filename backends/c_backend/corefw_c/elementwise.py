@@ -1,7 +1,8 @@
 """Elementwise ops: NumPy's own ufunc objects around loops in C.
 
-NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own ufuncs;
-the loops bring SIMD code, threads and half types. What the ops compute stands in `corefw.dispatch.expressions`.
+NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own
+ufuncs; the loops bring SIMD code, threads and half types. What the ops compute stands in
+`corefw.dispatch.expressions`.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ _DTYPES = (
     *(dtypes.complex64, dtypes.complex128),
 )
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_pointer, _int = ctypes.c_void_p, ctypes.c_int
 _kept = []  # what the ufuncs point to: they live as long as the process
 
 
 def _interface(index: int, *signature):
     """A function of NumPy's C interface for ufuncs, by its index in numpy/__ufunc_api.h."""
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    pointer_of = ctypes.PYFUNCTYPE(_pointer, ctypes.py_object, ctypes.c_char_p)
+    get = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))
+    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(_pointer))
     return ctypes.PYFUNCTYPE(*signature)(table[index])
 
 
-_pointer, _int = ctypes.c_void_p, ctypes.c_int
 _new_ufunc = _interface(
     *(1, ctypes.py_object, _pointer, _pointer, ctypes.c_char_p, _int, _int, _int, _int),
     *(ctypes.c_char_p, ctypes.c_char_p, _int),

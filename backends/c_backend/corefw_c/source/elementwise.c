@@ -110,7 +110,8 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
     char *operands[6];
     intptr_t block = BLOCK / widest, first = end - begin < block ? end - begin : block;
     for (int i = 0; i < inputs; i++)
-        if (!direct[i] && steps[i] == 0) gather(i < tensors ? first : 1, loop->types[i], widen[i], at[i], 0, buffers[i]);
+        if (!direct[i] && steps[i] == 0)
+            gather(i < tensors ? first : 1, loop->types[i], widen[i], at[i], 0, buffers[i]);
     for (intptr_t left = end - begin; left > 0; left -= block) {
         intptr_t n = left < block ? left : block;
         for (int i = 0; i < inputs; i++) {

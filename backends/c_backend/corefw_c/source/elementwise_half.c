@@ -36,7 +36,8 @@ static inline uint16_t narrowed(float x) {
 void widen_float16(ssize_t n, const uint16_t *restrict halves, float *restrict out) {
     ssize_t i = 0;
 #if defined(__AVX512F__)
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(halves + i))));
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(halves + i))));
 #elif defined(__F16C__)
     for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(halves + i))));
 #endif

@@ -303,7 +303,8 @@ INLINE float erfinv_f32(float y) {
 /* As pow_special_f64. */
 INLINE float pow_special_f32(float x, float y, float result) {
     float a = abs_f32(x), half = 0.5f * y;
-    int integral = y == __builtin_rintf(y), odd = integral & (half != __builtin_rintf(half)), negative = bits_f32(x) >> 31;
+    int integral = y == __builtin_rintf(y), odd = integral & (half != __builtin_rintf(half));
+    int negative = bits_f32(x) >> 31;
     result = (a == 0) | (a == INFINITY) ? ((a == 0) == (y > 0) ? 0 : INFINITY) : result;
     result = negative & odd ? -result : result;
     result = negative & !integral & (a > 0) & (a < INFINITY) ? NAN : result;
@@ -312,7 +313,8 @@ INLINE float pow_special_f32(float x, float y, float result) {
 }
 
 INLINE float pow_f32(float x, float y) {
-    double bounded = y > 1e30f ? 1e30 : y < -1e30f ? -1e30 : y, z = bounded * log_brief(abs_f32(x)) * 1.4426950408889634;
+    double bounded = y > 1e30f ? 1e30 : y < -1e30f ? -1e30 : y;
+    double z = bounded * log_brief(abs_f32(x)) * 1.4426950408889634;
     z = z < -1000 ? -1000 : z > 1000 ? 1000 : z;
     double k = z + ROUNDER_F64, r = z - (k - ROUNDER_F64);
     double p = 1.5195041231475461e-05 * r + 0.00015468023042472233;

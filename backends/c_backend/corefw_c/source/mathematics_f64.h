@@ -34,7 +34,7 @@ INLINE double rsqrt_f64(double x) { return 1 / __builtin_sqrt(x); }
 
 /* -- division -- */
 
-/* x - n y for the integer n that x / y is rounded to towards 0; holds for |x / y| < MANY_TIMES, where n y is exact in parts. */
+/* x - n y for the integer n that x / y is rounded to towards 0. For |x / y| < MANY_TIMES the products are exact. */
 INLINE double fmod_f64(double x, double y) {
     double n = __builtin_trunc(x / y), high = coarse_f64(y), step = copysign_f64(y, x);
     double r = (x - n * high) - n * (y - high);
@@ -193,7 +193,7 @@ INLINE double atanh_f64(double x) {
 
 /* -- trigonometric functions -- */
 
-/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is split: the first products are exact. */
+/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is in parts: first products are exact. */
 INLINE double reduced_f64(double x, uint64_t *quadrant) {
     double k = x * 0.63661977236758134 + ROUNDER_F64, n = k - ROUNDER_F64;
     *quadrant = bits_f64(k);
