@@ -1,12 +1,13 @@
 """What elementwise ops compute, as formulas that are valid in C and in CUDA C++: backends make their kernels from them.
 
-In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them. Before
-the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h> with the type
-of their argument, and besides `rsqrt`, `sigmoid` and `erfinv`; `T(1)` converts. Formulas hold for NaN, infinities and
-signed zeros as they stand.
+In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them.
+Before the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h>
+with the type of their argument, and besides `rsqrt`, `sigmoid`, `erfinv` and `normcdf` (the normal distribution
+function); `T(1)` converts. Formulas hold for NaN, infinities and signed zeros as they stand.
 
-A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned" integers,
-"wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or 1).
+A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned"
+integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or
+1).
 """
 
 from __future__ import annotations
@@ -42,13 +43,11 @@ def _floating(inputs: str, cost: int, **formulas: str) -> list[Expression]:
 
 def _all(inputs: str, *classes: str, test: bool = False, **formulas: str) -> list[Expression]:
     """Cheap functions with one formula for several classes of dtypes."""
-    return [
-        Expression(name, inputs, dict.fromkeys(classes, formula), 1, test) for name, formula in formulas.items()
-    ]
+    return [Expression(name, inputs, dict.fromkeys(classes, formula), 1, test) for name, formula in formulas.items()]
 
 
 _INTEGERS = ("signed", "unsigned")
-_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"
+_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"  # its tanh approximates
 
 EXPRESSIONS = (
     # -- arithmetic -------------------------------------------------------------------------------------------------
@@ -71,6 +70,7 @@ EXPRESSIONS = (
     ),
     *_floating("x y z s", 2, addcmul="x + s * (y * z)", addcdiv="x + s * (y / z)"),
     *_floating("x y z", 2, lerp="fabs(z) < T(0.5) ? x + z * (y - x) : y - (1 - z) * (y - x)"),
+    *_floating("x y s", 2, lerp_number="fabs(s) < T(0.5) ? x + s * (y - x) : y - (1 - s) * (y - x)"),
     *_floating("x y", 60, pow="pow(x, y)"),
     *_floating("x y", 4, hypot="hypot(x, y)"),
     *_floating("x", 1, deg2rad="x * T(0.017453292519943295)", rad2deg="x * T(57.295779513082323)"),
@@ -81,7 +81,7 @@ EXPRESSIONS = (
     *_floating("x", 20, log2="log2(x)", log10="log10(x)", tan="tan(x)", sinh="sinh(x)", cosh="cosh(x)"),
     *_floating("x", 20, asin="asin(x)", acos="acos(x)", atan="atan(x)"),
     *_floating("x", 30, asinh="asinh(x)", acosh="acosh(x)", atanh="atanh(x)"),
-    *_floating("x", 80, erfc="erfc(x)", erfinv="erfinv(x)"),
+    *_floating("x", 40, erfc="erfc(x)", erfinv="erfinv(x)", special_ndtr="normcdf(x)"),
     *_floating("x y", 30, atan2="atan2(x, y)"),
     *_floating("x", 8, sinc="a = T(3.141592653589793) * x; x == 0 ? 1 : sin(a) / a"),
     *_floating("x", 8, logit="log(x / (1 - x))"),
@@ -107,8 +107,10 @@ EXPRESSIONS = (
     *_all("x y", "floating", maximum="(x > y) | (x != x) ? x : y", minimum="(x < y) | (x != x) ? x : y"),
     *_all("x y", "floating", fmax="(x > y) | (y != y) ? x : y", fmin="(x < y) | (y != y) ? x : y"),
     *_all("x y", *_INTEGERS, maximum="x > y ? x : y", minimum="x < y ? x : y"),
-    *_all("x y z", "floating", clamp="m = (x > y) | (x != x) ? x : y; (m < z) | (m != m) ? m : z"),
+    *_all("x y z", "floating", clamp="m = (x < y) | (y != y) ? y : x; (m > z) | (z != z) ? z : m"),
     *_all("x y z", *_INTEGERS, clamp="m = x > y ? x : y; m < z ? m : z"),
+    *_floating("x s t", 1, clamp_numbers="m = (x < s) | (s != s) ? s : x; (m > t) | (t != t) ? t : m"),
+    *_all("x s t", *_INTEGERS, clamp_numbers="m = x > s ? x : s; m < t ? m : t"),
     *_floating("x y", 1, heaviside="x == 0 ? y : T(x > 0)"),
     *_floating("x s t u", 1, nan_to_num="x != x ? s : x == INFINITY ? t : x == -INFINITY ? u : x"),
     *_all("x y", "wrapping", "bool", bitwise_and="x & y", bitwise_or="x | y", bitwise_xor="x ^ y"),
@@ -134,13 +136,12 @@ EXPRESSIONS = (
     *_floating("x", 8, silu="x / (1 + exp(-x))"),
     *_floating("x y", 8, silu_backward="p = sigmoid(y); x * (p * (1 + y * (1 - p)))"),
     *_floating("x", 8, mish="e = exp(x > 20 ? 20 : x); n = e * (e + 2); x * (n / (n + 2))"),
-    *_floating("x", 8, gelu="T(0.5) * x * (1 + erf(x * T(0.7071067811865476)))"),
+    *_floating("x", 8, gelu="x * normcdf(x)"),
     *_floating("x", 8, gelu_tanh=f"T(0.5) * x * (1 + tanh({_GELU_ANGLE.replace('y', 'x')}))"),
     *_floating(
         "x y",
         12,
-        gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); "
-        "x * (T(0.5) * (1 + erf(y * T(0.7071067811865476))) + y * d)",
+        gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); x * (normcdf(y) + y * d)",
         gelu_tanh_backward=f"a = tanh({_GELU_ANGLE}); d = T(0.7978845608028654) * (1 + T(0.134145) * y * y); "
         "x * (T(0.5) * (1 + a) + T(0.5) * y * (1 - a * a) * d)",
     ),

@@ -1,7 +1,8 @@
 """Elementwise ops: NumPy's own ufunc objects around loops in C.
 
-NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own ufuncs;
-the loops bring SIMD code, threads and half types. What the ops compute stands in `corefw.dispatch.expressions`.
+NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own
+ufuncs; the loops bring SIMD code, threads and half types. What the ops compute stands in
+`corefw.dispatch.expressions`.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ _DTYPES = (
     *(dtypes.complex64, dtypes.complex128),
 )
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_pointer, _int = ctypes.c_void_p, ctypes.c_int
 _kept = []  # what the ufuncs point to: they live as long as the process
 
 
 def _interface(index: int, *signature):
     """A function of NumPy's C interface for ufuncs, by its index in numpy/__ufunc_api.h."""
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    pointer_of = ctypes.PYFUNCTYPE(_pointer, ctypes.py_object, ctypes.c_char_p)
+    get = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))
+    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(_pointer))
     return ctypes.PYFUNCTYPE(*signature)(table[index])
 
 
-_pointer, _int = ctypes.c_void_p, ctypes.c_int
 _new_ufunc = _interface(
     *(1, ctypes.py_object, _pointer, _pointer, ctypes.c_char_p, _int, _int, _int, _int),
     *(ctypes.c_char_p, ctypes.c_char_p, _int),
@@ -74,7 +76,7 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, frozenset[dtypes.dtype]]]:
         group += 1
         i = 0
         while rows[i].op:
-            types = [rows[i].types[j] for j in (*range(rows[i].inputs), 5)]
+            types = [rows[i].types[j] for j in (*range(rows[i].tensors + rows[i].numbers), 5)]
             found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, address(rows + i)))
             i += 1
     made = {}
@@ -88,6 +90,14 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, frozenset[dtypes.dtype]]]:
 def _number(value: float, dtype: np.dtype) -> np.ndarray:
     """A number as a ufunc takes it fastest."""
     return np.array(value, dtype)
+
+
+@lru_cache(maxsize=256)
+def _replacements(dtype: np.dtype, nan, posinf, neginf) -> list[np.ndarray]:
+    """What NaN, inf and -inf become."""
+    info = ml_dtypes.finfo(dtype)
+    values = (nan, 0), (posinf, info.max), (neginf, info.min)
+    return [np.array(default if value is None else value, dtype) for value, default in values]
 
 
 def kernels(lib):
@@ -130,7 +140,12 @@ def kernels(lib):
             raise ValueError("no bound is given")
         if min is None:
             return table["minimum"](input, max, out=out)
-        return table["maximum"](input, min, out=out) if max is None else table["clamp"](input, min, max, out=out)
+        if max is None:
+            return table["maximum"](input, min, out=out)
+        return table["clamp" if min.ndim or max.ndim else "clamp_numbers"](input, min, max, out=out)
+
+    def lerp(input, end, weight, out=None):
+        return table["lerp" if weight.ndim else "lerp_number"](input, end, weight, out=out)
 
     def logit(input, eps, out=None):
         if eps is None or eps < 0:
@@ -139,14 +154,7 @@ def kernels(lib):
         return table["logit_clamped"](input, _number(eps, dtype), _number(1 - eps, dtype), out=out)
 
     def nan_to_num(input, nan, posinf, neginf, out=None):
-        dtype, info = input.dtype, ml_dtypes.finfo(input.dtype)
-        return table["nan_to_num"](
-            input,
-            _number(0.0 if nan is None else nan, dtype),
-            _number(float(info.max) if posinf is None else posinf, dtype),
-            _number(float(info.min) if neginf is None else neginf, dtype),
-            out=out,
-        )
+        return table["nan_to_num"](input, *_replacements(input.dtype, nan, posinf, neginf), out=out)
 
     powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
 
@@ -189,6 +197,7 @@ def kernels(lib):
         "hardtanh": with_numbers("hardtanh", hardtanh_bounds),
         "leaky_relu": with_numbers("leaky_relu"),
         "leaky_relu_backward": with_numbers("leaky_relu_backward"),
+        "lerp": lerp,
         "logit": logit,
         "masked_fill": masked_fill,
         "nan_to_num": nan_to_num,
@@ -199,7 +208,7 @@ def kernels(lib):
         "threshold": with_numbers("threshold"),
     }
     from_loops = {"clamp_min": "maximum", "clamp_max": "minimum", "round": "rint", "masked_fill": "choose"}
-    cases = ("cube", "gelu_tanh", "gelu_tanh_backward", "logit_clamped", "rint")
+    cases = ("clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint")
     names = [*(name for name in table if name not in cases), *from_loops]
     return [
         Kernel(name, shims.get(name, table[from_loops.get(name, name)]), loops[from_loops.get(name, name)][1], out=True)

@@ -9,7 +9,7 @@
 #include <fenv.h>
 #endif
 
-enum { BLOCK = 512, WIDEST = 16 }; /* elements and bytes per element of what is copied to be contiguous */
+enum { BLOCK = 8192 }; /* bytes of an operand that are copied at a time to be contiguous */
 
 struct job {
     const struct elementwise_loop *loop;
@@ -40,14 +40,29 @@ static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, co
     }
 }
 
+#define FILL(T) \
+    do { \
+        T element; \
+        memcpy(&element, from, sizeof element); \
+        for (intptr_t i = 0; i < n; i++) ((T *)to)[i] = element; \
+    } while (0)
+
 /* n elements of an input that is strided or of a half type, as the loop takes them. */
 static void read_block(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
     size_t size = size_of(dtype);
+    if (step == 0 && size == 4) {
+        FILL(uint32_t);
+        return;
+    }
+    if (step == 0 && size == 8) {
+        FILL(uint64_t);
+        return;
+    }
     if (!widen) {
         copy_strided(n, size, to, size, from, step);
         return;
     }
-    uint16_t halves[BLOCK];
+    uint16_t halves[BLOCK / sizeof(float)];
     if (step != 2) {
         copy_strided(n, 2, (char *)halves, 2, from, step);
         from = (const char *)halves;
@@ -62,7 +77,7 @@ static void write_block(intptr_t n, int dtype, bool narrow, const char *from, ch
         copy_strided(n, size, to, step, from, size);
         return;
     }
-    uint16_t halves[BLOCK], *target = step == 2 ? (uint16_t *)to : halves;
+    uint16_t halves[BLOCK / sizeof(float)], *target = step == 2 ? (uint16_t *)to : halves;
     (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, (const float *)from, target);
     if (step != 2) copy_strided(n, 2, to, step, (const char *)halves, 2);
 }
@@ -71,36 +86,41 @@ static void write_block(intptr_t n, int dtype, bool narrow, const char *from, ch
 static void run_range(void *context, ssize_t begin, ssize_t end) {
     const struct job *job = context;
     const struct elementwise_loop *loop = job->loop;
-    int inputs = loop->inputs, result_type = loop->types[5];
+    int tensors = loop->tensors, inputs = tensors + loop->numbers, result_type = loop->types[5];
     char *at[6];
-    intptr_t size[6];
+    intptr_t steps[6], size, widest = 1;
     bool direct[6], widen[6], all_direct = true;
     for (int i = 0; i <= inputs; i++) {
         int dtype = i < inputs ? loop->types[i] : result_type;
-        at[i] = job->args[i] + begin * job->steps[i];
-        size[i] = size_of(dtype);
+        bool number = i >= tensors && i < inputs;
+        steps[i] = number ? 0 : job->steps[i];
+        at[i] = job->args[i] + begin * steps[i];
+        size = size_of(dtype);
         widen[i] = is_half(dtype) && !moves(loop);
-        direct[i] = !widen[i] && job->steps[i] == size[i];
+        direct[i] = !widen[i] && (number || steps[i] == size);
+        size = widen[i] ? (intptr_t)sizeof(float) : size;
+        widest = size > widest ? size : widest;
         all_direct &= direct[i];
     }
     if (all_direct) {
         loop->span(end - begin, at, at[inputs]);
         return;
     }
-    char buffers[6][BLOCK * WIDEST] __attribute__((aligned(64)));
+    char buffers[6][BLOCK] __attribute__((aligned(64)));
     char *operands[6];
-    intptr_t first = end - begin < BLOCK ? end - begin : BLOCK;
+    intptr_t block = BLOCK / widest, first = end - begin < block ? end - begin : block;
     for (int i = 0; i < inputs; i++)
-        if (!direct[i] && job->steps[i] == 0) read_block(first, loop->types[i], widen[i], at[i], 0, buffers[i]);
-    for (intptr_t left = end - begin; left > 0; left -= BLOCK) {
-        intptr_t n = left < BLOCK ? left : BLOCK;
+        if (!direct[i] && steps[i] == 0)
+            read_block(i < tensors ? first : 1, loop->types[i], widen[i], at[i], 0, buffers[i]);
+    for (intptr_t left = end - begin; left > 0; left -= block) {
+        intptr_t n = left < block ? left : block;
         for (int i = 0; i < inputs; i++) {
-            if (!direct[i] && job->steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], job->steps[i], buffers[i]);
+            if (!direct[i] && steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], steps[i], buffers[i]);
             operands[i] = direct[i] ? at[i] : buffers[i];
         }
         loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
-        if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], job->steps[inputs]);
-        for (int i = 0; i <= inputs; i++) at[i] += n * job->steps[i];
+        if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], steps[inputs]);
+        for (int i = 0; i <= inputs; i++) at[i] += n * steps[i];
     }
 }
 
@@ -109,9 +129,10 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 #if defined(__SSE__)
     unsigned before = _mm_getcsr();
 #endif
-    parallel_for(dimensions[0], grain_for(job.loop->cost), run_range, &job);
+    ssize_t n = dimensions[0], grain = grain_for(job.loop->cost);
+    n < 2 * grain ? run_range(&job, 0, n) : parallel_for(n, grain, run_range, &job);
 #if defined(__SSE__)
-    if (_mm_getcsr() != before) _mm_setcsr(before); /* NumPy would warn of divisions by zero and the like */
+    if ((_mm_getcsr() & ~before) & _MM_EXCEPT_MASK & ~_MM_EXCEPT_INEXACT) _mm_setcsr(before); /* or NumPy would warn */
 #else
     feclearexcept(FE_ALL_EXCEPT);
 #endif

@@ -35,7 +35,10 @@ static inline uint16_t narrowed(float x) {
 
 void widen_float16(ssize_t n, const uint16_t *restrict halves, float *restrict out) {
     ssize_t i = 0;
-#if defined(__F16C__)
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(halves + i))));
+#elif defined(__F16C__)
     for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(halves + i))));
 #endif
     for (; i < n; i++) out[i] = widened(halves[i]);
@@ -43,7 +46,10 @@ void widen_float16(ssize_t n, const uint16_t *restrict halves, float *restrict o
 
 void narrow_float16(ssize_t n, const float *restrict x, uint16_t *restrict halves) {
     ssize_t i = 0;
-#if defined(__F16C__)
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((void *)(halves + i), _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((void *)(halves + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 #endif

@@ -21,9 +21,9 @@ void set_cache_limit(int64_t bytes);
 /* -- elementwise -- */
 struct elementwise_loop {
     const char *op;
-    int inputs;   /* at most 5 */
-    int cost;     /* of an element, in elementary steps */
-    int types[6]; /* enum dtype of the inputs; the last one of the result */
+    int tensors, numbers; /* inputs, at most 5; of a number the first element is taken, whatever its stride */
+    int cost;             /* of an element, in elementary steps */
+    int types[6];         /* enum dtype of the inputs; the last one of the result */
     void (*span)(intptr_t n, char *const *in, char *out);
 };
 const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */

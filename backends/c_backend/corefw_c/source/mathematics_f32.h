@@ -19,6 +19,11 @@ INLINE float copysign_f32(float x, float sign) {
     return from_bits_f32((bits_f32(x) & 0x7fffffff) | (bits_f32(sign) & 0x80000000));
 }
 
+/* As select_f64. */
+INLINE float select_f32(uint32_t mask, float if_ones, float if_zeros) {
+    return from_bits_f32(bits_f32(if_zeros) ^ (mask & (bits_f32(if_ones) ^ bits_f32(if_zeros))));
+}
+
 INLINE float abs_f32(float x) { return from_bits_f32(bits_f32(x) & 0x7fffffff); }
 
 INLINE float sqrt_f32(float x) { return __builtin_sqrtf(x); }
@@ -82,14 +87,10 @@ INLINE float split_f32(float x, float *k) {
 
 /* log(1 + f) - f + f^2 / 2 for 1 + f between sqrt(1/2) and sqrt(2). */
 INLINE float log_tail_f32(float f) {
-    float p = -0.0764615312f * f + 0.127791584f;
-    p = p * f - 0.13164188f;
-    p = p * f + 0.14199689f;
-    p = p * f - 0.166227639f;
-    p = p * f + 0.200012922f;
-    p = p * f - 0.250008374f;
-    p = p * f + 0.333333313f;
-    return f * f * f * p;
+    float z = f * f; /* not Horner's rule: a shorter chain of operations */
+    float high = (-0.0764615312f * f + 0.127791584f) * z + (-0.13164188f * f + 0.14199689f);
+    float low = (-0.166227639f * f + 0.200012922f) * z + (-0.250008374f * f + 0.333333313f);
+    return z * f * (high * (z * z) + low);
 }
 
 /* The result of a logarithm of x where x is not a positive finite number. */
@@ -111,27 +112,60 @@ INLINE float log1p_f32(float x) {
     return x == 0 ? x : result;
 }
 
-INLINE float log2_f32(float x) { return (float)log2_f64(x); }
-INLINE float log10_f32(float x) { return (float)log10_f64(x); }
+/* log(x) for x as great or small as a float, in double with a relative error of 2^-36. */
+INLINE double log_brief(double x) {
+    uint64_t bits = bits_f64(x), exponent = (bits - 0x3fe6a09e667f3bcdu + (1024ull << 52)) >> 52;
+    double k = from_bits_f64(exponent | 0x4330000000000000u) - (4503599627370496.0 + 1024);
+    double f = from_bits_f64(bits - (exponent << 52) + (1024ull << 52)) - 1, s = f / (2 + f), z = s * s;
+    double p = 0.23587845829355203 * z + 0.28537025790358655;
+    p = p * z + 0.40000339344322311;
+    p = p * z + 0.66666665628568555;
+    return k * 0.69314718055994531 + (f - (0.5 * f * f - s * (0.5 * f * f + p * z)));
+}
+
+INLINE float log2_f32(float x) { return log_special_f32(x, (float)(log_brief(x) * 1.4426950408889634)); }
+INLINE float log10_f32(float x) { return log_special_f32(x, (float)(log_brief(x) * 0.43429448190325182)); }
 
 /* -- hyperbolic functions -- */
 
+/* Near 0 a polynomial of x^2, else 1 - 2 / (1 + e^(2 |x|)): both in one sequence, with the coefficients of either. */
 INLINE float tanh_f32(float x) {
-    float a = abs_f32(x), z = x * x, far = 1 - 2 / (exp_f32(2 * a) + 1);
-    float p = -0.00589516293f * z + 0.0207959767f;
-    p = p * z - 0.053783834f;
-    p = p * z + 0.133319244f;
-    p = p * z - 0.333332986f;
-    return copysign_f32(a < 0.6f ? a + a * z * p : far, x);
+    float a = abs_f32(x), t = a > 10 ? 20 : 2 * a, z = x * x;
+    uint32_t near = -(uint32_t)(a < 0.6f);
+    float k = t * 1.44269504f + ROUNDER_F32, n = k - ROUNDER_F32;
+    float r = t - n * 0.693115234f - n * 3.19461849e-05f, v = select_f32(near, z, r);
+    float p = select_f32(near, -0.00589516293f, 0.00138823921f);
+    p = p * v + select_f32(near, 0.0207959767f, 0.00836718082f);
+    p = p * v + select_f32(near, -0.053783834f, 0.041667223f);
+    p = p * v + select_f32(near, 0.133319244f, 0.16666539f);
+    p = p * v + select_f32(near, -0.333332986f, 0.49999997f);
+    float sum = p * (v * select_f32(near, a, r)) + select_f32(near, a, r);
+    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
+    float far = 1 - 2 / (power * (1 + sum) + 1);
+    return copysign_f32(select_f32(near, sum, far), x);
 }
 
 INLINE float sigmoid_f32(float x) { return 1 / (1 + exp_f32(-x)); }
 
 INLINE float cosh_f32(float x) { return (float)cosh_f64(x); }
 INLINE float sinh_f32(float x) { return (float)sinh_f64(x); }
-INLINE float asinh_f32(float x) { return (float)asinh_f64(x); }
-INLINE float acosh_f32(float x) { return (float)acosh_f64(x); }
-INLINE float atanh_f32(float x) { return (float)atanh_f64(x); }
+
+INLINE float asinh_f32(float x) {
+    double a = abs_f32(x), near = a - a * a * a * 0.16666666666666666;
+    float far = log_special_f32((float)a, (float)log_brief(a + sqrt_f64(a * a + 1)));
+    return copysign_f32(a < 0x1p-9 ? (float)near : far, x);
+}
+
+INLINE float acosh_f32(float x) {
+    float result = log_special_f32(x, (float)log_brief(x + sqrt_f64((double)x * x - 1)));
+    return x >= 1 ? result : NAN;
+}
+
+INLINE float atanh_f32(float x) {
+    double a = abs_f32(x), near = a + a * a * a * 0.33333333333333333;
+    float far = log_special_f32(1 - (float)a, (float)(0.5 * log_brief((1 + a) / (1 - a))));
+    return copysign_f32(a < 0x1p-9 ? (float)near : a == 1 ? INFINITY : far, x);
+}
 
 /* -- trigonometric functions -- */
 
@@ -173,7 +207,14 @@ INLINE float tan_f32(float x) { return (float)tan_f64(x); }
 INLINE float asin_f32(float x) { return (float)asin_f64(x); }
 INLINE float acos_f32(float x) { return (float)acos_f64(x); }
 INLINE float atan_f32(float x) { return (float)atan_f64(x); }
-INLINE float atan2_f32(float y, float x) { return (float)atan2_f64(y, x); }
+
+INLINE float atan2_f32(float y, float x) {
+    float a = abs_f32(y), b = abs_f32(x);
+    int alike = (a == b) & ((a == 0) | (a == INFINITY)); /* then their quotient is no number */
+    double r = angle_f64(alike ? (a == 0 ? 0 : 1) : a, alike ? 1 : b);
+    r = bits_f32(x) >> 31 ? 3.1415926535897931 - r : r;
+    return copysign_f32((float)r, y);
+}
 
 INLINE float hypot_f32(float x, float y) {
     float length = (float)sqrt_f64((double)x * x + (double)y * y);
@@ -182,35 +223,106 @@ INLINE float hypot_f32(float x, float y) {
 
 /* -- error function -- */
 
-/* 1 - e^(polynomial of |x|), and near 0 a polynomial: both are computed. */
+/* 1 - e^(polynomial of |x|), and near 0 x plus a polynomial: both are computed. */
 INLINE float erf_f32(float x) {
     float a = abs_f32(x), t = a > 4 ? 4 : a, z = x * x;
-    float p = 0.000214594242f * t - 0.00321997027f;
-    p = p * t + 0.0229060184f;
-    p = p * t - 0.105286837f;
-    p = p * t - 0.635699391f;
-    p = p * t - 0.12851989f;
+    float p = 0.000198270471f * t - 0.0030996073f;
+    p = p * t + 0.0225609932f;
+    p = p * t - 0.104805738f;
+    p = p * t - 0.636026144f;
+    p = p * t - 0.12843335f;
     p = p * t - t;
-    float k = p * 1.44269504f + ROUNDER_F32, n = k - ROUNDER_F32;
-    float r = p - n * 0.693115234f - n * 3.19461849e-05f;
+    float k = p * 1.44269504f + ROUNDER_F32, r = p - (k - ROUNDER_F32) * 0.693147181f;
     float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
-    float far = 1 - power * (1 + (r + r * r * exp_tail_f32(r)));
-    float q = -0.000597689766f * z + 0.00499098143f;
-    q = q * z - 0.0267655682f;
-    q = q * z + 0.112818025f;
-    q = q * z - 0.376124948f;
+    float exponential = ((0.00831204932f * r + 0.0418945029f) * r + 0.166671336f) * r + 0.499992013f;
+    float far = 1 - power * (1 + (r + r * r * exponential));
+    float q = -0.000602180022f * z + 0.00499960035f;
+    q = q * z - 0.0267712828f;
+    q = q * z + 0.112819552f;
+    q = q * z - 0.376125067f;
     q = q * z + 0.128379151f;
     return a < 0.92f ? x + x * q : copysign_f32(far, x);
 }
 
-INLINE float erfc_f32(float x) { return (float)erfc_f64(x); }
-INLINE float erfinv_f32(float x) { return (float)erfinv_f64(x); }
+/* t e^(polynomial of t - x^2) with t = 1 / (1 + |x| / 2). */
+INLINE float erfc_f32(float x) {
+    double a = abs_f32(x), bounded = a > 10.2 ? 10.2 : a, t = 1 / (1 + 0.5 * bounded);
+    double p = -0.076047328743070727 * t + 0.34330493868270417;
+    p = p * t - 0.39824305921330933;
+    p = p * t - 0.53252849964262694;
+    p = p * t + 1.8407452654243073;
+    p = p * t - 1.8297692113991104;
+    p = p * t + 0.81670291316339449;
+    p = p * t - 0.42381169978014904;
+    p = p * t + 0.16028800174892083;
+    p = p * t + 0.36400857001183862;
+    p = p * t + 1.0008937274605612;
+    p = p * t - 1.2655436203076449;
+    double tail = t * exp_f64(p - bounded * bounded);
+    return (float)(x < 0 ? 2 - tail : tail);
+}
+
+/* The lower tail as e^(polynomial of |x|), with an absolute error of 2^-23. */
+INLINE float normcdf_f32(float x) {
+    float a = abs_f32(x), t = a > 5.8f ? 5.8f : a;
+    float p = 2.51000756e-06f * t - 8.92526168e-06f;
+    p = p * t - 0.000382556551f;
+    p = p * t + 0.00525846379f;
+    p = p * t - 0.0366232879f;
+    p = p * t - 0.318227321f;
+    p = p * t - 0.797893226f;
+    p = p * t - 0.693147063f;
+    float k = p * 1.44269504f + ROUNDER_F32, r = p - (k - ROUNDER_F32) * 0.693147181f;
+    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
+    float exponential = ((0.00831204932f * r + 0.0418945029f) * r + 0.166671336f) * r + 0.499992013f;
+    float tail = a > 5.8f ? 0 : power * (1 + (r + r * r * exponential));
+    return x > 0 ? 1 - tail : tail;
+}
+
+/* In w = -log(1 - y^2), as M. Giles, "Approximating the erfinv function" (2010). */
+INLINE float erfinv_f32(float y) {
+    double a = abs_f32(y), w = -log_brief(a < 1 ? 1 - a * a : 0x1p-24);
+    double v = w < 5 ? w - 2.5 : sqrt_f64(w) - 3;
+    uint64_t low = -(uint64_t)(w < 5);
+    double p = select_f64(low, -8.790397872647047e-09, 0.0001213254996236198);
+    p = p * v + select_f64(low, 2.3234027098609395e-08, -0.00031400000206321255);
+    p = p * v + select_f64(low, 4.6616253417812231e-07, -6.5119083839485902e-05);
+    p = p * v + select_f64(low, -3.4627223805119122e-06, 0.001490417258978734);
+    p = p * v + select_f64(low, -4.9633186231629148e-06, -0.0035930051063163158);
+    p = p * v + select_f64(low, 0.00021834450829369957, 0.0056850366915357844);
+    p = p * v + select_f64(low, -0.0012527418993822444, -0.0076382042148009878);
+    p = p * v + select_f64(low, -0.0041773868562556375, 0.0094454976284425798);
+    p = p * v + select_f64(low, 0.24664028612549982, 1.0016750207247802);
+    p = p * v + select_f64(low, 1.5014093592721705, 2.8329767980815013);
+    float result = (float)(p * a);
+    return copysign_f32(a < 1 ? result : a == 1 ? INFINITY : NAN, y);
+}
 
 /* -- powers -- */
 
+/* As pow_special_f64. */
+INLINE float pow_special_f32(float x, float y, float result) {
+    float a = abs_f32(x), half = 0.5f * y;
+    int integral = y == __builtin_rintf(y), odd = integral & (half != __builtin_rintf(half));
+    int negative = bits_f32(x) >> 31;
+    result = (a == 0) | (a == INFINITY) ? ((a == 0) == (y > 0) ? 0 : INFINITY) : result;
+    result = negative & odd ? -result : result;
+    result = negative & !integral & (a > 0) & (a < INFINITY) ? NAN : result;
+    result = (x != x) | (y != y) ? NAN : result;
+    return (y == 0) | (x == 1) ? 1 : result;
+}
+
 INLINE float pow_f32(float x, float y) {
-    double k, f = split_f64(abs_f32(x), &k) - 1;
     double bounded = y > 1e30f ? 1e30 : y < -1e30f ? -1e30 : y;
-    double logarithm = k + (f - (0.5 * f * f - log_tail_f64(f))) * 1.4426950408889634;
-    return (float)pow_special_f64(x, y, exp2_f64(bounded * logarithm));
+    double z = bounded * log_brief(abs_f32(x)) * 1.4426950408889634;
+    z = z < -1000 ? -1000 : z > 1000 ? 1000 : z;
+    double k = z + ROUNDER_F64, r = z - (k - ROUNDER_F64);
+    double p = 1.5195041231475461e-05 * r + 0.00015468023042472233;
+    p = p * r + 0.0013333950240943095;
+    p = p * r + 0.0096180344559844005;
+    p = p * r + 0.055504103353995846;
+    p = p * r + 0.24022651089214581;
+    p = p * r + 0.69314718071641879;
+    double power = (1 + r * p) * from_bits_f64((bits_f64(k) - bits_f64(ROUNDER_F64) + 1023) << 52);
+    return pow_special_f32(x, y, (float)power);
 }

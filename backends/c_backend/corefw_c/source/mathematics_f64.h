@@ -34,7 +34,7 @@ INLINE double rsqrt_f64(double x) { return 1 / __builtin_sqrt(x); }
 
 /* -- division -- */
 
-/* x - n y for the integer n that x / y is rounded to towards 0; holds for |x / y| < MANY_TIMES, where n y is exact in parts. */
+/* x - n y for the integer n that x / y is rounded to towards 0. For |x / y| < MANY_TIMES the products are exact. */
 INLINE double fmod_f64(double x, double y) {
     double n = __builtin_trunc(x / y), high = coarse_f64(y), step = copysign_f64(y, x);
     double r = (x - n * high) - n * (y - high);
@@ -193,7 +193,7 @@ INLINE double atanh_f64(double x) {
 
 /* -- trigonometric functions -- */
 
-/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is split: the first products are exact. */
+/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is in parts: first products are exact. */
 INLINE double reduced_f64(double x, uint64_t *quadrant) {
     double k = x * 0.63661977236758134 + ROUNDER_F64, n = k - ROUNDER_F64;
     *quadrant = bits_f64(k);
@@ -317,83 +317,87 @@ INLINE double hypot_f64(double x, double y) {
     return (a == INFINITY) | (b == INFINITY) ? INFINITY : length;
 }
 
-/* -- error function (intervals and coefficients of FDLIBM, s_erf.c) -- */
+/* -- error function -- */
 
-/* The coefficient of a polynomial for the interval in which the argument lies. */
-#define BY_INTERVAL(near, middle, far, farther) \
-    select_f64(is_near, near, select_f64(is_middle, middle, select_f64(is_far, far, farther)))
+/* (erf(x) - x) / x for z = x^2 <= 0.85^2. */
+INLINE double erf_near_f64(double z) {
+    double p = -8.8399371966532592e-10 * z + 1.4190676942005291e-08;
+    p = p * z - 1.6300684855021421e-07;
+    p = p * z + 1.6457694943211765e-06;
+    p = p * z - 1.4925451209769909e-05;
+    p = p * z + 0.00012055326975648922;
+    p = p * z - 0.00085483269039773521;
+    p = p * z + 0.0052239776239338086;
+    p = p * z - 0.026866170645018811;
+    p = p * z + 0.11283791670954693;
+    p = p * z - 0.37612638903183748;
+    return p * z + 0.12837916709551259;
+}
 
-/* On |x| < 0.84375 ("near") erf(|x|) - |x|; below 1.25 erf(|x|) - 0.845...; beyond erfc(|x|). */
-INLINE double erf_part_f64(double x) {
-    double a = abs_f64(x);
+/* erfc(a) for 0.85 <= a: e^(-a^2) / (a + 1/2) times a polynomial of (a - 3) / (a + 3), its odd and even part apart. */
+INLINE double erfc_far_f64(double a) {
     a = a > 28 ? 28 : a;
-    uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25);
-    uint64_t is_far = -(uint64_t)(a < 2.857142857142857);
-    double z = select_f64(is_near, a * a, select_f64(is_middle, a - 1, 1 / (a * a)));
-    double p = BY_INTERVAL(0, 0, -9.81432934416914548592e+00, 0);
-    p = p * z + BY_INTERVAL(0, -2.16637559486879084300e-03, -8.12874355063065934246e+01, -4.83519191608651397019e+02);
-    p = p * z + BY_INTERVAL(0, 3.54783043256182359371e-02, -1.84605092906711035994e+02, -1.02509513161107724954e+03);
-    p = p * z + BY_INTERVAL(-2.37630166566501626084e-05, -1.10894694282396677476e-01, -1.62396669462573470355e+02,
-                            -6.37566443368389627722e+02);
-    p = p * z + BY_INTERVAL(-5.77027029648944159157e-03, 3.18346619901161753674e-01, -6.23753324503260060396e+01,
-                            -1.60636384855821916062e+02);
-    p = p * z + BY_INTERVAL(-2.84817495755985104766e-02, -3.72207876035701323847e-01, -1.05586262253232909814e+01,
-                            -1.77579549177547519889e+01);
-    p = p * z + BY_INTERVAL(-3.25042107247001499370e-01, 4.14856118683748331666e-01, -6.93858572707181764372e-01,
-                            -7.99283237680523006574e-01);
-    p = p * z + BY_INTERVAL(1.28379167095512558561e-01, -2.36211856075265944077e-03, -9.86494403484714822705e-03,
-                            -9.86494292470009928597e-03);
-    double q = BY_INTERVAL(0, 0, -6.04244152148580987438e-02, 0);
-    q = q * z + BY_INTERVAL(0, 0, 6.57024977031928170135e+00, -2.24409524465858183362e+01);
-    q = q * z + BY_INTERVAL(0, 1.19844998467991074170e-02, 1.08635005541779435134e+02, 4.74528541206955367215e+02);
-    q = q * z + BY_INTERVAL(-3.96022827877536812320e-06, 1.36370839120290507362e-02, 4.29008140027567833386e+02,
-                            2.55305040643316442583e+03);
-    q = q * z + BY_INTERVAL(1.32494738004321644526e-04, 1.26171219808761642112e-01, 6.45387271733267880336e+02,
-                            3.19985821950859553908e+03);
-    q = q * z + BY_INTERVAL(5.08130628187576562776e-03, 7.18286544141962662868e-02, 4.34565877475229228821e+02,
-                            1.53672958608443695994e+03);
-    q = q * z + BY_INTERVAL(6.50222499887672944485e-02, 5.40397917702171048937e-01, 1.37657754143519042600e+02,
-                            3.25792512996573918826e+02);
-    q = q * z + BY_INTERVAL(3.97917223959155352819e-01, 1.06420880400844228286e-01, 1.96512716674392571292e+01,
-                            3.03380607434824582924e+01);
-    double ratio = p / (q * z + 1), coarse = coarse_f64(a);
-    double tail = exp_f64(-coarse * coarse - 0.5625) * exp_f64((coarse - a) * (coarse + a) + ratio) / a;
-    return select_f64(is_near, a * ratio, select_f64(is_middle, ratio, tail));
+    double inverse = 1 / ((a + 3) * (a + 0.5)), v = (a - 3) * (a + 0.5) * inverse, z = v * v;
+    double odd = 3.9776336240875358e-08 * z - 3.0841787127202597e-07;
+    odd = odd * z + 1.7443793679801507e-06;
+    odd = odd * z - 1.0056064220773407e-05;
+    odd = odd * z + 6.2551566924840885e-05;
+    odd = odd * z - 0.00038991647627141664;
+    odd = odd * z + 0.0012646959423640305;
+    odd = odd * z + 0.034154013670160188;
+    odd = odd * z + 0.064822579351423937;
+    odd = odd * z - 0.06781055306229089;
+    double even = -2.8865466595880181e-08 * z + 1.4128162820273909e-07;
+    even = even * z - 3.4822700634481079e-07;
+    even = even * z + 2.4699081876370565e-06;
+    even = even * z - 5.2579093160550677e-05;
+    even = even * z + 0.0009443450984063154;
+    even = even * z - 0.011885257454592835;
+    even = even * z - 0.059636831707798557;
+    even = even * z - 0.023781147176723579;
+    even = even * z + 0.6265040291348648;
+    double square = a * a, high = coarse_f64(a), low = a - high;
+    double lost = (high * high - square) + 2 * high * low + low * low; /* of a^2 by rounding */
+    double power = exp_f64(-square);
+    return (power - power * lost) * (odd * v + even) * ((a + 3) * inverse);
 }
 
 INLINE double erf_f64(double x) {
-    double a = abs_f64(x), part = erf_part_f64(x);
-    uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25);
-    double result = select_f64(is_near, a + part, select_f64(is_middle, 8.45062911510467529297e-01 + part, 1 - part));
-    return copysign_f64(result, x);
+    double a = abs_f64(x), near = a + a * erf_near_f64(x * x);
+    return copysign_f64(select_f64(-(uint64_t)(a < 0.85), near, 1 - erfc_far_f64(a)), x);
 }
 
 INLINE double erfc_f64(double x) {
-    double a = abs_f64(x), part = erf_part_f64(x);
-    double signed_part = from_bits_f64(bits_f64(part) ^ (bits_f64(x) & 1ull << 63));
-    uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25), is_negative = -(bits_f64(x) >> 63);
-    double near = x < 0.25 ? 1 - (x + signed_part) : 0.5 - ((x - 0.5) + signed_part);
-    double middle = select_f64(is_negative, 1 + (8.45062911510467529297e-01 + part), 1.54937088489532470703e-01 - part);
-    double far = select_f64(is_negative, 2 - part, part);
-    return select_f64(is_near, near, select_f64(is_middle, middle, far));
+    double a = abs_f64(x), rest = x * erf_near_f64(x * x), far = erfc_far_f64(a);
+    double near = x < 0.25 ? 1 - (x + rest) : 0.5 - ((x - 0.5) + rest);
+    return select_f64(-(uint64_t)(a < 0.85), near, x < 0 ? 2 - far : far);
 }
 
-/* A step of Newton's method for erf(x) = y, 0 <= y < 1. */
-INLINE double erfinv_step_f64(double x, double y) {
-    double part = erf_part_f64(x);
-    uint64_t is_near = -(uint64_t)(x < 0.84375), is_middle = -(uint64_t)(x < 1.25);
-    double known = select_f64(is_near, x, select_f64(is_middle, 8.45062911510467529297e-01, 1));
-    double excess = (known - y) + select_f64(is_middle, part, -part);
-    return x - excess * exp_f64(x * x) * 0.88622692545275801;
-}
+INLINE double normcdf_f64(double x) { return 0.5 * erfc_f64(x * -0.70710678118654752); }
 
+/* A first approximation, then a step of Halley's method for erf(x) = |y|. */
 INLINE double erfinv_f64(double y) {
-    double a = abs_f64(y), z = a * a, w = sqrt_f64(-log_f64((1 - (a < 1 - 0x1p-53 ? a : 1 - 0x1p-53)) * 0.5));
-    double near = a * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
-                  ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
-    double far = (((1.641345311 * w + 3.429567803) * w - 1.624906493) * w - 1.970840454) /
-                 ((1.637067800 * w + 3.543889200) * w + 1);
-    double x = erfinv_step_f64(erfinv_step_f64(a <= 0.7 ? near : far, a), a);
+    double a = abs_f64(y), bounded = a < 1 - 0x1p-53 ? a : 1 - 0x1p-53, w = -log_f64((1 - bounded) * (1 + bounded));
+    uint64_t low = -(uint64_t)(w < 5);
+    double v = select_f64(low, w - 2.5, sqrt_f64(w) - 3);
+    double p = select_f64(low, 0, -3.9799276902656456e-07);
+    p = p * v + select_f64(low, 0, 6.3758505144050343e-06);
+    p = p * v + select_f64(low, 3.3563562152335155e-10, -4.2328272296843566e-05);
+    p = p * v + select_f64(low, -8.7728582701801502e-09, 0.00014453809980404615);
+    p = p * v + select_f64(low, 1.8035522230043041e-08, -0.0002258634752870373);
+    p = p * v + select_f64(low, 4.6589292927482083e-07, -0.00012668744721303546);
+    p = p * v + select_f64(low, -3.434601336993957e-06, 0.0014257449809368583);
+    p = p * v + select_f64(low, -4.9618719165715827e-06, -0.0035497859211667307);
+    p = p * v + select_f64(low, 0.00021828260596954671, 0.0057058923073128346);
+    p = p * v + select_f64(low, -0.001252744652268143, -0.0076489481312859821);
+    p = p * v + select_f64(low, -0.0041773393872352842, 0.0094427558822541835);
+    p = p * v + select_f64(low, 0.24664028763138277, 1.0016757060112098);
+    p = p * v + select_f64(low, 1.5014093535156012, 2.8329768671083624);
+    double x = p * bounded;
+    double near = (x - a) + x * erf_near_f64(x * x), far = (1 - a) - erfc_far_f64(x);
+    double excess = select_f64(-(uint64_t)(a < 0.75), near, far);
+    double step = excess * exp_f64(x * x) * 0.88622692545275801;
+    x -= step / (1 + x * step);
     return copysign_f64(a < 1 ? x : a == 1 ? INFINITY : NAN, y);
 }
 
