@@ -61,6 +61,14 @@ static ssize_t narrow_places(const struct convolution *p, size_t size) {
     return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
 }
 
+/* The largest number of panels of a slab. */
+static ssize_t most_panels(const struct convolution *p, const struct slabs *slabs, ssize_t columns) {
+    struct slab slab = slab_at(p, slabs, 0);
+    ssize_t places = slab.samples;
+    for (int i = 0; i < p->axes; i++) places *= slab.last[i] - slab.first[i];
+    return (places + columns - 1) / columns;
+}
+
 /* Offsets of the products of a place, for every channel and every of these taps. */
 static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps, const ssize_t *tap,
                                 ssize_t *offsets) {
