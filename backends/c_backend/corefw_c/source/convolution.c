@@ -18,6 +18,8 @@ enum {
     NARROW_BYTES = 32 << 10, /* of a slab with few channels: it stays in the first-level cache */
     FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
     PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
+    WINOGRAD_BYTES = 512 << 10, /* of transformed inputs: half of the second-level cache */
+    FEWEST_CHANNELS = 16, FEWEST_TILES = 128, /* for Winograd's algorithm */
     RUNS = 64,               /* of a walk at a time */
     FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
@@ -95,6 +97,53 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution_panel.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_narrow.inc"
+#include "each_real.h"
+/* Two vectors whose elements alternate. */
+#define DEFINE_INTERLEAVE(suffix, real, lanes)                                                                             \
+    static inline void interleave_##suffix(vector_##suffix even, vector_##suffix odd, real *target) {                      \
+        *(unaligned_vector_##suffix *)target = LOWER_##lanes(even, odd);                                                   \
+        *(unaligned_vector_##suffix *)(target + lanes) = UPPER_##lanes(even, odd);                                         \
+    }
+#if VECTOR_BYTES == 64
+DEFINE_INTERLEAVE(f32, float, 16)
+DEFINE_INTERLEAVE(f64, double, 8)
+#elif VECTOR_BYTES == 32
+DEFINE_INTERLEAVE(f32, float, 8)
+DEFINE_INTERLEAVE(f64, double, 4)
+#else
+DEFINE_INTERLEAVE(f32, float, 4)
+DEFINE_INTERLEAVE(f64, double, 2)
+#endif
+
+/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for the transforms. */
+static bool suits_winograd(const struct convolution *p) {
+    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
+    ssize_t tiles = p->samples;
+    for (int i = 0; i < 2; i++) {
+        const struct axis *a = &p->axis[i];
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
+        tiles *= (a->out + 1) / 2;
+    }
+    return tiles >= FEWEST_TILES;
+}
+
+/* The tiles of 2 x 2 results as the places of a convolution. */
+static struct convolution tiles_of_images(const struct convolution *p) {
+    struct convolution q = *p;
+    q.transposed = false;
+    q.planes = q.out_size = 1;
+    q.taps = 16;
+    for (int i = 0; i < 2; i++) {
+        ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
+        q.axis[i] = (struct axis){.in = p->axis[i].in, .out = out, .kernel = 4, .stride = 2, .dilation = 1, .padding = padding,
+                                  .planes = 2, .passes = 1, .after = 1, .last = out};
+        q.planes *= 2;
+        q.out_size *= out;
+    }
+    return q;
+}
+
+#define TEMPLATE "convolution_winograd.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"
