@@ -19,7 +19,8 @@ enum {
     FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
     PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
     WINOGRAD_BYTES = 512 << 10, /* of transformed inputs: half of the second-level cache */
-    FEWEST_CHANNELS = 16, FEWEST_TILES = 128, /* for Winograd's algorithm */
+    FEWEST_CHANNELS = 16, FEWEST_TILES = 64, /* for Winograd's algorithm */
+    CHANNEL_BLOCK = 32,      /* whose weights are transformed together */
     RUNS = 64,               /* of a walk at a time */
     FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
