@@ -25,7 +25,8 @@ enum {
     FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
     TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
-    SPLITS = 8,              /* of the sums over places */
+    SPLITS = 8,              /* of the sums over places, at most */
+    SPLIT_WORK = 1 << 23,    /* products that are worth one */
 };
 
 /* Load a vector once, not in every instruction that takes it. */
