@@ -25,6 +25,7 @@ enum {
     FEW_COLUMNS = 32,        /* of the weight's gradient */
     PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
     TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
+    PANELS = 8,              /* at a time, if they are that short */
     SPLITS = 8,              /* of the sums over places, at most */
     SPLIT_WORK = 1 << 23,    /* products that are worth one */
 };
