@@ -11,23 +11,34 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Blocks that fit the caches. */
 enum {
-    DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
-    SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
-    MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
-    NARROW_BYTES = 32 << 10, /* of a slab with few channels: it stays in the first-level cache */
-    FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
-    PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
+    DEPTH = 224,                /* rows of a panel at most: with a panel of weights they fill the first-level cache */
+    PANELS = 8,                 /* side by side, if they are short */
+    SLAB_BYTES = 256 << 10,     /* of a slab's input, about: it stays in the second-level cache */
+    NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
     WINOGRAD_BYTES = 512 << 10, /* of transformed inputs: half of the second-level cache */
-    FEWEST_CHANNELS = 16, FEWEST_TILES = 64, /* for Winograd's algorithm */
-    CHANNEL_BLOCK = 32,      /* whose weights are transformed together */
-    RUNS = 64,               /* of a walk at a time */
-    FEW_COLUMNS = 32,        /* of the weight's gradient */
-    PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
-    TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
-    PANELS = 8,              /* at a time, if they are that short */
-    SPLITS = 8,              /* of the sums over places, at most */
-    SPLIT_WORK = 1 << 23,    /* products that are worth one */
+    PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
+    MOST_PLACES = 1024,         /* of a slab */
+    FEWEST_PLACES = 128,
+    CHANNEL_BLOCK = 32,         /* channels whose weights are transformed together */
+    PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
+    RUNS = 64,                  /* of a walk at a time */
+};
+
+/* Which way is taken, measured. */
+enum {
+    FEW_CHANNELS = 3,     /* results per group up to which panels do not pay */
+    FEW_COLUMNS = 32,     /* columns of a weight's gradient up to which panels do not pay */
+    FEWEST_CHANNELS = 16, /* for Winograd's algorithm */
+    FEWEST_TILES = 64,    /* for Winograd's algorithm */
+};
+
+/* Work that is shared between threads. */
+enum {
+    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+    SPLITS = 8,           /* of the sums over places, at most */
+    SPLIT_WORK = 1 << 23, /* products that are worth a split */
 };
 
 /* Load a vector once, not in every instruction that takes it. */
@@ -75,16 +86,16 @@ static ssize_t most_panels(const struct convolution *p, const struct slabs *slab
 }
 
 /* Offsets of the products of a place, for every channel and every of these taps. */
-static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps, const ssize_t *tap,
-                                ssize_t *offsets) {
+static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps,
+                                const ssize_t *tap, ssize_t *offsets) {
     for (ssize_t l = 0; l < taps * p->in_channels; l++)
         offsets[l] = l < taps ? offset_of_tap(p, layout, tap[l]) : offsets[l - taps] + layout->channel;
 }
 
 /* The elements 0, 2, 4, ... of a row, given its first vector and the one that starts at element LANES - 1. */
-#define DEFINE_EVERY_SECOND(suffix, ...)                                                                                   \
-    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                       \
-        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                            \
+#define DEFINE_EVERY_SECOND(suffix, ...)                                                                              \
+    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                  \
+        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                       \
     }
 #if VECTOR_BYTES == 64
 DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
@@ -101,11 +112,12 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #include "each_real.h"
 #define TEMPLATE "convolution_narrow.inc"
 #include "each_real.h"
+
 /* Two vectors whose elements alternate. */
-#define DEFINE_INTERLEAVE(suffix, real, lanes)                                                                             \
-    static inline void interleave_##suffix(vector_##suffix even, vector_##suffix odd, real *target) {                      \
-        *(unaligned_vector_##suffix *)target = LOWER_##lanes(even, odd);                                                   \
-        *(unaligned_vector_##suffix *)(target + lanes) = UPPER_##lanes(even, odd);                                         \
+#define DEFINE_INTERLEAVE(suffix, real, lanes)                                                                        \
+    static inline void interleave_##suffix(vector_##suffix even, vector_##suffix odd, real *target) {                 \
+        *(unaligned_vector_##suffix *)target = LOWER_##lanes(even, odd);                                              \
+        *(unaligned_vector_##suffix *)(target + lanes) = UPPER_##lanes(even, odd);                                    \
     }
 #if VECTOR_BYTES == 64
 DEFINE_INTERLEAVE(f32, float, 16)
@@ -118,7 +130,8 @@ DEFINE_INTERLEAVE(f32, float, 4)
 DEFINE_INTERLEAVE(f64, double, 2)
 #endif
 
-/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for the transforms. */
+/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
+ * the transforms. */
 static bool suits_winograd(const struct convolution *p) {
     if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
     ssize_t tiles = p->samples;
@@ -138,8 +151,16 @@ static struct convolution tiles_of_images(const struct convolution *p) {
     q.taps = 16;
     for (int i = 0; i < 2; i++) {
         ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
-        q.axis[i] = (struct axis){.in = p->axis[i].in, .out = out, .kernel = 4, .stride = 2, .dilation = 1, .padding = padding,
-                                  .planes = 2, .passes = 1, .after = 1, .last = out};
+        q.axis[i] = (struct axis){.in = p->axis[i].in,
+                                  .out = out,
+                                  .kernel = 4,
+                                  .stride = 2,
+                                  .dilation = 1,
+                                  .padding = padding,
+                                  .planes = 2,
+                                  .passes = 1,
+                                  .after = 1,
+                                  .last = out};
         q.planes *= 2;
         q.out_size *= out;
     }
@@ -173,8 +194,8 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done = dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to)
-                                 : convolve_f64(&p, &order, from, by, plus, to);
+    bool done =
+        dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to) : convolve_f64(&p, &order, from, by, plus, to);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }
