@@ -24,6 +24,7 @@ enum {
     CHANNEL_BLOCK = 32,         /* channels whose weights are transformed together */
     PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
     RUNS = 64,                  /* of a walk at a time */
+    SPREAD_BLOCK = 1 << 13,     /* inputs whose magnitudes are summed together */
 };
 
 /* Which way is taken, measured. */
@@ -32,6 +33,7 @@ enum {
     FEW_COLUMNS = 32,     /* columns of a weight's gradient up to which panels do not pay */
     FEWEST_CHANNELS = 16, /* for Winograd's algorithm */
     FEWEST_TILES = 64,    /* for Winograd's algorithm */
+    WIDEST_SPREAD = 256,  /* for Winograd's algorithm: the largest input by the mean magnitude */
 };
 
 /* Work that is shared between threads. */
@@ -166,6 +168,8 @@ static struct convolution tiles_of_images(const struct convolution *p) {
     }
     return q;
 }
+
+struct spread { double largest, total; };
 
 #define TEMPLATE "convolution_winograd.inc"
 #include "each_real.h"
