@@ -89,6 +89,77 @@ def test_many_samples_are_taken_in_several_steps():
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
 
 
+# One geometry for every way that a backend may take: (input, weight, options).
+GEOMETRIES = [
+    ((3, 24, 13, 18), (40, 24, 3, 3), {"padding": 1}),  # many channels, 3 x 3
+    ((2, 40, 17, 33), (40, 20, 3, 3), {"padding": 2, "groups": 2}),
+    ((2, 16, 32, 32), (65, 16, 3, 3), {"padding": 3}),
+    ((2, 33, 30, 31), (19, 33, 5, 3), {"stride": (2, 3), "padding": (1, 2), "dilation": (1, 2)}),
+    ((9, 64, 4, 4), (33, 64, 3, 3), {"padding": 1, "stride": 2}),  # several samples in one slab
+    ((1, 20, 70, 90), (31, 20, 2, 2), {}),  # one sample in several slabs, no padding
+    ((5, 48, 9, 11), (29, 48, 1, 1), {}),
+    ((5, 48, 9, 11), (29, 48, 1, 1), {"stride": 2}),
+    ((3, 1, 28, 28), (32, 1, 3, 3), {}),
+    ((2, 3, 37, 41), (64, 3, 7, 7), {"stride": 2, "padding": 3}),
+    ((3, 20, 21, 35), (20, 1, 3, 3), {"groups": 20, "padding": 1}),  # depthwise
+    ((2, 7, 24, 19), (14, 1, 5, 5), {"groups": 7, "padding": 2, "stride": 2}),
+    ((2, 64, 16, 16), (2, 64, 3, 3), {"padding": 1}),
+    ((4, 17, 203), (31, 17, 5), {"padding": 4, "dilation": 2}),
+    ((2, 5, 6, 7, 20), (18, 5, 3, 3, 3), {"padding": 1, "stride": (1, 2, 1)}),
+]
+
+
+def values_and_gradients(x, w, b, grad, **options):
+    x, w, b = (torch.tensor(a, requires_grad=True) for a in (x, w, b))
+    y = getattr(F, f"conv{x.ndim - 2}d")(x, w, b, **options)
+    gradients = torch.autograd.grad(y, (x, w, b), torch.tensor(np.resize(grad, y.shape)))
+    return [t.detach().numpy() for t in (y, *gradients)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES)
+def test_all_backends_agree(input, weight, options, dtype):
+    rng = np.random.default_rng(2)
+    arrays = [rng.normal(size=shape) for shape in (input, weight, weight[:1], (9973,))]
+    with torch.backend("numpy"):
+        expected = values_and_gradients(*arrays, **options)
+    results = values_and_gradients(*(a.astype(dtype) for a in arrays), **options)
+    for result, exact in zip(results, expected, strict=True):
+        assert result.dtype == dtype
+        scale = np.abs(exact).max()
+        np.testing.assert_allclose(result / scale, exact / scale, atol=2e-6 if dtype == "float32" else 1e-14)
+
+
+@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:12:3])
+def test_results_do_not_depend_on_the_number_of_threads(input, weight, options):
+    rng = np.random.default_rng(3)
+    arrays = [rng.normal(size=shape).astype("float32") for shape in (input, weight, weight[:1], (9973,))]
+    before, results = torch.get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            results.append(values_and_gradients(*arrays, **options))
+    finally:
+        torch.set_num_threads(before)
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 3e38, 1e20, 1e6])
+def test_an_outlier_reaches_only_the_windows_that_see_it(value):
+    rng = np.random.default_rng(4)
+    x, w = (rng.normal(size=shape).astype("float32") for shape in ((2, 20, 16, 16), (18, 20, 3, 3)))
+    unseen = np.ones((2, 18, 16, 16), bool)
+    unseen[1, :, 4:7, 7:10] = False
+    plain = F.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
+    x[1, 7, 5, 8] = value
+    with np.errstate(over="ignore"):
+        y = F.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
+    np.testing.assert_allclose(y[unseen], plain[unseen], atol=1e-4)
+    assert not (np.abs(y[~unseen]) < 1e3).all()
+
+
 def test_the_transposed_convolution_is_the_adjoint():
     rng = np.random.default_rng(1)
     x, w = torch.tensor(rng.normal(size=(2, 4, 7))), torch.tensor(rng.normal(size=(6, 2, 3)))

@@ -11,18 +11,36 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Blocks that fit the caches. */
 enum {
-    DEPTH = 224,             /* rows of a panel at most: with a panel of rows they fill the first-level cache */
-    SLAB_BYTES = 256 << 10,  /* of a slab's input, about: it stays in the second-level cache */
-    MOST_PLACES = 1024, FEWEST_PLACES = 128, /* of a slab */
-    NARROW_BYTES = 32 << 10, /* of a slab with few channels: it stays in the first-level cache */
-    FEW_CHANNELS = 3,        /* of the result, for which panels do not pay */
-    PLACES = 8,              /* vectors of places at a time: as many sums as hide the time of an addition */
-    RUNS = 64,               /* of a walk at a time */
-    FEW_COLUMNS = 32,        /* of the weight's gradient */
-    PARTIAL_BYTES = 8 << 20, /* of the partial sums of a weight's gradient */
-    TASKS_PER_THREAD = 4,    /* at least so many if the work allows */
-    SPLITS = 8,              /* of the sums over places */
+    DEPTH = 224,                /* rows of a panel at most: with a panel of weights they fill the first-level cache */
+    PANELS = 8,                 /* side by side, if they are short */
+    SLAB_BYTES = 256 << 10,     /* of a slab's input, about: it stays in the second-level cache */
+    NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
+    WINOGRAD_BYTES = 512 << 10, /* of transformed inputs: half of the second-level cache */
+    PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
+    MOST_PLACES = 1024,         /* of a slab */
+    FEWEST_PLACES = 128,
+    CHANNEL_BLOCK = 32,         /* channels whose weights are transformed together */
+    PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
+    RUNS = 64,                  /* of a walk at a time */
+    SPREAD_BLOCK = 1 << 13,     /* inputs whose magnitudes are summed together */
+};
+
+/* Which way is taken, measured. */
+enum {
+    FEW_CHANNELS = 3,     /* results per group up to which panels do not pay */
+    FEW_COLUMNS = 32,     /* columns of a weight's gradient up to which panels do not pay */
+    FEWEST_CHANNELS = 16, /* for Winograd's algorithm */
+    FEWEST_TILES = 64,    /* for Winograd's algorithm */
+    WIDEST_SPREAD = 256,  /* for Winograd's algorithm: the largest input by the mean magnitude */
+};
+
+/* Work that is shared between threads. */
+enum {
+    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+    SPLITS = 8,           /* of the sums over places, at most */
+    SPLIT_WORK = 1 << 23, /* products that are worth a split */
 };
 
 /* Load a vector once, not in every instruction that takes it. */
@@ -61,17 +79,25 @@ static ssize_t narrow_places(const struct convolution *p, size_t size) {
     return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
 }
 
+/* The largest number of panels of a slab. */
+static ssize_t most_panels(const struct convolution *p, const struct slabs *slabs, ssize_t columns) {
+    struct slab slab = slab_at(p, slabs, 0);
+    ssize_t places = slab.samples;
+    for (int i = 0; i < p->axes; i++) places *= slab.last[i] - slab.first[i];
+    return (places + columns - 1) / columns;
+}
+
 /* Offsets of the products of a place, for every channel and every of these taps. */
-static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps, const ssize_t *tap,
-                                ssize_t *offsets) {
+static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps,
+                                const ssize_t *tap, ssize_t *offsets) {
     for (ssize_t l = 0; l < taps * p->in_channels; l++)
         offsets[l] = l < taps ? offset_of_tap(p, layout, tap[l]) : offsets[l - taps] + layout->channel;
 }
 
 /* The elements 0, 2, 4, ... of a row, given its first vector and the one that starts at element LANES - 1. */
-#define DEFINE_EVERY_SECOND(suffix, ...)                                                                                   \
-    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                       \
-        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                            \
+#define DEFINE_EVERY_SECOND(suffix, ...)                                                                              \
+    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                  \
+        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                       \
     }
 #if VECTOR_BYTES == 64
 DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
@@ -87,6 +113,65 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution_panel.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_narrow.inc"
+#include "each_real.h"
+
+/* Two vectors whose elements alternate. */
+#define DEFINE_INTERLEAVE(suffix, real, lanes)                                                                        \
+    static inline void interleave_##suffix(vector_##suffix even, vector_##suffix odd, real *target) {                 \
+        *(unaligned_vector_##suffix *)target = LOWER_##lanes(even, odd);                                              \
+        *(unaligned_vector_##suffix *)(target + lanes) = UPPER_##lanes(even, odd);                                    \
+    }
+#if VECTOR_BYTES == 64
+DEFINE_INTERLEAVE(f32, float, 16)
+DEFINE_INTERLEAVE(f64, double, 8)
+#elif VECTOR_BYTES == 32
+DEFINE_INTERLEAVE(f32, float, 8)
+DEFINE_INTERLEAVE(f64, double, 4)
+#else
+DEFINE_INTERLEAVE(f32, float, 4)
+DEFINE_INTERLEAVE(f64, double, 2)
+#endif
+
+/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
+ * the transforms. */
+static bool suits_winograd(const struct convolution *p) {
+    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
+    ssize_t tiles = p->samples;
+    for (int i = 0; i < 2; i++) {
+        const struct axis *a = &p->axis[i];
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
+        tiles *= (a->out + 1) / 2;
+    }
+    return tiles >= FEWEST_TILES;
+}
+
+/* The tiles of 2 x 2 results as the places of a convolution. */
+static struct convolution tiles_of_images(const struct convolution *p) {
+    struct convolution q = *p;
+    q.transposed = false;
+    q.planes = q.out_size = 1;
+    q.taps = 16;
+    for (int i = 0; i < 2; i++) {
+        ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
+        q.axis[i] = (struct axis){.in = p->axis[i].in,
+                                  .out = out,
+                                  .kernel = 4,
+                                  .stride = 2,
+                                  .dilation = 1,
+                                  .padding = padding,
+                                  .planes = 2,
+                                  .passes = 1,
+                                  .after = 1,
+                                  .last = out};
+        q.planes *= 2;
+        q.out_size *= out;
+    }
+    return q;
+}
+
+struct spread { double largest, total; };
+
+#define TEMPLATE "convolution_winograd.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"
@@ -113,8 +198,8 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done = dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to)
-                                 : convolve_f64(&p, &order, from, by, plus, to);
+    bool done =
+        dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to) : convolve_f64(&p, &order, from, by, plus, to);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }

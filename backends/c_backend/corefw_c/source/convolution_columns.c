@@ -25,8 +25,8 @@ static void windows_inside(ssize_t n, ssize_t stride, ssize_t offset, ssize_t in
 
 /* n elements of a row that lie `step` elements apart. */
 static void take(ssize_t n, size_t size, const char *from, ssize_t step, char *to) {
-#define TAKE(type)                                                                                                        \
-    for (ssize_t i = 0; i < n; i++) ((type *)to)[i] = ((const type *)from)[i * step];                                     \
+#define TAKE(type)                                                                                                    \
+    for (ssize_t i = 0; i < n; i++) ((type *)to)[i] = ((const type *)from)[i * step];                                 \
     break
     switch (size) {
     case 1: TAKE(uint8_t);
@@ -69,24 +69,44 @@ static void take_windows(void *context, ssize_t begin, ssize_t end) {
 #include "each_real.h"
 
 /* Read the problem; `options` holds kernel size, dilation, padding and stride, each for height and width. */
-static enum status read_columns(struct columns *c, array images, array columns, const intptr_t *o, char *from, char *to) {
-    if (images->ndim != 4 || columns->ndim != 3 || !is_contiguous(images) || !is_contiguous(columns)) return WRONG_SHAPE;
+static enum status read_columns(struct columns *c, array images, array columns, const intptr_t *o, char *from,
+                                char *to) {
+    if (images->ndim != 4 || columns->ndim != 3 || !is_contiguous(images) || !is_contiguous(columns))
+        return WRONG_SHAPE;
     for (int i = 0; i < 8; i++)
         if (o[i] < (i / 2 == 2 ? 0 : 1) || o[i] > (ssize_t)1 << 31) return WRONG_SHAPE;
-    ssize_t height = images->shape[2] + 2 * o[4] - o[2] * (o[0] - 1) - 1, width = images->shape[3] + 2 * o[5] - o[3] * (o[1] - 1) - 1;
-    if (height < 0 || width < 0 || images->shape[1] < 1 || images->shape[2] < 1 || images->shape[3] < 1) return WRONG_SHAPE;
+    ssize_t height = images->shape[2] + 2 * o[4] - o[2] * (o[0] - 1) - 1,
+            width = images->shape[3] + 2 * o[5] - o[3] * (o[1] - 1) - 1;
+    if (height < 0 || width < 0 || images->shape[1] < 1 || images->shape[2] < 1 || images->shape[3] < 1)
+        return WRONG_SHAPE;
     height = height / o[6] + 1;
     width = width / o[7] + 1;
-    if (!has_shape(columns, 3, (ssize_t[]){images->shape[0], images->shape[1] * o[0] * o[1], height * width})) return WRONG_SHAPE;
+    if (!has_shape(columns, 3, (ssize_t[]){images->shape[0], images->shape[1] * o[0] * o[1], height * width}))
+        return WRONG_SHAPE;
     if (dtype_of(images) != dtype_of(columns)) return WRONG_DTYPE;
-    *c = (struct columns){images->shape[0] * images->shape[1], images->shape[2], images->shape[3], o[0], o[1], height, width,
-                          o[6], o[7], o[4], o[5], o[2], o[3], size_of(dtype_of(images)), from, to};
+    *c = (struct columns){images->shape[0] * images->shape[1],
+                          images->shape[2],
+                          images->shape[3],
+                          o[0],
+                          o[1],
+                          height,
+                          width,
+                          o[6],
+                          o[7],
+                          o[4],
+                          o[5],
+                          o[2],
+                          o[3],
+                          size_of(dtype_of(images)),
+                          from,
+                          to};
     return OK;
 }
 
 int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output) {
     struct columns c;
-    enum status status = read_columns(&c, ARRAY(input), ARRAY(output), options, ARRAY(input)->data, ARRAY(output)->data);
+    enum status status =
+        read_columns(&c, ARRAY(input), ARRAY(output), options, ARRAY(input)->data, ARRAY(output)->data);
     if (status) return status;
     if (c.size == 0) return WRONG_DTYPE;
     parallel_for(c.planes * c.kernel_height * c.kernel_width, grain_for(c.height * c.width), take_windows, &c);
@@ -95,7 +115,8 @@ int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output) {
 
 int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output) {
     struct columns c;
-    enum status status = read_columns(&c, ARRAY(output), ARRAY(input), options, ARRAY(input)->data, ARRAY(output)->data);
+    enum status status =
+        read_columns(&c, ARRAY(output), ARRAY(input), options, ARRAY(input)->data, ARRAY(output)->data);
     if (status) return status;
     ssize_t grain = grain_for(c.kernel_height * c.kernel_width * c.height * c.width);
     switch (dtype_of(ARRAY(input))) {

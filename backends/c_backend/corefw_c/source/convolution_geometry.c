@@ -8,7 +8,8 @@ static void merge_plain_axes(struct convolution *p) {
     int kept = 0;
     for (int i = 1; i < p->axes; i++) {
         struct axis *a = &p->axis[kept], *b = &p->axis[i];
-        bool plain = a->kernel == 1 && a->stride == 1 && !a->padding && b->kernel == 1 && b->stride == 1 && !b->padding;
+        bool plain =
+            a->kernel == 1 && a->stride == 1 && !a->padding && b->kernel == 1 && b->stride == 1 && !b->padding;
         if (plain && a->in == a->out && b->in == b->out) {
             a->in *= b->in;
             a->out *= b->out;
@@ -23,10 +24,19 @@ enum status read_convolution(struct convolution *p, array input, array output, c
     int axes = input->ndim - 2;
     if (axes < 1 || output->ndim != axes + 2 || count != 3 * axes || groups < 1) return WRONG_SHAPE;
     if (axes > MAX_AXES) return UNSUPPORTED;
-    if (input->shape[0] != output->shape[0] || input->shape[1] % groups || output->shape[1] % groups) return WRONG_SHAPE;
-    *p = (struct convolution){transposed, axes, .samples = input->shape[0], .groups = groups,
-                              .in_channels = input->shape[1] / groups, .out_channels = output->shape[1] / groups,
-                              .in_size = 1, .out_size = 1, .taps = 1, .planes = 1, .passes = 1};
+    if (input->shape[0] != output->shape[0] || input->shape[1] % groups || output->shape[1] % groups)
+        return WRONG_SHAPE;
+    *p = (struct convolution){transposed,
+                              axes,
+                              .samples = input->shape[0],
+                              .groups = groups,
+                              .in_channels = input->shape[1] / groups,
+                              .out_channels = output->shape[1] / groups,
+                              .in_size = 1,
+                              .out_size = 1,
+                              .taps = 1,
+                              .planes = 1,
+                              .passes = 1};
     for (int i = 0; i < axes; i++) {
         ssize_t in = input->shape[2 + i], out = output->shape[2 + i], most = (ssize_t)1 << 31;
         ssize_t stride = sizes[i], padding = sizes[axes + i], dilation = sizes[2 * axes + i];
@@ -35,8 +45,8 @@ enum status read_convolution(struct convolution *p, array input, array output, c
         ssize_t extent = dilation * (kernel[i] - 1) + 1, few = transposed ? in : out, many = transposed ? out : in;
         ssize_t left = many - ((few - 1) * stride - 2 * padding + extent); /* places that no window reaches */
         if (left < 0 || left >= (stride > dilation ? stride : dilation)) return WRONG_SHAPE;
-        p->axis[i] = (struct axis){.in = in, .out = out, .kernel = kernel[i], .stride = stride, .dilation = dilation,
-                                   .padding = padding};
+        p->axis[i] = (struct axis){
+            .in = in, .out = out, .kernel = kernel[i], .stride = stride, .dilation = dilation, .padding = padding};
         p->in_size *= in;
         p->out_size *= out;
         p->taps *= kernel[i];
@@ -117,7 +127,8 @@ bool order_taps(const struct convolution *p, struct tap_order *order) {
             if (order->first[i + 1] > order->most) order->most = order->first[i + 1];
             order->first[i + 1] += order->first[i];
         }
-        for (ssize_t t = 0; t < p->taps; t++) order->tap[order->first[pass_of[t]]++] = t; /* moves each start to its end */
+        for (ssize_t t = 0; t < p->taps; t++)
+            order->tap[order->first[pass_of[t]]++] = t; /* moves each start to its end */
         for (ssize_t i = p->passes; i > 0; i--) order->first[i] = order->first[i - 1];
         order->first[0] = 0;
         release(pass_of);
@@ -153,8 +164,8 @@ bool is_plain(const struct convolution *p) {
 }
 
 struct layout layout_of_input(const struct convolution *p, const struct slab *slab, ssize_t group) {
-    struct layout layout = {.plane = p->in_size, .channel = p->in_size,
-                            .sample = p->groups * p->in_channels * p->in_size};
+    struct layout layout = {
+        .plane = p->in_size, .channel = p->in_size, .sample = p->groups * p->in_channels * p->in_size};
     layout.origin = slab->first_sample * layout.sample + group * p->in_channels * p->in_size;
     ssize_t pitch = 1;
     for (int i = p->axes - 1; i >= 0; i--) {
@@ -177,9 +188,10 @@ ssize_t offset_of_tap(const struct convolution *p, const struct layout *layout, 
     return offset + plane * layout->plane;
 }
 
-/* Make axis i of a walk the elements j of a copied axis, from 0 to count - 1, whose position start + j * step lies in the input. */
-static void take_inside(struct walk *w, int i, ssize_t count, ssize_t start, ssize_t step, ssize_t in, ssize_t in_pitch,
-                        ssize_t pitch) {
+/* Make axis i of a walk the elements j of a copied axis, from 0 to count - 1, whose position start + j * step lies in
+ * the input. */
+static void take_inside(struct walk *w, int i, ssize_t count, ssize_t start, ssize_t step, ssize_t in,
+                        ssize_t in_pitch, ssize_t pitch) {
     ssize_t begin = start < 0 ? (-start + step - 1) / step : 0, end = start < in ? (in - 1 - start) / step + 1 : 0;
     if (end > count) end = count;
     w->size[i] = end > begin ? end - begin : 0;
@@ -202,11 +214,13 @@ struct walk elements_of_plane(const struct convolution *p, const struct slab *sl
         in_pitch *= a->in;
     }
     take_inside(&walk, 1, p->in_channels, 0, 1, p->in_channels, in_pitch, layout->channel);
-    take_inside(&walk, 0, slab->samples, slab->first_sample, 1, p->samples, p->groups * p->in_channels * in_pitch, layout->sample);
+    take_inside(&walk, 0, slab->samples, slab->first_sample, 1, p->samples, p->groups * p->in_channels * in_pitch,
+                layout->sample);
     return walk;
 }
 
-struct walk places_of_pass(const struct convolution *p, const struct slab *slab, const struct layout *layout, ssize_t pass) {
+struct walk places_of_pass(const struct convolution *p, const struct slab *slab, const struct layout *layout,
+                           ssize_t pass) {
     struct walk walk = {.axes = p->axes + 1, .source_start = layout->origin};
     ssize_t pitch = 1;
     for (int i = p->axes - 1; i >= 0; i--) {
@@ -236,12 +250,13 @@ struct walk places_of_pass(const struct convolution *p, const struct slab *slab,
 }
 
 struct side_by_side lay_side_by_side(const struct convolution *p, const struct slab *slab, ssize_t channels) {
-    struct side_by_side s = {.size = channels, .elements.axes = p->axes + 1, .places.axes = p->axes + 1,
-                             .columns.axes = p->axes + 1};
+    struct side_by_side s = {
+        .size = channels, .elements.axes = p->axes + 1, .places.axes = p->axes + 1, .columns.axes = p->axes + 1};
     ssize_t in_pitch = 1, out_pitch = 1, last = p->axes;
     for (int i = p->axes - 1; i >= 0; i--) {
         const struct axis *a = &p->axis[i];
-        ssize_t places = slab->last[i] - slab->first[i], step = a->kernel == 1 ? a->stride : 1, stride = a->stride / step;
+        ssize_t places = slab->last[i] - slab->first[i], step = a->kernel == 1 ? a->stride : 1,
+                stride = a->stride / step;
         ssize_t count = (places - 1) * stride + (a->kernel - 1) * a->dilation + 1;
         take_inside(&s.elements, i + 1, count, slab->first[i] * a->stride - a->padding, step, a->in, in_pitch, s.size);
         s.places.size[i + 1] = places;
@@ -254,7 +269,8 @@ struct side_by_side lay_side_by_side(const struct convolution *p, const struct s
         in_pitch *= a->in;
         out_pitch *= a->out;
     }
-    take_inside(&s.elements, 0, slab->samples, slab->first_sample, 1, p->samples, p->groups * p->in_channels * in_pitch, s.size);
+    take_inside(&s.elements, 0, slab->samples, slab->first_sample, 1, p->samples,
+                p->groups * p->in_channels * in_pitch, s.size);
     s.places.size[0] = slab->samples;
     s.places.source[0] = s.size;
     s.places.target[0] = p->groups * p->out_channels * p->out_size;
