@@ -123,7 +123,18 @@ def kernels(lib):
         shape = array.shape
         return array, first, arrays, shape[:first] + common + shape[first + len(dims) :]
 
+    def few(array, indices):
+        """Whether NumPy indexes in less time than it takes to prepare a kernel's call."""
+        return array.nbytes < SMALL and all(item is None or item.size * 8 < SMALL for item in indices)
+
+    def as_key(indices):
+        return tuple(
+            slice(None) if item is None else item.astype(bool) if item.dtype.itemsize == 1 else item for item in indices
+        )
+
     def index(input, indices):
+        if few(input, indices):
+            return dense(np.asarray(input[as_key(indices)]))
         if len(indices) == 1 and (mask := indices[0]).dtype.kind == "b" and mask.shape == input.shape:
             return masked_select(input, mask)
         array, dim, arrays, shape = arranged(input, indices)
@@ -131,6 +142,9 @@ def kernels(lib):
 
     def index_put(input, indices, values, add, out=None):
         out = changed(lib, input, out)
+        if not add and few(out, indices):
+            out[as_key(indices)] = values
+            return out
         array, dim, arrays, shape = arranged(out, indices)
         while values.ndim > len(shape) and values.shape[0] == 1:
             values = values.reshape(values.shape[1:])

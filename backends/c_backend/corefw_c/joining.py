@@ -1,7 +1,9 @@
 """Joining arrays and moving their elements."""
 
+import numpy as np
+
 from corefw.dispatch.registry import Kernel
-from corefw_c.arrays import dense, empty
+from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
 
@@ -10,10 +12,12 @@ def kernels(lib):
 
     def cat(tensors, dim):
         first = tensors[0]
-        shape = list(first.shape)
-        if dim < 0:
-            dim += first.ndim
         try:
+            if first.nbytes < SMALL:
+                return np.concatenate(tensors, dim)
+            shape = list(first.shape)
+            if dim < 0:
+                dim += first.ndim
             shape[dim] = sum([t.shape[dim] for t in tensors])
             output = empty(shape, first.dtype)
             if status := lib.cat([id(t) for t in tensors], len(tensors), dim, id(output)):
@@ -27,6 +31,8 @@ def kernels(lib):
 
     def stack(tensors, dim):
         shape = list(tensors[0].shape)
+        if dim == 0 and shape and tensors[0].nbytes < SMALL and all([t.shape == tensors[0].shape for t in tensors]):
+            return np.concatenate(tensors).reshape(-1, *shape)
         if dim < 0:
             dim += len(shape) + 1
         shape.insert(dim, len(tensors))

@@ -28,16 +28,18 @@ static char *outer_place(const struct blocks *b, ssize_t i) {
 }
 
 /* Fill in what follows from the arrays, and check that `values` is before + common + after, or one element. */
-static enum status find_blocks(array x, int dim, const uintptr_t *indices, int count, bool from_end, array values,
-                               struct blocks *b) {
+static enum status find_blocks(array x, int dim, uintptr_t index, int count, bool from_end, array values, struct blocks *b) {
     int ndim, after = dim + count;
+    const uintptr_t *indices = count == 1 ? &index : (const uintptr_t *)ARRAY(index)->data;
     ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
     if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
+    if (count > 1 && (dtype_of(ARRAY(index)) != UINT64 || count_of(ARRAY(index)) != count || !is_contiguous(ARRAY(index))))
+        return WRONG_SHAPE;
     if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
     bool gaps = false;
     for (int i = x->ndim - 1; i >= after; expected *= x->shape[i--])
         gaps |= x->shape[i] > 1 && x->strides[i] != expected;
-    if (gaps && expected) return UNSUPPORTED;
+    if (gaps && count_of(x)) return UNSUPPORTED; /* strides of no elements mean nothing */
     if (overlap(x, values)) return UNSUPPORTED;
     for (int i = 0; i < count; i++)
         if (overlap(x, ARRAY(indices[i]))) return UNSUPPORTED;
@@ -77,11 +79,11 @@ static void take_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-int index_read(uintptr_t input, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t output) {
+int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_end, uintptr_t output) {
     struct blocks b;
     array y = ARRAY(output);
     if (y->ndim == 0 && !is_contiguous(y)) return WRONG_SHAPE;
-    enum status status = find_blocks(ARRAY(input), dim, indices, count, from_end, y, &b);
+    enum status status = find_blocks(ARRAY(input), dim, index, count, from_end, y, &b);
     if (status) return status;
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
     else parallel_for(b.outer * b.positions.count, grain_for(4 + b.bytes / 16), take_blocks, &b);
@@ -123,9 +125,9 @@ static void put_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-int index_write(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
     struct blocks b;
-    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_columns(&b);
     if (b.positions.count)
@@ -158,11 +160,11 @@ static void add_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-int index_sum(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
     struct blocks b;
     enum dtype dtype = dtype_of(ARRAY(target));
     if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
-    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_columns(&b);
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;

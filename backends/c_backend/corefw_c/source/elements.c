@@ -83,16 +83,39 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
 /* Run the task, or without one check the range of the positions. Rows along `dim` are cut only if `apart`: if it does not
  * matter who comes first at a position. */
 static void run(struct elements *e, row_task task, bool apart) {
-    enum { ALONG = 1 << 14, ACROSS = 128 }; /* elements of a chunk; narrow ones keep to few columns of the table */
+    enum { ALONG = 1 << 14, CACHED = 1 << 18, NARROW = 32 }; /* columns of the table that are cached together, in bytes */
     ssize_t items = 1, n = e->index->shape[e->long_dim], each = e->dim == e->long_dim ? 1 : e->index->shape[e->dim];
     for (int i = 0; i < e->index->ndim; i++) {
         if (e->index->shape[i] == 0) return;
         if (i != e->dim && i != e->long_dim) items *= e->index->shape[i];
     }
-    e->chunk = e->dim != e->long_dim ? ACROSS : apart ? ALONG : n;
+    ssize_t across = CACHED / (e->table->shape[e->dim] * (ssize_t)size_of(dtype_of(e->table)) + 1);
+    e->chunk = e->dim != e->long_dim ? (across < NARROW ? NARROW : across) : apart ? ALONG : n;
     e->chunks = (n + e->chunk - 1) / e->chunk;
     e->task = task;
     parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * (task ? 4 : 1)), run_rows, e);
+}
+
+/* What is done with the elements of a row, one by one; inlined together with its `mode`. */
+typedef void (*row_loop)(struct row row, int mode);
+
+/* Run a loop with the steps of a row replaced by constants where they are the usual ones, for the compiler to see: rows along
+ * the positions' dimension, and across it. */
+static inline __attribute__((always_inline)) void with_known_steps(struct row row, ssize_t size, row_loop loop, int mode) {
+    if (row.at_step == sizeof(int64_t) && row.other_step == size) {
+        row.at_step = sizeof(int64_t), row.other_step = size;
+        if (row.table_step == 0 && row.along == size) {
+            row.table_step = 0, row.along = size;
+            loop(row, mode);
+            return;
+        }
+        if (row.table_step == size) {
+            row.table_step = size;
+            loop(row, mode);
+            return;
+        }
+    }
+    loop(row, mode);
 }
 
 #define TEMPLATE "elements.inc"
