@@ -32,7 +32,7 @@ def kernels(lib):
     def stack(tensors, dim):
         shape = list(tensors[0].shape)
         if dim == 0 and shape and tensors[0].nbytes < SMALL and all([t.shape == tensors[0].shape for t in tensors]):
-            return np.concatenate(tensors).reshape(-1, *shape)
+            return np.concatenate(tensors).reshape(len(tensors), *shape)
         if dim < 0:
             dim += len(shape) + 1
         shape.insert(dim, len(tensors))

@@ -7,8 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-typedef int64_t unaligned_position __attribute__((aligned(1), may_alias));
-
 bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape) {
     *ndim = 0;
     for (int k = 0; k < count; k++)

@@ -19,6 +19,8 @@ bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape
  * from the end if `from_end`. */
 enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end, struct positions *found);
 
+typedef int64_t unaligned_position __attribute__((aligned(1), may_alias));
+
 /* Whether all of n numbers, `step` bytes apart, lie in 0 <= i < size. */
 bool all_within(ssize_t n, const char *numbers, ssize_t step, ssize_t size);
 
