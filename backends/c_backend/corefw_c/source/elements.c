@@ -48,8 +48,22 @@ static enum status set_up(array table, int dim, array index, array other, struct
     return OK;
 }
 
+/* Check the range of a row's positions, and work on them, in pieces that stay in the nearest cache. */
+static void run_row(struct elements *e, struct row row) {
+    enum { PIECE = 1024 };
+    for (ssize_t left = row.n; left > 0; left -= row.n) {
+        row.n = left < PIECE ? left : PIECE;
+        if (!all_within(row.n, row.at, row.at_step, row.size)) {
+            e->outside = true;
+            return;
+        }
+        e->task(&row);
+        row.at += row.n * row.at_step, row.table += row.n * row.table_step, row.other += row.n * row.other_step;
+    }
+}
+
 static void run_rows(void *context, ssize_t begin, ssize_t end) {
-    const struct elements *e = context;
+    struct elements *e = context;
     array x = e->table, index = e->index;
     int dim = e->dim, along = e->long_dim;
     ssize_t repetitions = dim == along ? 1 : index->shape[dim];
@@ -73,27 +87,25 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
             row.at = at + i * index->strides[dim];
             row.table = table;
             row.other = other + i * e->other_strides[dim];
-            if (!e->task) {
-                if (!all_within(row.n, row.at, row.at_step, row.size)) ((struct elements *)e)->outside = true;
-            } else e->task(&row);
+            run_row(e, row);
         }
     }
 }
 
-/* Run the task, or without one check the range of the positions. Rows along `dim` are cut only if `apart`: if it does not
- * matter who comes first at a position. */
-static void run(struct elements *e, row_task task, bool apart) {
+/* Run the task. Rows along `dim` are cut only if `apart`: if it does not matter who comes first at a position. */
+static enum status run(struct elements *e, row_task task, bool apart) {
     enum { ALONG = 1 << 14, CACHED = 1 << 18, NARROW = 32 }; /* columns of the table that are cached together, in bytes */
     ssize_t items = 1, n = e->index->shape[e->long_dim], each = e->dim == e->long_dim ? 1 : e->index->shape[e->dim];
     for (int i = 0; i < e->index->ndim; i++) {
-        if (e->index->shape[i] == 0) return;
+        if (e->index->shape[i] == 0) return OK;
         if (i != e->dim && i != e->long_dim) items *= e->index->shape[i];
     }
     ssize_t across = CACHED / (e->table->shape[e->dim] * (ssize_t)size_of(dtype_of(e->table)) + 1);
     e->chunk = e->dim != e->long_dim ? (across < NARROW ? NARROW : across) : apart ? ALONG : n;
     e->chunks = (n + e->chunk - 1) / e->chunk;
     e->task = task;
-    parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * (task ? 4 : 1)), run_rows, e);
+    parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * 4), run_rows, e);
+    return e->outside ? OUT_OF_RANGE : OK;
 }
 
 /* What is done with the elements of a row, one by one; inlined together with its `mode`. */
@@ -125,29 +137,19 @@ static const row_task gather_of_size[] = {[1] = gather_1, [2] = gather_2, [4] = 
 static const row_task scatter_of_size[] = {
     [1] = scatter_1, [2] = scatter_2, [4] = scatter_4, [8] = scatter_8, [16] = scatter_16};
 
-/* Whether every position is in range. */
-static bool in_range(struct elements *e) {
-    run(e, NULL, true);
-    return !e->outside;
-}
-
 int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output) {
     struct elements e;
     if (!same_shape(ARRAY(index), ARRAY(output))) return WRONG_SHAPE;
     enum status status = set_up(ARRAY(input), dim, ARRAY(index), ARRAY(output), &e);
     if (status) return status;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, gather_of_size[size_of(dtype_of(e.table))], true);
-    return OK;
+    return run(&e, gather_of_size[size_of(dtype_of(e.table))], true);
 }
 
 int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source) {
     struct elements e;
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, scatter_of_size[size_of(dtype_of(e.table))], false);
-    return OK;
+    return run(&e, scatter_of_size[size_of(dtype_of(e.table))], false);
 }
 
 enum reduction { TOTAL, MULTIPLIED, LARGEST, SMALLEST }; /* as in scattering.py */
@@ -164,7 +166,5 @@ int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
     if (!tasks[dtype_of(e.table)]) return WRONG_DTYPE;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, tasks[dtype_of(e.table)][reduction], false);
-    return OK;
+    return run(&e, tasks[dtype_of(e.table)][reduction], false);
 }

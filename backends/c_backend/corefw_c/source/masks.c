@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BLOCK = 1 << 14 };
+enum { BLOCK = 1 << 13 };
 
 struct choice {
     const uint8_t *mask;
@@ -68,6 +68,14 @@ int64_t count_true(uintptr_t mask) {
     return count;
 }
 
+/* The first `count` true elements from element `start` on. */
+static void find(const uint8_t *mask, ssize_t start, ssize_t count, int64_t *restrict found) {
+    for (ssize_t i = start, k = 0; k < count; i++) {
+        found[k] = i;
+        k += mask[i] != 0;
+    }
+}
+
 /* -- reading and writing -- */
 #define TEMPLATE "masks.inc"
 #include "each_size.h"
@@ -107,14 +115,6 @@ int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source) {
 }
 
 /* -- finding -- */
-/* The first `count` true elements from element `start` on. */
-static void find(const uint8_t *mask, ssize_t start, ssize_t count, int64_t *restrict found) {
-    for (ssize_t i = start, k = 0; k < count; i++) {
-        found[k] = i;
-        k += mask[i] != 0;
-    }
-}
-
 static void find_flat(void *context, ssize_t begin, ssize_t end) {
     const struct choice *c = context;
     for (ssize_t block = begin; block < end; block++)
