@@ -31,7 +31,7 @@ def kernels(lib):
 
     def stack(tensors, dim):
         shape = list(tensors[0].shape)
-        if dim == 0 and shape and tensors[0].nbytes < SMALL and all([t.shape == tensors[0].shape for t in tensors]):
+        if dim == 0 and shape and tensors[0].nbytes < SMALL and all(t.shape == tensors[0].shape for t in tensors):
             return np.concatenate(tensors).reshape(len(tensors), *shape)
         if dim < 0:
             dim += len(shape) + 1

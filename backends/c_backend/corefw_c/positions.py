@@ -12,7 +12,7 @@ HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
 
 
 def checked(index):
-    """An index array, which may come from anywhere, as an array that kernels can read: no subclass, of no other device."""
+    """An index array, which may come from anywhere, as one that kernels can read: no subclass, of no other device."""
     if index.__class__ is np.ndarray:
         return index
     if isinstance(index, np.ndarray):
@@ -91,7 +91,7 @@ def together(indices):
 
 
 class Substitute:
-    """A contiguous copy of an array, to be written to instead of it and copied back; of half types in float32 if `wide`."""
+    """A contiguous copy of an array, written to instead of it and copied back; of half types in float32 if `wide`."""
 
     def __init__(self, lib, array, wide=False):
         self.lib = lib

@@ -109,7 +109,8 @@ def kernels(lib):
         scattered("scatter_reduce", lib.scatter_combine, out, dim, index, src, REDUCTIONS[reduce])
         if reduce == "mean":
             counts = np.full(out.shape, int(include_self), np.int64)
-            scattered("scatter_reduce", lib.scatter_combine, counts, dim, index, np.ones((), np.int64), REDUCTIONS["sum"])
+            one = np.ones((), np.int64)
+            scattered("scatter_reduce", lib.scatter_combine, counts, dim, index, one, REDUCTIONS["sum"])
             np.maximum(counts, 1, out=counts)
             out[...] = out // counts if out.dtype.kind in "iu" else out / counts
         return out

@@ -28,12 +28,14 @@ static char *outer_place(const struct blocks *b, ssize_t i) {
 }
 
 /* Fill in what follows from the arrays, and check that `values` is before + common + after, or one element. */
-static enum status find_blocks(array x, int dim, uintptr_t index, int count, bool from_end, array values, struct blocks *b) {
+static enum status find_blocks(array x, int dim, uintptr_t index, int count, bool from_end, array values,
+                               struct blocks *b) {
     int ndim, after = dim + count;
     const uintptr_t *indices = count == 1 ? &index : (const uintptr_t *)ARRAY(index)->data;
     ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
     if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
-    if (count > 1 && (dtype_of(ARRAY(index)) != UINT64 || count_of(ARRAY(index)) != count || !is_contiguous(ARRAY(index))))
+    if (count > 1 &&
+        (dtype_of(ARRAY(index)) != UINT64 || count_of(ARRAY(index)) != count || !is_contiguous(ARRAY(index))))
         return WRONG_SHAPE;
     if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
     bool gaps = false;
@@ -47,7 +49,9 @@ static enum status find_blocks(array x, int dim, uintptr_t index, int count, boo
     if (!b->scalar) {
         bool fits = values->ndim == x->ndim - count + ndim && is_contiguous(values);
         for (int i = 0; fits && i < values->ndim; i++)
-            fits = values->shape[i] == (i < dim ? x->shape[i] : i < dim + ndim ? shape[i - dim] : x->shape[i - ndim + count]);
+            fits = values->shape[i] == (i < dim          ? x->shape[i]
+                                        : i < dim + ndim ? shape[i - dim]
+                                                         : x->shape[i - ndim + count]);
         if (!fits) return WRONG_SHAPE;
     }
     b->x = x, b->dim = dim, b->bytes = expected, b->values = values->data, b->dtype = dtype_of(x), b->outer = 1;
@@ -150,11 +154,16 @@ static void add_blocks(void *context, ssize_t begin, ssize_t end) {
         case BOOL: add_parts_b8(&b->positions, target, values, width, b->bytes); break;
         case UINT8: add_parts_u8(&b->positions, target, values, width, b->bytes); break;
         case INT8: add_parts_i8(&b->positions, target, values, width, b->bytes); break;
-        case INT16: case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
-        case INT32: case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
-        case INT64: case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT32: case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT64: case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
+        case INT16:
+        case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
+        case INT32:
+        case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
+        case INT64:
+        case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT32:
+        case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT64:
+        case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
         default: break;
         }
     }

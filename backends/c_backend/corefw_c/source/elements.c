@@ -34,7 +34,8 @@ struct elements {
 static enum status set_up(array table, int dim, array index, array other, struct elements *e) {
     int ndim = index->ndim, last = ndim - 1;
     bool scalar = other->ndim == 0;
-    if (dtype_of(index) != INT64 || dtype_of(table) != dtype_of(other) || dtype_of(table) == NO_DTYPE) return WRONG_DTYPE;
+    if (dtype_of(index) != INT64 || dtype_of(table) != dtype_of(other) || dtype_of(table) == NO_DTYPE)
+        return WRONG_DTYPE;
     if (dim < 0 || dim >= ndim || table->ndim != ndim || (!scalar && other->ndim != ndim)) return WRONG_SHAPE;
     if (overlap(table, other) || overlap(table, index)) return UNSUPPORTED;
     for (int i = 0; i < ndim; i++) {
@@ -94,7 +95,7 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
 
 /* Run the task. Rows along `dim` are cut only if `apart`: if it does not matter who comes first at a position. */
 static enum status run(struct elements *e, row_task task, bool apart) {
-    enum { ALONG = 1 << 14, CACHED = 1 << 18, NARROW = 32 }; /* columns of the table that are cached together, in bytes */
+    enum { ALONG = 1 << 14, CACHED = 1 << 18, NARROW = 32 }; /* elements; bytes of columns cached together; elements */
     ssize_t items = 1, n = e->index->shape[e->long_dim], each = e->dim == e->long_dim ? 1 : e->index->shape[e->dim];
     for (int i = 0; i < e->index->ndim; i++) {
         if (e->index->shape[i] == 0) return OK;
@@ -111,9 +112,10 @@ static enum status run(struct elements *e, row_task task, bool apart) {
 /* What is done with the elements of a row, one by one; inlined together with its `mode`. */
 typedef void (*row_loop)(struct row row, int mode);
 
-/* Run a loop with the steps of a row replaced by constants where they are the usual ones, for the compiler to see: rows along
- * the positions' dimension, and across it. */
-static inline __attribute__((always_inline)) void with_known_steps(struct row row, ssize_t size, row_loop loop, int mode) {
+/* Run a loop with the steps of a row replaced by constants where they are the usual ones, for the compiler to see: rows
+ * along the positions' dimension, and across it. */
+static inline __attribute__((always_inline)) void with_known_steps(struct row row, ssize_t size, row_loop loop,
+                                                                   int mode) {
     if (row.at_step == sizeof(int64_t) && row.other_step == size) {
         row.at_step = sizeof(int64_t), row.other_step = size;
         if (row.table_step == 0 && row.along == size) {
@@ -133,7 +135,8 @@ static inline __attribute__((always_inline)) void with_known_steps(struct row ro
 #define TEMPLATE "elements.inc"
 #include "each_size.h"
 
-static const row_task gather_of_size[] = {[1] = gather_1, [2] = gather_2, [4] = gather_4, [8] = gather_8, [16] = gather_16};
+static const row_task gather_of_size[] = {
+    [1] = gather_1, [2] = gather_2, [4] = gather_4, [8] = gather_8, [16] = gather_16};
 static const row_task scatter_of_size[] = {
     [1] = scatter_1, [2] = scatter_2, [4] = scatter_4, [8] = scatter_8, [16] = scatter_16};
 
