@@ -30,13 +30,13 @@ def kernels(lib):
         return output
 
     def stack(tensors, dim):
-        shape = list(tensors[0].shape)
-        if dim == 0 and shape and tensors[0].nbytes < SMALL and all(t.shape == tensors[0].shape for t in tensors):
-            return np.concatenate(tensors).reshape(len(tensors), *shape)
+        first = tensors[0]
+        shape = first.shape
+        if dim == 0 and first.nbytes < SMALL:
+            return np.array(tensors)
         if dim < 0:
             dim += len(shape) + 1
-        shape.insert(dim, len(tensors))
-        output = empty(shape, tensors[0].dtype)
+        output = empty((*shape[:dim], len(tensors), *shape[dim:]), first.dtype)
         if status := lib.stack([id(t) for t in tensors], len(tensors), dim, id(output)):
             fail("stack", status)
         return output

@@ -69,14 +69,12 @@ def kernels(lib):
                 explain("gather", status, array.shape, dim, (at,), False)
         return output
 
-    def scattered(op, kernel, out, dim, index, source, *reduction, wide=False):
+    def scattered(op, kernel, out, dim, index, source, *reduction):
         """Run a kernel that changes `out`, or a copy where the kernel does not take it, at the positions `index`."""
         at, array = positions(index), line(out)
-        status = UNSUPPORTED
-        if not wide:
-            status = kernel(id(array), dim, id(at), id(source), *reduction)
+        status = kernel(id(array), dim, id(at), id(source), *reduction)
         if status == UNSUPPORTED:
-            with Substitute(lib, array, wide) as part:
+            with Substitute(lib, array) as part:
                 source, at = part.like(source), at.copy()
                 status = kernel(id(part.array), dim, id(at), id(source), *reduction)
         if status:
