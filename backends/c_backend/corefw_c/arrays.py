@@ -24,8 +24,9 @@ def _copy():
 
 
 def dense(array: np.ndarray) -> np.ndarray:
-    """The array itself if its elements lie in row-major order without gaps, else a copy that does."""
-    if array.flags.c_contiguous:
+    """The array itself if its elements lie in row-major order without gaps, and aligned, else a copy that does."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
         return array
     if array.nbytes < SMALL:
         return array.copy("C")

@@ -84,30 +84,29 @@ def kernels(lib):
         return out
 
     # -- index arrays
-    def without_masks(shape, indices):
-        """`shape` and `indices` with each mask turned into positions in the one dimension that its dimensions become."""
-        merged, arrays, at = [], [], 0
+    def without_masks(array, indices):
+        """The array with the dimensions of each mask made one, and the index arrays with positions in it for the mask.
+
+        The array is a view of the given one, or a copy if its memory does not allow that.
+        """
+        if all(item is None or item.dtype.itemsize > 1 for item in indices):
+            return array, indices
+        shape, arrays, at = [], [], 0
         for item in indices:
             if item is not None and item.dtype.itemsize == 1:
-                if item.shape != shape[at : at + item.ndim]:
+                if item.shape != array.shape[at : at + item.ndim]:
                     raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
-                merged.append(prod(item.shape))
+                shape.append(prod(item.shape))
                 arrays.append(find(truth(item), lambda n: (n,)))
                 at += item.ndim
             else:
-                merged += shape[at : at + 1]
+                shape += array.shape[at : at + 1]
                 arrays.append(item)
                 at += 1
-        return (*merged, *shape[at:]), arrays
+        return array.reshape(*shape, *array.shape[at:]), arrays
 
     def arranged(array, indices):
-        """The array with the indexed dimensions side by side, the first of them, the index arrays, the result's shape.
-
-        The array is a view of the given one, or, where a mask's dimensions do not lie so that they can become one, a copy.
-        """
-        if any(item is not None and item.dtype.itemsize == 1 for item in indices):
-            shape, indices = without_masks(array.shape, indices)
-            array = array.reshape(shape)
+        """A view with the indexed dimensions side by side, the first of them, the index arrays, the result's shape."""
         dims = [i for i, item in enumerate(indices) if item is not None]
         arrays = [indices[i] for i in dims]
         first = dims[0]
@@ -123,15 +122,30 @@ def kernels(lib):
         shape = array.shape
         return array, first, arrays, shape[:first] + common + shape[first + len(dims) :]
 
+    def few(array, indices):
+        """Whether NumPy indexes in less time than it takes to prepare a kernel's call."""
+        return array.nbytes < SMALL and all(item is None or item.size * 8 < SMALL for item in indices)
+
+    def as_key(indices):
+        return tuple(
+            slice(None) if item is None else item.astype(bool) if item.dtype.itemsize == 1 else item for item in indices
+        )
+
     def index(input, indices):
+        if few(input, indices):
+            return dense(np.asarray(input[as_key(indices)]))
         if len(indices) == 1 and (mask := indices[0]).dtype.kind == "b" and mask.shape == input.shape:
             return masked_select(input, mask)
-        array, dim, arrays, shape = arranged(input, indices)
+        array, dim, arrays, shape = arranged(*without_masks(input, indices))
         return blocks.read("index", array, dim, arrays, shape, from_end=True)
 
     def index_put(input, indices, values, add, out=None):
         out = changed(lib, input, out)
-        array, dim, arrays, shape = arranged(out, indices)
+        if not add and few(out, indices):
+            out[as_key(indices)] = values
+            return out
+        merged, indices = without_masks(out, indices)
+        array, dim, arrays, shape = arranged(merged, indices)
         while values.ndim > len(shape) and values.shape[0] == 1:
             values = values.reshape(values.shape[1:])
         if values.size == 1 and not add:
@@ -139,8 +153,8 @@ def kernels(lib):
         elif values.shape != shape:
             values = np.broadcast_to(values, shape)
         blocks.write("index_put", array, dim, arrays, dense(values), from_end=True, add=add)
-        if not np.may_share_memory(array, out):
-            np.copyto(out, array.reshape(out.shape))
+        if merged is not out and not np.may_share_memory(merged, out):
+            np.copyto(out, merged.reshape(out.shape))
         return out
 
     # -- copies and fills

@@ -1,7 +1,9 @@
 """Joining arrays and moving their elements."""
 
+import numpy as np
+
 from corefw.dispatch.registry import Kernel
-from corefw_c.arrays import dense, empty
+from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
 
@@ -10,10 +12,12 @@ def kernels(lib):
 
     def cat(tensors, dim):
         first = tensors[0]
-        shape = list(first.shape)
-        if dim < 0:
-            dim += first.ndim
         try:
+            if first.nbytes < SMALL:
+                return np.concatenate(tensors, dim)
+            shape = list(first.shape)
+            if dim < 0:
+                dim += first.ndim
             shape[dim] = sum([t.shape[dim] for t in tensors])
             output = empty(shape, first.dtype)
             if status := lib.cat([id(t) for t in tensors], len(tensors), dim, id(output)):
@@ -26,11 +30,13 @@ def kernels(lib):
         return output
 
     def stack(tensors, dim):
-        shape = list(tensors[0].shape)
+        first = tensors[0]
+        shape = first.shape
+        if dim == 0 and first.nbytes < SMALL:
+            return np.array(tensors)
         if dim < 0:
             dim += len(shape) + 1
-        shape.insert(dim, len(tensors))
-        output = empty(shape, tensors[0].dtype)
+        output = empty((*shape[:dim], len(tensors), *shape[dim:]), first.dtype)
         if status := lib.stack([id(t) for t in tensors], len(tensors), dim, id(output)):
             fail("stack", status)
         return output

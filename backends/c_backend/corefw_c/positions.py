@@ -12,7 +12,7 @@ HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
 
 
 def checked(index):
-    """An index array, which may come from anywhere, as an array that kernels can read: no subclass, of no other device."""
+    """An index array, which may come from anywhere, as one that kernels can read: no subclass, of no other device."""
     if index.__class__ is np.ndarray:
         return index
     if isinstance(index, np.ndarray):
@@ -59,12 +59,11 @@ class Blocks:
     def read(self, op, input, dim, indices, shape, from_end=False):
         """The blocks of `input` at the positions, of shape `shape` together."""
         output = empty(shape, input.dtype)
-        indices = [checked(index) for index in indices]
-        ids = [id(index) for index in indices]
-        status = self.lib.index_read(id(input), dim, ids, len(ids), from_end, id(output))
+        given = together(indices)
+        status = self.lib.index_read(id(input), dim, id(given), len(indices), from_end, id(output))
         if status == UNSUPPORTED:
             input = copied(self.lib, input)
-            status = self.lib.index_read(id(input), dim, ids, len(ids), from_end, id(output))
+            status = self.lib.index_read(id(input), dim, id(given), len(indices), from_end, id(output))
         if status:
             explain(op, status, input.shape, dim, indices, from_end)
         return output
@@ -72,21 +71,27 @@ class Blocks:
     def write(self, op, target, dim, indices, values, from_end=False, add=False):
         """Write `values`, contiguous or one element, to the blocks of `target` at the positions, or add them there."""
         kernel = self.lib.index_sum if add else self.lib.index_write
-        indices = [checked(index) for index in indices]
-        ids = [id(index) for index in indices]
+        given = together(indices)
         status = UNSUPPORTED
         if not add or target.dtype not in HALF:
-            status = kernel(id(target), dim, ids, len(ids), from_end, id(values))
+            status = kernel(id(target), dim, id(given), len(indices), from_end, id(values))
         if status == UNSUPPORTED:
             with Substitute(self.lib, target, wide=add) as part:
                 values = part.like(values)
-                status = kernel(id(part.array), dim, ids, len(ids), from_end, id(values))
+                status = kernel(id(part.array), dim, id(given), len(indices), from_end, id(values))
         if status:
             explain(op, status, target.shape, dim, indices, from_end)
 
 
+def together(indices):
+    """Index arrays as the kernels take them: one as it is, of several the array of their addresses."""
+    if len(indices) == 1:
+        return checked(indices[0])
+    return np.array([id(checked(index)) for index in indices], np.uint64)
+
+
 class Substitute:
-    """A contiguous copy of an array, to be written to instead of it and copied back; of half types in float32 if `wide`."""
+    """A contiguous copy of an array, written to instead of it and copied back; of half types in float32 if `wide`."""
 
     def __init__(self, lib, array, wide=False):
         self.lib = lib

@@ -8,6 +8,7 @@ from corefw_c.arrays import dense, empty
 from corefw_c.creation import scalar
 from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, checked, explain
 
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 REDUCTIONS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3}  # as in elements.c
 COMBINED = frozenset(d for d in dtypes.ALL if not d.is_complex) - {dtypes.uint16, dtypes.uint32, dtypes.uint64}
 
@@ -46,7 +47,7 @@ def kernels(lib):
     def index_fill(input, dim, index, value, out=None):
         if value.ndim:
             raise ValueError("the value has dimensions")
-        if index.dtype != "int64":
+        if index.dtype != INT64:
             raise IndexError("Expected dtype int64 for index")
         out = changed(lib, input, out)
         blocks.write("index_fill", line(out), dim, (vector(index),), value, from_end=True)
@@ -56,7 +57,7 @@ def kernels(lib):
     def positions(index):
         """An index array as int64, with a dimension at least."""
         index = checked(index)
-        if index.dtype == "int32":
+        if index.dtype == INT32:
             index = index.astype(np.int64)
         return index if index.ndim else index.reshape(1)
 
@@ -68,14 +69,12 @@ def kernels(lib):
                 explain("gather", status, array.shape, dim, (at,), False)
         return output
 
-    def scattered(op, kernel, out, dim, index, source, *reduction, wide=False):
+    def scattered(op, kernel, out, dim, index, source, *reduction):
         """Run a kernel that changes `out`, or a copy where the kernel does not take it, at the positions `index`."""
         at, array = positions(index), line(out)
-        status = UNSUPPORTED
-        if not wide:
-            status = kernel(id(array), dim, id(at), id(source), *reduction)
+        status = kernel(id(array), dim, id(at), id(source), *reduction)
         if status == UNSUPPORTED:
-            with Substitute(lib, array, wide) as part:
+            with Substitute(lib, array) as part:
                 source, at = part.like(source), at.copy()
                 status = kernel(id(part.array), dim, id(at), id(source), *reduction)
         if status:
@@ -108,7 +107,8 @@ def kernels(lib):
         scattered("scatter_reduce", lib.scatter_combine, out, dim, index, src, REDUCTIONS[reduce])
         if reduce == "mean":
             counts = np.full(out.shape, int(include_self), np.int64)
-            scattered("scatter_reduce", lib.scatter_combine, counts, dim, index, np.ones((), np.int64), REDUCTIONS["sum"])
+            one = np.ones((), np.int64)
+            scattered("scatter_reduce", lib.scatter_combine, counts, dim, index, one, REDUCTIONS["sum"])
             np.maximum(counts, 1, out=counts)
             out[...] = out // counts if out.dtype.kind in "iu" else out / counts
         return out
@@ -118,20 +118,21 @@ def kernels(lib):
 
     # -- the flattened array
     def check_flat(index):
-        if index.dtype != "int64":
+        if index.dtype != INT64:
             raise IndexError(f"Expected a long tensor for index, but got {index.dtype}")
 
-    def explained(function, size, index):
-        try:
-            return function()
-        except IndexError:
-            wrong = index[(index < -size) | (index >= size)].flat[0]
-            raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.") from None
+    def outside(size, index):
+        """The error for positions of which one lies outside of `size` elements."""
+        wrong = index[(index < -size) | (index >= size)].flat[0]
+        return IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
 
     def take(input, index):
         check_flat(index)
         flat = dense(input).reshape(-1)
-        return explained(lambda: blocks.read("take", flat, 0, (index,), index.shape, from_end=True), flat.size, index)
+        try:
+            return blocks.read("take", flat, 0, (index,), index.shape, from_end=True)
+        except IndexError:
+            raise outside(flat.size, index) from None
 
     def put(input, index, source, add, out=None):
         check_flat(index)
@@ -144,7 +145,10 @@ def kernels(lib):
                 put(part.array, index, values, add, part.array)
             return out
         flat = out.reshape(-1)
-        explained(lambda: blocks.write("put", flat, 0, (index,), values, from_end=True, add=add), flat.size, index)
+        try:
+            blocks.write("put", flat, 0, (index,), values, from_end=True, add=add)
+        except IndexError:
+            raise outside(flat.size, index) from None
         return out
 
     return [

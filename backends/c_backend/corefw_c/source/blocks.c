@@ -28,16 +28,20 @@ static char *outer_place(const struct blocks *b, ssize_t i) {
 }
 
 /* Fill in what follows from the arrays, and check that `values` is before + common + after, or one element. */
-static enum status find_blocks(array x, int dim, const uintptr_t *indices, int count, bool from_end, array values,
+static enum status find_blocks(array x, int dim, uintptr_t index, int count, bool from_end, array values,
                                struct blocks *b) {
     int ndim, after = dim + count;
+    const uintptr_t *indices = count == 1 ? &index : (const uintptr_t *)ARRAY(index)->data;
     ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
     if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
+    if (count > 1 &&
+        (dtype_of(ARRAY(index)) != UINT64 || count_of(ARRAY(index)) != count || !is_contiguous(ARRAY(index))))
+        return WRONG_SHAPE;
     if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
     bool gaps = false;
     for (int i = x->ndim - 1; i >= after; expected *= x->shape[i--])
         gaps |= x->shape[i] > 1 && x->strides[i] != expected;
-    if (gaps && expected) return UNSUPPORTED;
+    if (gaps && count_of(x)) return UNSUPPORTED; /* strides of no elements mean nothing */
     if (overlap(x, values)) return UNSUPPORTED;
     for (int i = 0; i < count; i++)
         if (overlap(x, ARRAY(indices[i]))) return UNSUPPORTED;
@@ -45,7 +49,9 @@ static enum status find_blocks(array x, int dim, const uintptr_t *indices, int c
     if (!b->scalar) {
         bool fits = values->ndim == x->ndim - count + ndim && is_contiguous(values);
         for (int i = 0; fits && i < values->ndim; i++)
-            fits = values->shape[i] == (i < dim ? x->shape[i] : i < dim + ndim ? shape[i - dim] : x->shape[i - ndim + count]);
+            fits = values->shape[i] == (i < dim          ? x->shape[i]
+                                        : i < dim + ndim ? shape[i - dim]
+                                                         : x->shape[i - ndim + count]);
         if (!fits) return WRONG_SHAPE;
     }
     b->x = x, b->dim = dim, b->bytes = expected, b->values = values->data, b->dtype = dtype_of(x), b->outer = 1;
@@ -77,11 +83,11 @@ static void take_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-int index_read(uintptr_t input, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t output) {
+int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_end, uintptr_t output) {
     struct blocks b;
     array y = ARRAY(output);
     if (y->ndim == 0 && !is_contiguous(y)) return WRONG_SHAPE;
-    enum status status = find_blocks(ARRAY(input), dim, indices, count, from_end, y, &b);
+    enum status status = find_blocks(ARRAY(input), dim, index, count, from_end, y, &b);
     if (status) return status;
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
     else parallel_for(b.outer * b.positions.count, grain_for(4 + b.bytes / 16), take_blocks, &b);
@@ -123,9 +129,9 @@ static void put_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-int index_write(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
     struct blocks b;
-    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_columns(&b);
     if (b.positions.count)
@@ -148,21 +154,26 @@ static void add_blocks(void *context, ssize_t begin, ssize_t end) {
         case BOOL: add_parts_b8(&b->positions, target, values, width, b->bytes); break;
         case UINT8: add_parts_u8(&b->positions, target, values, width, b->bytes); break;
         case INT8: add_parts_i8(&b->positions, target, values, width, b->bytes); break;
-        case INT16: case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
-        case INT32: case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
-        case INT64: case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT32: case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT64: case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
+        case INT16:
+        case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
+        case INT32:
+        case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
+        case INT64:
+        case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT32:
+        case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT64:
+        case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
         default: break;
         }
     }
 }
 
-int index_sum(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
     struct blocks b;
     enum dtype dtype = dtype_of(ARRAY(target));
     if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
-    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_columns(&b);
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;

@@ -9,10 +9,10 @@
 typedef void (*converter)(ssize_t n, const void *source, void *target);
 
 /* -- numbers -- */
-#define EACH_NUMBER(TO)                                                                                        \
-    TO(BOOL, bool) TO(INT8, int8_t) TO(UINT8, uint8_t) TO(INT16, int16_t) TO(UINT16, uint16_t)                 \
-    TO(INT32, int32_t) TO(UINT32, uint32_t) TO(INT64, int64_t) TO(UINT64, uint64_t) TO(FLOAT32, float)         \
-    TO(FLOAT64, double)
+#define EACH_NUMBER(TO)                                                                                                \
+    TO(BOOL, bool)                                                                                                     \
+    TO(INT8, int8_t) TO(UINT8, uint8_t) TO(INT16, int16_t) TO(UINT16, uint16_t) TO(INT32, int32_t)                     \
+        TO(UINT32, uint32_t) TO(INT64, int64_t) TO(UINT64, uint64_t) TO(FLOAT32, float) TO(FLOAT64, double)
 
 #define FROM int8_t
 #define OF_FROM(name) name##_i8
@@ -46,8 +46,9 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
 #include "convert.inc"
 
 static const converter *const from_number[NO_DTYPE] = {
-    [BOOL] = from_u8,    [INT8] = from_i8,    [UINT8] = from_u8,    [INT16] = from_i16,   [UINT16] = from_u16, [INT32] = from_i32,
-    [UINT32] = from_u32, [INT64] = from_i64, [UINT64] = from_u64, [FLOAT32] = from_f32, [FLOAT64] = from_f64,
+    [BOOL] = from_u8,    [INT8] = from_i8,     [UINT8] = from_u8,    [INT16] = from_i16,
+    [UINT16] = from_u16, [INT32] = from_i32,   [UINT32] = from_u32,  [INT64] = from_i64,
+    [UINT64] = from_u64, [FLOAT32] = from_f32, [FLOAT64] = from_f64,
 };
 
 /* -- half types -- */
@@ -76,7 +77,7 @@ static inline float half_to_float(uint16_t half) {
 static inline uint16_t float_to_half(float x) {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112 << 23)) >> 13;
-    uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000; /* 0.5 has the last place of half's smallest */
+    uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000; /* the last place of 0.5 is half's least */
     uint32_t special = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
     return (uint16_t)(sign | (magnitude >= 0x47800000 ? special : magnitude < 0x38800000 ? subnormal : normal));
 }
@@ -86,7 +87,8 @@ static void half_to_floats(ssize_t n, const void *source, void *target) {
     unaligned_float *restrict t = target;
     ssize_t i = 0;
 #if defined(__F16C__)
-    for (; i + 8 <= n; i += 8) _mm256_storeu_ps((float *)(t + i), _mm256_cvtph_ps(_mm_loadu_si128((const void *)(s + i))));
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps((float *)(t + i), _mm256_cvtph_ps(_mm_loadu_si128((const void *)(s + i))));
 #endif
     for (; i < n; i++) t[i] = half_to_float(s[i]);
 }
@@ -97,7 +99,8 @@ static void floats_to_half(ssize_t n, const void *source, void *target) {
     ssize_t i = 0;
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((void *)(t + i), _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(s + i)), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((void *)(t + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(s + i)), _MM_FROUND_TO_NEAREST_INT));
 #endif
     for (; i < n; i++) t[i] = float_to_half(s[i]);
 }

@@ -1,4 +1,4 @@
-/* Includes the file TEMPLATE for each size of elements: SIZE in bytes, names ending in it; `element_<size>` is the type. */
+/* Includes the file TEMPLATE for each size of elements: SIZE in bytes, names ending in it (strided.h has the types). */
 #define SIZE 1
 #define OF_SIZE(name) name##_1
 #include TEMPLATE

@@ -34,7 +34,8 @@ struct elements {
 static enum status set_up(array table, int dim, array index, array other, struct elements *e) {
     int ndim = index->ndim, last = ndim - 1;
     bool scalar = other->ndim == 0;
-    if (dtype_of(index) != INT64 || dtype_of(table) != dtype_of(other) || dtype_of(table) == NO_DTYPE) return WRONG_DTYPE;
+    if (dtype_of(index) != INT64 || dtype_of(table) != dtype_of(other) || dtype_of(table) == NO_DTYPE)
+        return WRONG_DTYPE;
     if (dim < 0 || dim >= ndim || table->ndim != ndim || (!scalar && other->ndim != ndim)) return WRONG_SHAPE;
     if (overlap(table, other) || overlap(table, index)) return UNSUPPORTED;
     for (int i = 0; i < ndim; i++) {
@@ -48,8 +49,22 @@ static enum status set_up(array table, int dim, array index, array other, struct
     return OK;
 }
 
+/* Check the range of a row's positions, and work on them, in pieces that stay in the nearest cache. */
+static void run_row(struct elements *e, struct row row) {
+    enum { PIECE = 1024 };
+    for (ssize_t left = row.n; left > 0; left -= row.n) {
+        row.n = left < PIECE ? left : PIECE;
+        if (!all_within(row.n, row.at, row.at_step, row.size)) {
+            e->outside = true;
+            return;
+        }
+        e->task(&row);
+        row.at += row.n * row.at_step, row.table += row.n * row.table_step, row.other += row.n * row.other_step;
+    }
+}
+
 static void run_rows(void *context, ssize_t begin, ssize_t end) {
-    const struct elements *e = context;
+    struct elements *e = context;
     array x = e->table, index = e->index;
     int dim = e->dim, along = e->long_dim;
     ssize_t repetitions = dim == along ? 1 : index->shape[dim];
@@ -73,58 +88,71 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
             row.at = at + i * index->strides[dim];
             row.table = table;
             row.other = other + i * e->other_strides[dim];
-            if (!e->task) {
-                if (!all_within(row.n, row.at, row.at_step, row.size)) ((struct elements *)e)->outside = true;
-            } else e->task(&row);
+            run_row(e, row);
         }
     }
 }
 
-/* Run the task, or without one check the range of the positions. Rows along `dim` are cut only if `apart`: if it does not
- * matter who comes first at a position. */
-static void run(struct elements *e, row_task task, bool apart) {
-    enum { ALONG = 1 << 14, ACROSS = 128 }; /* elements of a chunk; narrow ones keep to few columns of the table */
+/* Run the task. Rows along `dim` are cut only if `apart`: if it does not matter who comes first at a position. */
+static enum status run(struct elements *e, row_task task, bool apart) {
+    enum { ALONG = 1 << 14, CACHED = 1 << 18, NARROW = 32 }; /* elements; bytes of columns cached together; elements */
     ssize_t items = 1, n = e->index->shape[e->long_dim], each = e->dim == e->long_dim ? 1 : e->index->shape[e->dim];
     for (int i = 0; i < e->index->ndim; i++) {
-        if (e->index->shape[i] == 0) return;
+        if (e->index->shape[i] == 0) return OK;
         if (i != e->dim && i != e->long_dim) items *= e->index->shape[i];
     }
-    e->chunk = e->dim != e->long_dim ? ACROSS : apart ? ALONG : n;
+    ssize_t across = CACHED / (e->table->shape[e->dim] * (ssize_t)size_of(dtype_of(e->table)) + 1);
+    e->chunk = e->dim != e->long_dim ? (across < NARROW ? NARROW : across) : apart ? ALONG : n;
     e->chunks = (n + e->chunk - 1) / e->chunk;
     e->task = task;
-    parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * (task ? 4 : 1)), run_rows, e);
+    parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * 4), run_rows, e);
+    return e->outside ? OUT_OF_RANGE : OK;
+}
+
+/* What is done with the elements of a row, one by one; inlined together with its `mode`. */
+typedef void (*row_loop)(struct row row, int mode);
+
+/* Run a loop with the steps of a row replaced by constants where they are the usual ones, for the compiler to see: rows
+ * along the positions' dimension, and across it. */
+static inline __attribute__((always_inline)) void with_known_steps(struct row row, ssize_t size, row_loop loop,
+                                                                   int mode) {
+    if (row.at_step == sizeof(int64_t) && row.other_step == size) {
+        row.at_step = sizeof(int64_t), row.other_step = size;
+        if (row.table_step == 0 && row.along == size) {
+            row.table_step = 0, row.along = size;
+            loop(row, mode);
+            return;
+        }
+        if (row.table_step == size) {
+            row.table_step = size;
+            loop(row, mode);
+            return;
+        }
+    }
+    loop(row, mode);
 }
 
 #define TEMPLATE "elements.inc"
 #include "each_size.h"
 
-static const row_task gather_of_size[] = {[1] = gather_1, [2] = gather_2, [4] = gather_4, [8] = gather_8, [16] = gather_16};
+static const row_task gather_of_size[] = {
+    [1] = gather_1, [2] = gather_2, [4] = gather_4, [8] = gather_8, [16] = gather_16};
 static const row_task scatter_of_size[] = {
     [1] = scatter_1, [2] = scatter_2, [4] = scatter_4, [8] = scatter_8, [16] = scatter_16};
-
-/* Whether every position is in range. */
-static bool in_range(struct elements *e) {
-    run(e, NULL, true);
-    return !e->outside;
-}
 
 int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output) {
     struct elements e;
     if (!same_shape(ARRAY(index), ARRAY(output))) return WRONG_SHAPE;
     enum status status = set_up(ARRAY(input), dim, ARRAY(index), ARRAY(output), &e);
     if (status) return status;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, gather_of_size[size_of(dtype_of(e.table))], true);
-    return OK;
+    return run(&e, gather_of_size[size_of(dtype_of(e.table))], true);
 }
 
 int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source) {
     struct elements e;
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, scatter_of_size[size_of(dtype_of(e.table))], false);
-    return OK;
+    return run(&e, scatter_of_size[size_of(dtype_of(e.table))], false);
 }
 
 enum combination { TOTAL, MULTIPLIED, LARGEST, SMALLEST }; /* as in scattering.py */
@@ -141,7 +169,5 @@ int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
     if (!tasks[dtype_of(e.table)]) return WRONG_DTYPE;
-    if (!in_range(&e)) return OUT_OF_RANGE;
-    run(&e, tasks[dtype_of(e.table)][reduction], false);
-    return OK;
+    return run(&e, tasks[dtype_of(e.table)][reduction], false);
 }

@@ -28,7 +28,7 @@ static bool sort_picks(const struct positions *positions, ssize_t row_bytes, ssi
     picks->starts = allocate((size_t)(rows + 2) * sizeof(ssize_t));
     picks->order = allocate((size_t)positions->count * sizeof(ssize_t));
     if (!picks->starts || !picks->order) return false;
-    ssize_t *next = picks->starts + 1; /* where the next pick of a row goes; in the end, where the following row starts */
+    ssize_t *next = picks->starts + 1; /* where a row's next pick goes; in the end, where the following row starts */
     memset(picks->starts, 0, (size_t)(rows + 2) * sizeof(ssize_t));
     for (ssize_t i = 0; i < positions->count; i++) next[positions->at[i] * positions->step / row_bytes + 1]++;
     for (ssize_t r = 0; r < rows; r++) next[r + 1] += next[r];
@@ -40,8 +40,8 @@ static bool sort_picks(const struct positions *positions, ssize_t row_bytes, ssi
 int embedding_gradient(uintptr_t grad, uintptr_t indices, intptr_t skipped, int shared, uintptr_t output) {
     array g = ARRAY(grad), y = ARRAY(output), index = ARRAY(indices);
     if (dtype_of(g) != dtype_of(y) || (dtype_of(y) != FLOAT32 && dtype_of(y) != FLOAT64)) return WRONG_DTYPE;
-    if (g->ndim != 2 || y->ndim != 2 || index->ndim != 1 || g->shape[0] != index->shape[0] || g->shape[1] != y->shape[1] ||
-        !is_contiguous(g) || !is_contiguous(y))
+    if (g->ndim != 2 || y->ndim != 2 || index->ndim != 1 || g->shape[0] != index->shape[0] ||
+        g->shape[1] != y->shape[1] || !is_contiguous(g) || !is_contiguous(y))
         return WRONG_SHAPE;
     struct positions positions;
     enum status status = find_positions(y, 0, &indices, 1, false, &positions);

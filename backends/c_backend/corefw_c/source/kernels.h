@@ -113,10 +113,11 @@ int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output);
 int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output); /* before: per dimension */
 
 /* -- indexing, scattering, embedding -- */
-/* Blocks at positions: index i counts dimension dim + i, also back from the end if `from_end`. */
-int index_read(uintptr_t input, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t output);
-int index_write(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values);
-int index_sum(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values);
+/* Blocks at positions: `index` is an index array for dimension `dim`, or, of `count` arrays for that many dimensions, the
+ * array of their addresses. Positions count also back from the end if `from_end`. */
+int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_end, uintptr_t output);
+int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values);
+int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values);
 int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output);
 int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source); /* source: also 0-d */
 int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source, int reduction);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BLOCK = 1 << 14 };
+enum { BLOCK = 1 << 13 };
 
 struct choice {
     const uint8_t *mask;
@@ -68,6 +68,14 @@ int64_t count_true(uintptr_t mask) {
     return count;
 }
 
+/* The first `count` true elements from element `start` on. */
+static void find(const uint8_t *mask, ssize_t start, ssize_t count, int64_t *restrict found) {
+    for (ssize_t i = start, k = 0; k < count; i++) {
+        found[k] = i;
+        k += mask[i] != 0;
+    }
+}
+
 /* -- reading and writing -- */
 #define TEMPLATE "masks.inc"
 #include "each_size.h"
@@ -109,36 +117,27 @@ int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source) {
 /* -- finding -- */
 static void find_flat(void *context, ssize_t begin, ssize_t end) {
     const struct choice *c = context;
-    for (ssize_t block = begin; block < end; block++) {
-        int64_t *restrict found = (int64_t *)c->target + c->before[block];
-        ssize_t start = block * BLOCK, count = c->before[block + 1] - c->before[block];
-        for (ssize_t i = start, k = 0; k < count; i++) {
-            found[k] = i;
-            k += c->mask[i] != 0;
-        }
-    }
-}
-
-/* The coordinates of element i, counted row by row. */
-static void coordinates(array shape, ssize_t i, int64_t *result) {
-    for (int d = shape->ndim - 1; d >= 0; i /= shape->shape[d--]) result[d] = i % shape->shape[d];
+    for (ssize_t block = begin; block < end; block++)
+        find(c->mask, block * BLOCK, c->before[block + 1] - c->before[block], (int64_t *)c->target + c->before[block]);
 }
 
 static void find_coordinates(void *context, ssize_t begin, ssize_t end) {
     const struct choice *c = context;
-    int ndim = c->shape->ndim;
-    ssize_t width = c->shape->shape[ndim - 1];
-    int64_t at[MAX_DIMS];
+    int last = c->shape->ndim - 1;
+    ssize_t width = c->shape->shape[last];
+    int64_t at[MAX_DIMS], flat[BLOCK];
     for (ssize_t block = begin; block < end; block++) {
-        int64_t *found = (int64_t *)c->target + c->before[block] * ndim;
-        int64_t *stop = (int64_t *)c->target + c->before[block + 1] * ndim;
-        for (ssize_t i = block * BLOCK; found < stop;) { /* row by row */
-            coordinates(c->shape, i, at);
-            for (ssize_t row_end = i - at[ndim - 1] + width; i < row_end && found < stop; i++) {
-                for (int d = 0; d < ndim - 1; d++) found[d] = at[d];
-                found[ndim - 1] = at[ndim - 1]++;
-                found += c->mask[i] ? ndim : 0;
+        ssize_t count = c->before[block + 1] - c->before[block], row_end = 0;
+        int64_t *result = (int64_t *)c->target + c->before[block] * (last + 1);
+        find(c->mask, block * BLOCK, count, flat);
+        for (ssize_t k = 0; k < count; k++, result += last + 1) {
+            if (k == 0 || flat[k] >= row_end) {
+                ssize_t row = flat[k] / width;
+                row_end = (row + 1) * width;
+                for (int d = last - 1; d >= 0; row /= c->shape->shape[d--]) at[d] = row % c->shape->shape[d];
             }
+            for (int d = 0; d < last; d++) result[d] = at[d];
+            result[last] = flat[k] - row_end + width;
         }
     }
 }

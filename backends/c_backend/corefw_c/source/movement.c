@@ -19,7 +19,8 @@ static int transfer(int ndim, const ssize_t *shape, char *target, const ssize_t 
     for (int i = ndim - 1; i >= 0; count *= shape[i--]) dense[i] = count * from_size;
     if (count == 0) return OK;
     char *held = NULL;
-    if (extents_overlap(ndim, shape, target, target_strides, size_of(to), ndim, shape, source, source_strides, size_of(from))) {
+    if (extents_overlap(ndim, shape, target, target_strides, size_of(to), ndim, shape, source, source_strides,
+                        size_of(from))) {
         held = allocate((size_t)(count * from_size));
         if (!held) return NO_MEMORY;
         copy_strided(ndim, shape, held, dense, source, source_strides, (size_t)from_size);
@@ -117,8 +118,9 @@ int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output) {
     return OK;
 }
 
-/* Dimensions from `dim` on of a part of x that goes to the same part of y, shifted; those before have been cut to the part. */
-static void roll_from(int dim, array x, array y, ssize_t *shape, const char *source, char *target, const intptr_t *shifts) {
+/* Roll a part of x, to which the dimensions before `dim` have been cut already, along those from `dim` on. */
+static void roll_from(int dim, array x, array y, ssize_t *shape, const char *source, char *target,
+                      const intptr_t *shifts) {
     while (dim < x->ndim && shifts[dim] == 0) dim++;
     if (dim == x->ndim) {
         copy_strided(x->ndim, shape, target, y->strides, source, x->strides, size_of(dtype_of(y)));
@@ -191,7 +193,8 @@ int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output) {
     ssize_t count = count_of(x), n = x->shape[x->ndim - 1], far = x->shape[x->ndim - 2] + n;
     if (count == 0) return OK;
     diagonal = diagonal < -far ? -far : diagonal > far ? far : diagonal;
-    struct partial_job job = {.x = x, .y = y, .value = zero, .diagonal = diagonal, .lower = lower, .size = size_of(dtype_of(y))};
+    struct partial_job job = {
+        .x = x, .y = y, .value = zero, .diagonal = diagonal, .lower = lower, .size = size_of(dtype_of(y))};
     parallel_for(count / n, grain_for(n * size_in_bytes(y) / 16 + 16), triangle_rows, &job);
     return OK;
 }

@@ -7,8 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-typedef int64_t unaligned_position __attribute__((aligned(1), may_alias));
-
 bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape) {
     *ndim = 0;
     for (int k = 0; k < count; k++)
@@ -64,22 +62,28 @@ static void add(void *context, ssize_t begin, ssize_t end) {
     if (wrong < 0) job->outside = true;
 }
 
-enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end, struct positions *found) {
+enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end,
+                           struct positions *found) {
     int ndim;
     ssize_t shape[MAX_DIMS], strides[MAX_DIMS], n = 1;
     *found = (struct positions){.step = 1};
-    if (count < 1 || dim < 0 || dim + count > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
+    if (count < 1 || dim < 0 || dim + count > x->ndim || !common_shape(indices, count, &ndim, shape))
+        return WRONG_SHAPE;
     for (int i = ndim - 1; i >= 0; n *= shape[i--]) strides[i] = n * (ssize_t)sizeof(int64_t);
     found->count = n;
     int64_t *converted = NULL;
     for (int k = 0; k < count; k++) {
         array a = ARRAY(indices[k]);
         enum dtype type = dtype_of(a);
-        struct job job = {.at = (const void *)a->data, .size = x->shape[dim + k], .step = x->strides[dim + k], .first = k == 0,
+        struct job job = {.at = (const void *)a->data,
+                          .size = x->shape[dim + k],
+                          .step = x->strides[dim + k],
+                          .first = k == 0,
                           .from_end = from_end};
         if (type != INT64 && type != INT32) return WRONG_DTYPE;
         if (n == 0) continue;
-        bool direct = type == INT64 && is_contiguous(a) && count_of(a) == n && (uintptr_t)a->data % sizeof(int64_t) == 0;
+        bool direct =
+            type == INT64 && is_contiguous(a) && count_of(a) == n && (uintptr_t)a->data % sizeof(int64_t) == 0;
         if (direct && count == 1) {
             parallel_for(n, grain_for(1), check, &job);
             if (!job.outside) {

@@ -15,9 +15,12 @@ struct positions {
 /* The shape that index arrays (int32 or int64) have together; false if they do not broadcast. */
 bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape);
 
-/* Where index arrays point together, the i-th in dimension dim + i of x, after a check of their range: from 0, or also back
- * from the end if `from_end`. */
-enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end, struct positions *found);
+/* Where index arrays point together, the i-th in dimension dim + i of x, after a check of their range: from 0, or also
+ * back from the end if `from_end`. */
+enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end,
+                           struct positions *found);
+
+typedef int64_t unaligned_position __attribute__((aligned(1), may_alias));
 
 /* Whether all of n numbers, `step` bytes apart, lie in 0 <= i < size. */
 bool all_within(ssize_t n, const char *numbers, ssize_t step, ssize_t size);

@@ -48,8 +48,8 @@ struct walk walk_over(int ndim, const ssize_t *shape, char *target, const ssize_
     int last = 0;
     for (int i = 1; i < w.ndim; i++) {
         ssize_t n = w.shape[i];
-        bool joined = w.target_strides[last] == n * w.target_strides[i] &&
-                      w.source_strides[last] == n * w.source_strides[i];
+        bool joined =
+            w.target_strides[last] == n * w.target_strides[i] && w.source_strides[last] == n * w.source_strides[i];
         last += !joined;
         w.shape[last] = joined ? w.shape[last] * n : n;
         w.target_strides[last] = w.target_strides[i], w.source_strides[last] = w.source_strides[i];
@@ -79,9 +79,8 @@ static void walk_rows(void *context, ssize_t begin, ssize_t end) {
     const struct walk_job *job = context;
     const struct walk *w = job->walk;
     int last = w->ndim - 1;
-    struct plane plane = {.n = w->shape[last],
-                          .target_step = w->target_strides[last],
-                          .source_step = w->source_strides[last]};
+    struct plane plane = {
+        .n = w->shape[last], .target_step = w->target_strides[last], .source_step = w->source_strides[last]};
     ssize_t rows = last ? w->shape[last - 1] : 1; /* in a plane */
     if (last) plane.target_row = w->target_strides[last - 1], plane.source_row = w->source_strides[last - 1];
     if (job->chunks == 1) {
@@ -117,7 +116,8 @@ void walk_planes(const struct walk *w, plane_task task, const void *context, ssi
 
 /* -- overlap -- */
 /* The first byte of an array's elements and that after the last. */
-static void find_ends(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size, uintptr_t ends[2]) {
+static void find_ends(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size,
+                      uintptr_t ends[2]) {
     ends[0] = (uintptr_t)data, ends[1] = ends[0] + size;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] == 0) {
@@ -128,8 +128,9 @@ static void find_ends(int ndim, const ssize_t *shape, const char *data, const ss
     }
 }
 
-bool extents_overlap(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size, int other_ndim,
-                     const ssize_t *other_shape, const char *other, const ssize_t *other_strides, size_t other_size) {
+bool extents_overlap(int ndim, const ssize_t *shape, const char *data, const ssize_t *strides, size_t size,
+                     int other_ndim, const ssize_t *other_shape, const char *other, const ssize_t *other_strides,
+                     size_t other_size) {
     uintptr_t a[2], b[2];
     find_ends(ndim, shape, data, strides, size, a);
     find_ends(other_ndim, other_shape, other, other_strides, other_size, b);
@@ -179,7 +180,8 @@ void copy_strided(int ndim, const ssize_t *shape, char *target, const ssize_t *t
     ssize_t unit = (ssize_t)size;
     int last = w.ndim - 1;
     bool contiguous = w.ndim == 0 || (w.target_strides[last] == unit && w.source_strides[last] == unit);
-    if (!contiguous && last > 1 && w.source_strides[last - 1] != unit) /* rows of the target may be columns of the source */
+    if (!contiguous && last > 1 &&
+        w.source_strides[last - 1] != unit) /* rows of the target may be columns of the source */
         for (int i = 0; i < last - 1; i++)
             if (w.source_strides[i] == unit) exchange_loops(&w, i, last - 1);
     ssize_t cost = contiguous ? unit : 16;
