@@ -8,6 +8,8 @@ enum { BUNDLE = 8, BUNDLED = 4096 }; /* the most rows of a bundle, and their ele
 
 #define TEMPLATE "row_sums.inc"
 #include "each_real.h"
+#define TEMPLATE "exponentials.inc"
+#include "each_real.h"
 #define TEMPLATE "softmax.inc"
 #include "each_real.h"
 
