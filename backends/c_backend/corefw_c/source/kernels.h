@@ -56,6 +56,10 @@ int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int 
                         uintptr_t logsumexp);
 int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target, int64_t ignored,
                                  int reduction, uintptr_t result);
+int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t loss);
+int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, int reduction, uintptr_t result);
+int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss);
+int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss);
 
 /* -- attention -- */
 
