@@ -31,9 +31,7 @@ def kernels(lib):
         if grad.ndim:
             grad = dense(np.broadcast_to(grad, input.shape))
         result = empty(input.shape, input.dtype)
-        if status := lib.squared_error_backward(
-            id(grad), id(input), id(target), REDUCTIONS[reduction], id(result)
-        ):
+        if status := lib.squared_error_backward(id(grad), id(input), id(target), REDUCTIONS[reduction], id(result)):
             fail("squared_error_backward", status)
         return result
 

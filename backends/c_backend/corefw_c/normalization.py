@@ -17,12 +17,19 @@ def address(array) -> int:
 
 
 def vector(array, shape):
-    """A weight or bias of that shape, dense, if there is one."""
-    if array is None:
-        return None
+    """A weight or bias of that shape, dense."""
     if array.shape != shape:
         raise ValueError(f"a weight or bias of shape {shape} expected")
     return dense(array)
+
+
+@lru_cache(4096)
+def layer(shape, normalized_shape) -> tuple:
+    """(the size of a row, the shape of the rows' statistics)."""
+    first = len(shape) - len(normalized_shape)
+    if not normalized_shape or shape[first:] != normalized_shape:
+        raise ValueError(f"an input of shape (*, {normalized_shape}) expected")
+    return prod(normalized_shape), shape[:first] + (1,) * len(normalized_shape)
 
 
 class View(NamedTuple):
@@ -36,7 +43,7 @@ class View(NamedTuple):
 
 @lru_cache(4096)
 def view_of(shape, dims) -> View:
-    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, else rows of a transposed copy."""
+    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, else rows once transposed."""
     kept = [d for d in range(len(shape)) if d not in dims]
     if not kept or kept == list(range(len(kept))):
         return View(True, prod(shape[len(kept) :]), None, None)
@@ -48,7 +55,7 @@ def view_of(shape, dims) -> View:
 
 @lru_cache(4096)
 def weight_channels(shape, dims, weight_shape) -> int | None:
-    """The channels of a group that a weight distinguishes (0 where C does not ask); None if it is not one per channel."""
+    """The channels of a group that a weight tells apart (0 where C does not ask); None if it is not one per channel."""
     view = view_of(shape, dims)
     beside = (1,) * (len(shape) - len(weight_shape)) + weight_shape
     varied = [d for d in range(len(shape)) if beside[d] == shape[d] > 1]
@@ -57,9 +64,12 @@ def weight_channels(shape, dims, weight_shape) -> int | None:
     if any(shape[d] > 1 for d in range(varied[0], varied[-1] + 1) if d not in varied):
         return None
     if not view.grouped:
-        return 0 if prod(weight_shape) == prod(shape[d] for d in range(len(shape)) if d not in dims) and not any(
-            d in dims for d in varied
-        ) else None
+        return (
+            0
+            if prod(weight_shape) == prod(shape[d] for d in range(len(shape)) if d not in dims)
+            and not any(d in dims for d in varied)
+            else None
+        )
     first = len(shape) - len(dims)
     return prod(shape[first : varied[-1] + 1]) if varied[0] <= first <= varied[-1] + 1 else None
 
@@ -81,43 +91,44 @@ def statistic(array, shape, dims):
 def kernels(lib):
     """The family's kernels."""
 
-    def over_groups(op, input, channels, weight, bias, eps, statistics, centred):
+    def over_groups(op, input, channels, statistics, weight, bias, eps, centred=True):
         input = dense(input)
-        output, scale = empty(input.shape, input.dtype), empty(statistics, input.dtype)
-        mean = empty(statistics, input.dtype) if centred else None
+        kind = input.dtype
+        output, scale = empty(input.shape, kind), empty(statistics, kind)
+        mean = empty(statistics, kind) if centred else None
         if status := lib.normalize_groups(
-            id(input), channels, address(weight), address(bias), eps, id(output), address(mean), id(scale)
+            id(input),
+            channels,
+            0 if weight is None else id(weight),
+            0 if bias is None else id(bias),
+            eps,
+            id(output),
+            id(mean) if centred else 0,
+            id(scale),
         ):
             fail(op, status)
         return (output, mean, scale) if centred else (output, scale)
 
-    def of_layer(input, normalized_shape):
-        first = input.ndim - len(normalized_shape)
-        if not normalized_shape or input.shape[first:] != normalized_shape:
-            raise ValueError(f"an input of shape (*, {normalized_shape}) expected")
-        return prod(normalized_shape), input.shape[:first] + (1,) * len(normalized_shape)
-
     def layer_normalization(input, normalized_shape, weight, bias, eps):
-        size, statistics = of_layer(input, normalized_shape)
-        weight, bias = vector(weight, normalized_shape), vector(bias, normalized_shape)
-        return over_groups("layer_normalization", input, size, weight, bias, eps, statistics, True)
+        weight = None if weight is None else vector(weight, normalized_shape)
+        bias = None if bias is None else vector(bias, normalized_shape)
+        return over_groups("layer_normalization", input, *layer(input.shape, normalized_shape), weight, bias, eps)
 
     def rms_normalization(input, normalized_shape, weight, eps):
-        size, statistics = of_layer(input, normalized_shape)
-        weight = vector(weight, normalized_shape)
-        return over_groups("rms_normalization", input, size, weight, None, eps, statistics, False)
+        weight = None if weight is None else vector(weight, normalized_shape)
+        return over_groups("rms_normalization", input, *layer(input.shape, normalized_shape), weight, None, eps, False)
 
     def group_normalization(input, num_groups, weight, bias, eps):
         samples, channels = input.shape[:2]
-        weight, bias = vector(weight, (channels,)), vector(bias, (channels,))
-        statistics = (samples, num_groups)
-        return over_groups(
-            "group_normalization", input, channels // num_groups, weight, bias, eps, statistics, True
-        )
+        weight = None if weight is None else vector(weight, (channels,))
+        bias = None if bias is None else vector(bias, (channels,))
+        size, statistics = channels // num_groups, (samples, num_groups)
+        return over_groups("group_normalization", input, size, statistics, weight, bias, eps)
 
     def batch_normalization(input, weight, bias, eps):
         input, shape = dense(input), input.shape[1:2]
-        weight, bias = vector(weight, shape), vector(bias, shape)
+        weight = None if weight is None else vector(weight, shape)
+        bias = None if bias is None else vector(bias, shape)
         output, mean, variance = empty(input.shape, input.dtype), empty(shape, input.dtype), empty(shape, input.dtype)
         if status := lib.normalize_channels(
             id(input), address(weight), address(bias), eps, id(output), id(mean), id(variance)
@@ -128,9 +139,7 @@ def kernels(lib):
     def affine(op, input, elements, centre, factor, shift):
         input = dense(input)
         output = empty(input.shape, input.dtype)
-        if status := lib.affine_channels(
-            id(input), elements, address(centre), id(factor), address(shift), id(output)
-        ):
+        if status := lib.affine_channels(id(input), elements, address(centre), id(factor), address(shift), id(output)):
             fail(op, status)
         return output
 
