@@ -43,7 +43,7 @@ class View(NamedTuple):
 
 @lru_cache(4096)
 def view_of(shape, dims) -> View:
-    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, else rows once transposed."""
+    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, or transposed rows."""
     kept = [d for d in range(len(shape)) if d not in dims]
     if not kept or kept == list(range(len(kept))):
         return View(True, prod(shape[len(kept) :]), None, None)
