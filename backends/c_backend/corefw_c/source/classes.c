@@ -6,17 +6,17 @@
 
 #include <string.h>
 
-enum { BUNDLE = 8 };                 /* rows whose logarithms are taken at once */
-enum reduction { NONE, SUM, MEAN };  /* as classification.py counts them */
+enum { BUNDLE = 8 };                /* rows whose logarithms are taken at once */
+enum reduction { NONE, SUM, MEAN }; /* as classification.py counts them */
 
 /* Scores x and their gradients y are [samples][classes][inner], targets and what belongs to them [samples][inner]. */
 struct class_job {
     ssize_t samples, classes, inner;
     const int64_t *target;
     int64_t ignored;
-    const void *x, *weight;  /* a weight per class, or NULL */
-    void *logsumexp, *y;     /* NULL where there is none */
-    const void *gradients;   /* of each loss; or NULL, and all have `gradient` */
+    const void *x, *weight; /* a weight per class, or NULL */
+    void *logsumexp, *y;    /* NULL where there is none */
+    const void *gradients;  /* of each loss; or NULL, and all have `gradient` */
     double gradient;
 };
 
@@ -27,7 +27,7 @@ struct class_job {
 #define TEMPLATE "classes.inc"
 #include "each_real.h"
 
-/* Read sizes from arrays of the shapes (N, C, *) or (C,) of scores and (N, *) or () of targets, and check the classes. */
+/* Read sizes from scores of shape (N, C, *) or (C,) and targets of shape (N, *) or (), and check the classes. */
 static int read_targets(array scores, array target, int64_t ignored, struct class_job *job) {
     int dim = scores->ndim > 1;
     if (scores->ndim < 1 || target->ndim != scores->ndim - 1 || !is_contiguous(scores) || !is_contiguous(target))
@@ -57,9 +57,7 @@ static void write_real(array a, double value) {
     else *(double *)a->data = value;
 }
 
-static double read_real(array a) {
-    return dtype_of(a) == FLOAT32 ? *(const float *)a->data : *(const double *)a->data;
-}
+static double read_real(array a) { return dtype_of(a) == FLOAT32 ? *(const float *)a->data : *(const double *)a->data; }
 
 static bool weighs_classes(array weight, enum dtype dtype, const struct class_job *job) {
     return !weight || (dtype_of(weight) == dtype && has_shape(weight, 1, &job->classes) && is_contiguous(weight));
@@ -97,7 +95,8 @@ int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignor
     return OK;
 }
 
-int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t result) {
+int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
+                       uintptr_t result) {
     array g = ARRAY(grad), t = ARRAY(target), w = ARRAY(weight), y = ARRAY(result);
     enum dtype dtype = dtype_of(y);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
@@ -134,8 +133,8 @@ int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int 
     return OK;
 }
 
-int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target, int64_t ignored,
-                                 int reduction, uintptr_t result) {
+int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target,
+                                 int64_t ignored, int reduction, uintptr_t result) {
     array g = ARRAY(grad), x = ARRAY(input), s = ARRAY(logsumexp), t = ARRAY(target), y = ARRAY(result);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
@@ -149,7 +148,6 @@ int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logs
     read_gradient(g, reduction, &job);
     if (dtype == FLOAT32)
         over_scores(&job, LANES_f32, 3, cross_entropy_backward_rows_f32, cross_entropy_backward_panels_f32);
-    else
-        over_scores(&job, LANES_f64, 6, cross_entropy_backward_rows_f64, cross_entropy_backward_panels_f64);
+    else over_scores(&job, LANES_f64, 6, cross_entropy_backward_rows_f64, cross_entropy_backward_panels_f64);
     return OK;
 }

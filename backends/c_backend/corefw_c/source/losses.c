@@ -27,7 +27,8 @@ static bool is_alike(array a, array b) {
 }
 
 /* Run a range over the elements of y = f(a, b). */
-static int elementwise(array a, array b, array y, struct loss_job *job, ssize_t cost, range_task of_f32, range_task of_f64) {
+static int elementwise(array a, array b, array y, struct loss_job *job, ssize_t cost, range_task of_f32,
+                       range_task of_f64) {
     if (!is_alike(a, b) || !is_alike(a, y)) return WRONG_SHAPE;
     job->count = count_of(a);
     job->a = a->data, job->b = b->data, job->y = y->data;
@@ -50,7 +51,8 @@ int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t lo
     ssize_t blocks = (job.count + SUMMED - 1) / SUMMED;
     job.sums = blocks <= 16 ? few : allocate((size_t)blocks * sizeof *job.sums);
     if (!job.sums) return NO_MEMORY;
-    parallel_for(blocks, grain_for(SUMMED / 4), dtype == FLOAT32 ? squared_error_sums_f32 : squared_error_sums_f64, &job);
+    parallel_for(blocks, grain_for(SUMMED / 4), dtype == FLOAT32 ? squared_error_sums_f32 : squared_error_sums_f64,
+                 &job);
     for (ssize_t i = 0; i < blocks; i++) total += job.sums[i];
     if (blocks > 16) release(job.sums);
     if (reduction == MEAN) total /= (double)job.count;
@@ -72,11 +74,13 @@ int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, in
 
 int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss) {
     struct loss_job job = {0};
-    int status = elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, bernoulli_nll_range_f32, bernoulli_nll_range_f64);
+    int status = elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, bernoulli_nll_range_f32,
+                             bernoulli_nll_range_f64);
     return status ? status : atomic_load(&job.outside) ? OUT_OF_RANGE : OK;
 }
 
 int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss) {
     struct loss_job job = {0};
-    return elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, logistic_loss_range_f32, logistic_loss_range_f64);
+    return elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, logistic_loss_range_f32,
+                       logistic_loss_range_f64);
 }

@@ -39,7 +39,8 @@ int log_softmax(uintptr_t input, int dim, uintptr_t output) {
 }
 
 int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
-    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32, softmax_backward_range_f64);
+    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32,
+                 softmax_backward_range_f64);
 }
 
 int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
