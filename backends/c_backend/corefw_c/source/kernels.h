@@ -47,7 +47,8 @@ int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintpt
 int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
                               uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
 int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight,
-                                uintptr_t mean, uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
+                                uintptr_t mean, uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight,
+                                uintptr_t grad_bias);
 
 /* -- classification, loss, likelihood: targets are int64; reduction: 0 none, 1 sum, 2 mean -- */
 int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss);
