@@ -195,7 +195,11 @@ def standard_gradients_calls(rng, numpy_dtype):
     return [
         ([draw(*x.shape), x, draw(*weight(x.shape)), scale], statics)
         for (x, scale), statics in calls
-        for weight in (lambda shape: shape[-1:], lambda shape: (*shape[:2], *(1 for _ in shape[2:])), lambda shape: shape[1:])
+        for weight in (
+            lambda shape: shape[-1:],
+            lambda shape: (*shape[:2], *(1 for _ in shape[2:])),
+            lambda shape: shape[1:],
+        )
     ]
 
 

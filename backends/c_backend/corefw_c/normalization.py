@@ -25,41 +25,48 @@ def vector(array, shape):
     return dense(array)
 
 
+@lru_cache(4096)
+def layer(shape, normalized_shape) -> tuple:
+    """(the size of a row, the shape of the rows' statistics)."""
+    first = len(shape) - len(normalized_shape)
+    if not normalized_shape or shape[first:] != normalized_shape:
+        raise ValueError(f"an input of shape (*, {normalized_shape}) expected")
+    return prod(normalized_shape), shape[:first] + (1,) * len(normalized_shape)
+
+
 class View(NamedTuple):
     """How C sees an array of which statistics are taken over some dimensions."""
 
     grouped: bool  # statistics are of rows, otherwise of channels
     elements: int  # of a channel; of a row if grouped
+    statistics: tuple  # the shape of a scale or mean
     order: tuple | None  # the dimensions' order in which it can be seen so, if that is another
     inverse: tuple | None
 
 
 @lru_cache(4096)
 def view_of(shape, dims) -> View:
-    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, else rows of a transposed copy."""
+    """Rows if `dims` are the last ones, samples of channels if what is kept lies together, or transposed rows."""
     kept = [d for d in range(len(shape)) if d not in dims]
-    if not kept or kept == list(range(len(kept))):
-        return View(True, prod(shape[len(kept) :]), None, None)
+    statistics = tuple(1 if d in dims else n for d, n in enumerate(shape))
+    if kept == list(range(len(kept))):
+        return View(True, prod(shape[len(kept) :]), statistics, None, None)
     if kept == list(range(kept[0], kept[-1] + 1)):
-        return View(False, prod(shape[kept[-1] + 1 :]), None, None)
+        return View(False, prod(shape[kept[-1] + 1 :]), statistics, None, None)
     order = (*kept, *dims)
-    return View(True, prod(shape[d] for d in dims), order, tuple(sorted(range(len(shape)), key=order.__getitem__)))
+    inverse = tuple(sorted(range(len(shape)), key=order.__getitem__))
+    return View(True, prod(shape[d] for d in dims), statistics, order, inverse)
 
 
 @lru_cache(4096)
 def weight_channels(shape, dims, weight_shape) -> int | None:
-    """The channels of a group that a weight distinguishes (0 where C does not ask); None if it is not one per channel."""
-    view = view_of(shape, dims)
-    beside = (1,) * (len(shape) - len(weight_shape)) + weight_shape
+    """The channels of a group that a weight tells apart (0 where C does not ask); None if it is not one per channel."""
+    view, beside = view_of(shape, dims), (1,) * (len(shape) - len(weight_shape)) + weight_shape
     varied = [d for d in range(len(shape)) if beside[d] == shape[d] > 1]
-    if not varied or view.order or any(beside[d] not in (1, shape[d]) for d in range(len(shape))):
-        return None
-    if any(shape[d] > 1 for d in range(varied[0], varied[-1] + 1) if d not in varied):
+    if view.order or not varied or prod(beside) != prod(shape[varied[0] : varied[-1] + 1]):
         return None
     if not view.grouped:
-        return 0 if prod(weight_shape) == prod(shape[d] for d in range(len(shape)) if d not in dims) and not any(
-            d in dims for d in varied
-        ) else None
+        return 0 if prod(beside) == prod(view.statistics) and not any(d in dims for d in varied) else None
     first = len(shape) - len(dims)
     return prod(shape[first : varied[-1] + 1]) if varied[0] <= first <= varied[-1] + 1 else None
 
@@ -70,50 +77,47 @@ def broadcast_dims(shape, weight_shape) -> tuple:
     return tuple(d for d in range(len(shape)) if beside[d] == 1)
 
 
-def statistic(array, shape, dims):
-    """A scale or mean with one element for all of `dims`, dense."""
+def statistic(array, shape):
+    """A scale or mean of that shape, dense, if there is one."""
     if array is None:
         return None
-    expected = tuple(1 if d in dims else n for d, n in enumerate(shape))
-    return dense(array if array.shape == expected else np.broadcast_to(array, expected))
+    return dense(array if array.shape == shape else np.broadcast_to(array, shape))
 
 
 def kernels(lib):
     """The family's kernels."""
 
-    def over_groups(op, input, channels, weight, bias, eps, statistics, centred):
+    def over_groups(op, input, channels, statistics, weight, bias, eps, centred=True):
         input = dense(input)
-        output, scale = empty(input.shape, input.dtype), empty(statistics, input.dtype)
-        mean = empty(statistics, input.dtype) if centred else None
+        kind = input.dtype
+        output, scale = empty(input.shape, kind), empty(statistics, kind)
+        mean = empty(statistics, kind) if centred else None
         if status := lib.normalize_groups(
-            id(input), channels, address(weight), address(bias), eps, id(output), address(mean), id(scale)
+            id(input),
+            channels,
+            address(weight),
+            address(bias),
+            eps,
+            id(output),
+            address(mean),
+            id(scale),
         ):
             fail(op, status)
         return (output, mean, scale) if centred else (output, scale)
 
-    def of_layer(input, normalized_shape):
-        first = input.ndim - len(normalized_shape)
-        if not normalized_shape or input.shape[first:] != normalized_shape:
-            raise ValueError(f"an input of shape (*, {normalized_shape}) expected")
-        return prod(normalized_shape), input.shape[:first] + (1,) * len(normalized_shape)
-
     def layer_normalization(input, normalized_shape, weight, bias, eps):
-        size, statistics = of_layer(input, normalized_shape)
         weight, bias = vector(weight, normalized_shape), vector(bias, normalized_shape)
-        return over_groups("layer_normalization", input, size, weight, bias, eps, statistics, True)
+        return over_groups("layer_normalization", input, *layer(input.shape, normalized_shape), weight, bias, eps)
 
     def rms_normalization(input, normalized_shape, weight, eps):
-        size, statistics = of_layer(input, normalized_shape)
         weight = vector(weight, normalized_shape)
-        return over_groups("rms_normalization", input, size, weight, None, eps, statistics, False)
+        return over_groups("rms_normalization", input, *layer(input.shape, normalized_shape), weight, None, eps, False)
 
     def group_normalization(input, num_groups, weight, bias, eps):
         samples, channels = input.shape[:2]
         weight, bias = vector(weight, (channels,)), vector(bias, (channels,))
-        statistics = (samples, num_groups)
-        return over_groups(
-            "group_normalization", input, channels // num_groups, weight, bias, eps, statistics, True
-        )
+        size, statistics = channels // num_groups, (samples, num_groups)
+        return over_groups("group_normalization", input, size, statistics, weight, bias, eps)
 
     def batch_normalization(input, weight, bias, eps):
         input, shape = dense(input), input.shape[1:2]
@@ -128,9 +132,7 @@ def kernels(lib):
     def affine(op, input, elements, centre, factor, shift):
         input = dense(input)
         output = empty(input.shape, input.dtype)
-        if status := lib.affine_channels(
-            id(input), elements, address(centre), id(factor), address(shift), id(output)
-        ):
+        if status := lib.affine_channels(id(input), elements, address(centre), id(factor), address(shift), id(output)):
             fail(op, status)
         return output
 
@@ -140,19 +142,18 @@ def kernels(lib):
         return affine("channel_affine", input, prod(input.shape[2:]), None, scale, shift)
 
     def standardized(input, scale, dims, mean):
-        seen = view_of(input.shape, dims)
-        scale, mean = statistic(scale, input.shape, dims), statistic(mean, input.shape, dims)
-        if seen.order:
-            return affine("standardized", input.transpose(seen.order), seen.elements, mean, scale, None).transpose(
-                seen.inverse
-            )
-        return affine("standardized", input, seen.elements, mean, scale, None)
+        view = view_of(input.shape, dims)
+        scale, mean = statistic(scale, view.statistics), statistic(mean, view.statistics)
+        if view.order is None:
+            return affine("standardized", input, view.elements, mean, scale, None)
+        rows = affine("standardized", input.transpose(view.order), view.elements, mean, scale, None)
+        return rows.transpose(view.inverse)
 
     def backward(op, gradient, input, weight, scale, dims, mean, wanted):
-        """The gradients of input, and if wanted of weight and bias: see `standardized_gradients`."""
+        """The gradients of the input, and if wanted of weight and bias: see `standardized_gradients`."""
         if gradient.shape != input.shape:
             raise ValueError("a gradient of the input's shape expected")
-        seen = view_of(input.shape, dims)
+        view = view_of(input.shape, dims)
         channels = 0 if weight is None else weight_channels(input.shape, dims, weight.shape)
         if channels is None:  # the weight lies across the groups
             result = backward(op, gradient * weight, input, None, scale, dims, mean, False)
@@ -161,28 +162,30 @@ def kernels(lib):
             values = standardized(input, scale, dims, mean) * gradient
             axes = broadcast_dims(input.shape, weight.shape)
             return result, *(a.sum(axes, keepdims=True).reshape(weight.shape) for a in (values, gradient))
-        scale, mean = statistic(scale, input.shape, dims), statistic(mean, input.shape, dims)
-        if seen.order:
-            gradient, input = gradient.transpose(seen.order), input.transpose(seen.order)
+        scale, mean = statistic(scale, view.statistics), statistic(mean, view.statistics)
+        if view.order:
+            gradient, input = gradient.transpose(view.order), input.transpose(view.order)
         gradient, input = dense(gradient), dense(input)
-        result = empty(input.shape, input.dtype)
-        vectors = ()
+        result, of_weight, of_bias = empty(input.shape, input.dtype), None, None
         if weight is not None:
             shape, weight = weight.shape, dense(weight)
             if wanted:
-                vectors = empty(shape, input.dtype), empty(shape, input.dtype)
-        sums = [id(v) for v in vectors] or (0, 0)
-        compute, size = (
-            (lib.normalize_groups_backward, channels or seen.elements)
-            if seen.grouped
-            else (lib.normalize_channels_backward, seen.elements)
-        )
+                of_weight, of_bias = empty(shape, input.dtype), empty(shape, input.dtype)
+        compute = lib.normalize_groups_backward if view.grouped else lib.normalize_channels_backward
         if status := compute(
-            id(gradient), id(input), size, address(weight), address(mean), id(scale), id(result), *sums
+            id(gradient),
+            id(input),
+            (channels or view.elements) if view.grouped else view.elements,
+            address(weight),
+            address(mean),
+            id(scale),
+            id(result),
+            address(of_weight),
+            address(of_bias),
         ):
             fail(op, status)
-        result = result.transpose(seen.inverse) if seen.order else result
-        return (result, *vectors) if wanted else result
+        result = result.transpose(view.inverse) if view.order else result
+        return (result, of_weight, of_bias) if wanted else result
 
     def standardized_backward(gradient, input, scale, dims, mean, weight):
         return backward("standardized_backward", gradient, input, weight, scale, dims, mean, False)

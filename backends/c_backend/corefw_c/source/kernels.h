@@ -80,10 +80,22 @@ int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintpt
                     uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
 int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
                               uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
-int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight, uintptr_t mean,
-                                uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
+int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight,
+                                uintptr_t mean, uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight,
+                                uintptr_t grad_bias);
 
-/* -- classification, loss, likelihood -- */
+/* -- classification, loss, likelihood: targets are int64; reduction: 0 none, 1 sum, 2 mean -- */
+int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss);
+int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
+                       uintptr_t result);
+int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int reduction, uintptr_t loss,
+                        uintptr_t logsumexp);
+int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target,
+                                 int64_t ignored, int reduction, uintptr_t result);
+int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t loss);
+int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, int reduction, uintptr_t result);
+int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss);
+int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss);
 
 /* -- attention -- */
 int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,

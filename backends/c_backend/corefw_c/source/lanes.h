@@ -25,11 +25,16 @@ enum { LANES_BYTES = 16 };
 #include "each_real.h"
 
 /* greater: lane by lane a where it is greater, else b; a NaN in a is passed over.
+ * greatest_lane, sum_lanes: over the lanes of one vector.
  * load_first: the first `count` elements at x, which may be all that may be read, and `fill` beside them.
  * store_first: only the first `count` elements of a value. */
 #if defined(__AVX512F__)
 static inline lanes_f32 greater_f32(lanes_f32 a, lanes_f32 b) { return _mm512_max_ps(a, b); }
 static inline lanes_f64 greater_f64(lanes_f64 a, lanes_f64 b) { return _mm512_max_pd(a, b); }
+static inline float greatest_lane_f32(lanes_f32 x) { return _mm512_reduce_max_ps(x); }
+static inline double greatest_lane_f64(lanes_f64 x) { return _mm512_reduce_max_pd(x); }
+static inline float sum_lanes_f32(lanes_f32 x) { return _mm512_reduce_add_ps(x); }
+static inline double sum_lanes_f64(lanes_f64 x) { return _mm512_reduce_add_pd(x); }
 static inline lanes_f32 load_first_f32(const float *x, ssize_t count, lanes_f32 fill) {
     return _mm512_mask_loadu_ps(fill, count < LANES_f32 ? (__mmask16)((1u << count) - 1) : 0xffff, x);
 }

@@ -5,8 +5,8 @@
 #include "normalize.h"
 #include "threads.h"
 
-/* An array is seen as rows of groups of channels of elements, or as samples of channels of elements; weight and bias, which
- * may be NULL, have an element per channel. */
+/* An array is seen as rows of groups of channels of elements, or as samples of channels of elements; weight and bias,
+ * which may be NULL, have an element per channel. */
 struct normalize_job {
     ssize_t samples, groups, channels, elements; /* channels: in a group */
     double eps;
@@ -36,13 +36,21 @@ int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintp
     ssize_t count = count_of(x), rows = count_of(s), n = rows ? count / rows : 0;
     ssize_t vector = w ? count_of(w) : b ? count_of(b) : channels;
     if (n == 0) channels = vector = 1, w = b = NULL; /* only statistics, of nothing */
-    if (channels < 1 || rows * n != count || n % channels || vector < 1 || vector % channels || rows % (vector / channels))
+    if (channels < 1 || rows * n != count || n % channels || vector < 1 || vector % channels ||
+        rows % (vector / channels))
         return WRONG_SHAPE;
     if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(w, dtype, vector) || !fits(b, dtype, vector) ||
         !fits(m, dtype, rows) || !fits(s, dtype, rows))
         return WRONG_SHAPE;
-    struct normalize_job job = {.groups = vector / channels, .channels = channels, .elements = n / channels, .eps = eps,
-                                .x = x->data, .weight = data_of(w), .bias = data_of(b), .y = y->data, .mean = data_of(m),
+    struct normalize_job job = {.groups = vector / channels,
+                                .channels = channels,
+                                .elements = n / channels,
+                                .eps = eps,
+                                .x = x->data,
+                                .weight = data_of(w),
+                                .bias = data_of(b),
+                                .y = y->data,
+                                .mean = data_of(m),
                                 .scale = s->data};
     parallel_for(rows, grain_for(n), dtype == FLOAT32 ? normalize_groups_f32 : normalize_groups_f64, &job);
     return OK;
@@ -59,8 +67,16 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
     if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(w, dtype, channels) || !fits(b, dtype, channels) ||
         !fits(m, dtype, channels) || !fits(v, dtype, channels))
         return WRONG_SHAPE;
-    struct normalize_job job = {.samples = samples, .channels = channels, .elements = elements, .eps = eps, .x = x->data,
-                                .weight = data_of(w), .bias = data_of(b), .y = y->data, .mean = m->data, .variance = v->data};
+    struct normalize_job job = {.samples = samples,
+                                .channels = channels,
+                                .elements = elements,
+                                .eps = eps,
+                                .x = x->data,
+                                .weight = data_of(w),
+                                .bias = data_of(b),
+                                .y = y->data,
+                                .mean = m->data,
+                                .variance = v->data};
     if (elements == 1) {
         ssize_t columns = dtype == FLOAT32 ? COLUMNS_f32 : COLUMNS_f64, blocks = (channels + columns - 1) / columns;
         range_task task = dtype == FLOAT32 ? normalize_columns_f32 : normalize_columns_f64;

@@ -8,6 +8,8 @@ enum { BUNDLE = 8, BUNDLED = 4096 }; /* the most rows of a bundle, and their ele
 
 #define TEMPLATE "row_sums.inc"
 #include "each_real.h"
+#define TEMPLATE "exponentials.inc"
+#include "each_real.h"
 #define TEMPLATE "softmax.inc"
 #include "each_real.h"
 
@@ -37,7 +39,8 @@ int log_softmax(uintptr_t input, int dim, uintptr_t output) {
 }
 
 int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
-    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32, softmax_backward_range_f64);
+    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32,
+                 softmax_backward_range_f64);
 }
 
 int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
