@@ -33,11 +33,11 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- convolution -- */
 
 /* -- pooling, resampling -- */
-/* The options of windows are sizes, strides, paddings and steps in each dimension; those of stride 0 divide the input evenly. */
-int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices);
+/* The options of windows, int64: sizes, strides, paddings, steps in each dimension; those of stride 0 divide the input evenly. */
+int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices);
 int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
-int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
-int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
 
 /* -- normalization -- */
 

@@ -27,7 +27,7 @@ static bool cover_once(const struct windows *w) {
 #include "each_real.h"
 
 /* Means of x in y, or with `backward` the gradient of x in x from that of y. */
-static enum status pool(array x, array y, const intptr_t *options, bool padding_counts, double divisor, bool backward) {
+static enum status pool(array x, array y, array options, bool padding_counts, double divisor, bool backward) {
     enum dtype dtype = dtype_of(x);
     struct pooling pooling;
     if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype) return WRONG_DTYPE;
@@ -45,10 +45,10 @@ static enum status pool(array x, array y, const intptr_t *options, bool padding_
     return atomic_load(&job.no_memory) ? NO_MEMORY : OK;
 }
 
-int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output) {
-    return (int)pool(ARRAY(input), ARRAY(output), options, padding_counts, divisor, false);
+int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    return (int)pool(ARRAY(input), ARRAY(output), ARRAY(options), padding_counts, divisor, false);
 }
 
-int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output) {
-    return (int)pool(ARRAY(output), ARRAY(grad), options, padding_counts, divisor, true);
+int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    return (int)pool(ARRAY(output), ARRAY(grad), ARRAY(options), padding_counts, divisor, true);
 }
