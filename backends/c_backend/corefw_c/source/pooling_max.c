@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_PLACES = 256 };
+enum { MOST_PLACES = 256, MOST_TAPS = 32 };
 
 /* Places in a plane, as wide as the elements, so that both are compared and chosen alike. */
 typedef int32_t place_f32;
@@ -47,7 +47,7 @@ static int pattern_of(const struct pooling *p) {
     const struct windows *d = p->dim, *h = p->dim + 1, *w = p->dim + 2;
     if (d->size != 1 || d->count != 1 || d->kernel != 1 || h->step != 1 || w->step != 1 || !w->stride) return 0;
     int pattern = h->kernel < 4 && w->kernel < 4 && w->stride < 4 ? (int)(100 * h->kernel + 10 * w->kernel + w->stride) : 0;
-    return pattern == 122 || pattern == 222 || pattern == 331 || pattern == 332 ? pattern : 0;
+    return pattern == 122 || pattern == 222 || pattern == 331 ? pattern : 0;
 }
 
 int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices) {

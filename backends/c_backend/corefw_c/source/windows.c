@@ -41,7 +41,9 @@ enum status open_pooling(struct pooling *pooling, array input, array output, arr
             w->kernel = kernel[j];
             w->padding = padding[j];
             w->step = step[j];
-            if (w->kernel < 1 || w->stride < 1 || w->padding < 0 || w->step < 1) return WRONG_SHAPE;
+            if (w->kernel < 1 || w->stride < 1 || w->step < 1) return WRONG_SHAPE;
+            if (w->padding < 0 || w->padding > (w->step * (w->kernel - 1) + 1) / 2) return WRONG_SHAPE;
+            if ((w->count - 1) * w->stride >= w->size + w->padding) return WRONG_SHAPE; /* each begins before the end */
         }
         windows += w->count;
     }
