@@ -11,8 +11,8 @@ from corefw_c.library import fail
 
 @lru_cache(maxsize=4096)
 def _plan(op, *arguments):
-    """The shape of an op's result, and its windows: sizes, strides, paddings, steps in an array, zeros for windows that divide
-    the input evenly. Raises ShapeError for arguments that do not fit."""
+    """The shape of an op's result, and its windows in an array: sizes, strides, paddings, steps; zeros for those that
+    divide the input evenly. Raises ShapeError for arguments that do not fit."""
     shape = registry.ops[op].shape(*arguments)
     arguments = arguments[2:] if op.endswith("_backward") else arguments[1:]
     if op.startswith("adaptive"):

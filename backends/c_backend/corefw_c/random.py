@@ -1,6 +1,5 @@
 """Random numbers: the kinds of docs/random.md, and dropout."""
 
-
 import numpy as np
 
 from corefw import dtypes

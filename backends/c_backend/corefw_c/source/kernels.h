@@ -33,7 +33,7 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 /* -- convolution -- */
 
 /* -- pooling, resampling -- */
-/* The options of windows, int64: sizes, strides, paddings, steps in each dimension; those of stride 0 divide the input evenly. */
+/* The options of windows, int64: sizes, strides, paddings, steps in each dimension; with stride 0 they divide it evenly. */
 int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices);
 int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
 int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
@@ -58,7 +58,7 @@ int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, dou
 int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
 int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output);
 int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
-int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if they are absent */
+int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if 0 */
 int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output);
 int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
 int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);

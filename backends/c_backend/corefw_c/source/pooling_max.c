@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_PLACES = 256, MOST_TAPS = 32 };
+enum { MOST_PLACES = 256, MOST_TAPS = 32, MOST_PAIRS = MOST_PLACES + MOST_TAPS };
 
 /* Places in a plane, as wide as the elements, so that both are compared and chosen alike. */
 typedef int32_t place_f32;
