@@ -38,6 +38,8 @@ int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t ind
 int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
 int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
 int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
+/* Positions (int32) and weights of each dimension, one after the other: arrays of (elements per place, places). */
+int resample(uintptr_t input, const uintptr_t *arrays, int count, uintptr_t output);
 
 /* -- normalization -- */
 
