@@ -184,6 +184,15 @@ def test_dropout(name):
     assert layer.eval()(x) is x
 
 
+def test_dropout_gradient():
+    x, grad = torch.randn(300, requires_grad=True), torch.randn(300, requires_grad=True)
+    result = torch.nn.functional.dropout(x, 0.3)
+    kept = (result != 0).to(torch.float32) / 0.7
+    (first,) = torch.autograd.grad(result, x, grad, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), grad)
+    assert torch.allclose(first, grad * kept) and torch.allclose(second, kept)
+
+
 def test_dropout_in_place():
     x = torch.ones(100)
     assert torch.nn.Dropout(0.5, inplace=True)(x) is x

@@ -20,7 +20,7 @@ def bits(tensor):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("kind", ["uniform", "normal"])
-@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 4)])
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 4), (3, 1001)])
 def test_streams_are_those_of_the_specification(kind, dtype, shape):
     d = getattr(torch, dtype)
     generator = torch.Generator().manual_seed(SEED)
@@ -37,6 +37,21 @@ def test_streams_are_those_of_the_specification(kind, dtype, shape):
             np.testing.assert_allclose(made.array.astype(wide), wanted.astype(wide), 8 * torch.finfo(d).eps, 0)
         offset += philox.consumed(kind, math.prod(shape), d.numpy)
     assert generator.get_offset() == offset
+
+
+@pytest.mark.parametrize("n", [1, 100, 2049, 40_001])
+def test_permutations_are_the_stable_order_of_the_keys(n):
+    generator = torch.Generator().manual_seed(SEED)
+    assert (torch.randperm(n, generator=generator).numpy() == philox.permutation(np, n, "int64", SEED, 0)).all()
+
+
+@pytest.mark.parametrize("shape", [(7,), (1000,), (3, 301)])
+@pytest.mark.parametrize(("count", "replacement"), [(1, False), (5, False), (500, True)])
+def test_draws_in_proportion_to_weights(shape, count, replacement):
+    weights = np.random.random(shape)
+    weights[..., 1] = 0
+    made = torch.from_numpy(weights).multinomial(count, replacement, generator=torch.Generator().manual_seed(SEED))
+    assert (made.numpy() == philox.multinomial(np, weights, count, replacement, SEED, 0)).all()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ def kernels(lib):
         def on_copies(arguments):
             """Step copies without gaps, counts as real numbers, and write back what became of them."""
             given = arguments[:lists]
-            copies = [[np.array(a, None if a.dtype.kind == "f" else "f", order="C") for a in arrays] for arrays in given]
+            copies = [
+                [np.array(a, None if a.dtype.kind == "f" else "f", order="C") for a in arrays] for arrays in given
+            ]
             if status := step(*map(id, copies), *arguments[lists:]):
                 fail(name, status)
             for arrays, changed in zip(given, copies):

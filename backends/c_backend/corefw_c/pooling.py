@@ -9,79 +9,67 @@ from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 
 
-def _dividing(shape):
-    """The options of windows that divide the input evenly."""
-    return (0,) * (4 * (len(shape) - 2))
+@lru_cache(maxsize=4096)
+def _plan(op, *arguments):
+    """The shape of an op's result, and its windows in an array: sizes, strides, paddings, steps; zeros for those that
+    divide the input evenly. Raises ShapeError for arguments that do not fit."""
+    shape = registry.ops[op].shape(*arguments)
+    arguments = arguments[2:] if op.endswith("_backward") else arguments[1:]
+    if op.startswith("adaptive"):
+        windows = (0,) * 4 * (len(arguments[0] if arguments else shape[2:]))
+    else:
+        kernel_size, stride, padding, *others = arguments
+        windows = *kernel_size, *stride, *padding, *(others[0] if op == "max_pool" else (1,) * len(kernel_size))
+    return shape, np.array(windows, np.int64)
 
 
 @lru_cache(maxsize=4096)
-def _shape(op, *arguments):
-    """The shape of an op's result; raises ShapeError for arguments that do not fit."""
-    return registry.ops[op].shape(*arguments)
+def _max_pool_backward_shape(*arguments):
+    return registry.ops["max_pool_backward"].shape(*arguments)
 
 
 def kernels(lib):
     """The family's kernels."""
 
-    def maxima(name, input, options, shape):
-        input = dense(input)
-        values, indices = empty(shape, input.dtype), empty(shape, np.int64)
-        if status := lib.max_pool(id(input), options, id(values), id(indices)):
-            fail(name, status)
-        return values, indices
+    def maximum(op):
+        def kernel(input, *options):
+            (shape, _), windows = _plan(op, input.shape, *options)
+            input = dense(input)
+            values, indices = empty(shape, input.dtype), empty(shape, np.int64)
+            if status := lib.max_pool(id(input), id(windows), id(values), id(indices)):
+                fail(op, status)
+            return values, indices
 
-    def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
-        shape, _ = _shape("max_pool", input.shape, kernel_size, stride, padding, dilation, ceil_mode)
-        return maxima("max_pool", input, (*kernel_size, *stride, *padding, *dilation), shape)
-
-    def adaptive_max_pool(input, output_size):
-        shape, _ = _shape("adaptive_max_pool", input.shape, output_size)
-        return maxima("adaptive_max_pool", input, _dividing(shape), shape)
+        return Kernel(op, kernel, REALS)
 
     def max_pool_backward(grad, indices, shape):
-        shape = _shape("max_pool_backward", grad.shape, indices.shape, shape)
+        shape = _max_pool_backward_shape(grad.shape, indices.shape, shape)
         grad, indices = dense(grad), dense(indices)
         output = empty(shape, grad.dtype)
         if status := lib.max_pool_backward(id(grad), id(indices), id(output)):
             fail("max_pool_backward", status)
         return output
 
-    def means(name, input, options, padding_counts, divisor, shape):
-        input = dense(input)
-        output = empty(shape, input.dtype)
-        if status := getattr(lib, name)(id(input), options, padding_counts, divisor or 0, id(output)):
-            fail(name, status)
-        return output
+    def mean(op, pool):
+        """The kernel of a mean or of its gradient; sliding windows have two options more."""
 
-    def avg_pool(input, kernel_size, stride, padding, ceil_mode, padding_counts, divisor):
-        options = kernel_size, stride, padding, ceil_mode, padding_counts, divisor
-        steps = (1,) * len(kernel_size)
-        shape = _shape("avg_pool", input.shape, *options)
-        return means("avg_pool", input, (*kernel_size, *stride, *padding, *steps), padding_counts, divisor, shape)
+        def kernel(input, *options):
+            shape, windows = _plan(op, input.shape, *options)
+            input = dense(input)
+            output = empty(shape, input.dtype)
+            padding_counts, divisor = (False, None) if op.startswith("adaptive") else options[-2:]
+            if status := pool(id(input), id(windows), padding_counts, divisor or 0, id(output)):
+                fail(op, status)
+            return output
 
-    def avg_pool_backward(grad, shape, kernel_size, stride, padding, ceil_mode, padding_counts, divisor):
-        options = kernel_size, stride, padding, ceil_mode, padding_counts, divisor
-        steps = (1,) * len(kernel_size)
-        shape = _shape("avg_pool_backward", grad.shape, shape, *options)
-        return means("avg_pool_backward", grad, (*kernel_size, *stride, *padding, *steps), padding_counts, divisor, shape)
-
-    def adaptive_avg_pool(input, output_size):
-        shape = _shape("adaptive_avg_pool", input.shape, output_size)
-        return means("avg_pool", input, _dividing(shape), False, None, shape)
-
-    def adaptive_avg_pool_backward(grad, shape):
-        shape = _shape("adaptive_avg_pool_backward", grad.shape, shape)
-        return means("avg_pool_backward", grad, _dividing(shape), False, None, shape)
+        return Kernel(op, kernel, REALS)
 
     return [
-        Kernel(kernel.__name__, kernel, REALS)
-        for kernel in (
-            adaptive_avg_pool,
-            adaptive_avg_pool_backward,
-            adaptive_max_pool,
-            avg_pool,
-            avg_pool_backward,
-            max_pool,
-            max_pool_backward,
-        )
+        Kernel("max_pool_backward", max_pool_backward, REALS),
+        maximum("adaptive_max_pool"),
+        maximum("max_pool"),
+        mean("adaptive_avg_pool", lib.avg_pool),
+        mean("adaptive_avg_pool_backward", lib.avg_pool_backward),
+        mean("avg_pool", lib.avg_pool),
+        mean("avg_pool_backward", lib.avg_pool_backward),
     ]

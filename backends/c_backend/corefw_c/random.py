@@ -1,6 +1,5 @@
 """Random numbers: the kinds of docs/random.md, and dropout."""
 
-
 import numpy as np
 
 from corefw import dtypes
@@ -26,11 +25,10 @@ def _bounds(low, high, dtype):
 
 def kernels(lib):
     """The family's kernels."""
-    unit = {d.numpy: _bounds(0.0, 1.0, d.numpy) for d in FLOATING}
 
     def uniform_at(size, seed, offset, low, high, dtype):
         output = empty(size, dtype)
-        bounds = unit[dtype] if low == 0 and high == 1 else _bounds(low, high, dtype)
+        bounds = (0, 1, 1) if low == 0 and high == 1 else _bounds(low, high, dtype)
         if status := lib.uniform_at(seed, offset, *bounds, id(output)):
             fail("uniform_at", status)
         return output
@@ -59,7 +57,7 @@ def kernels(lib):
         output = empty(n, np.int64)
         if status := lib.permutation_at(seed, offset, id(output)):
             fail("permutation_at", status)
-        return output if dtype == np.int64 else output.astype(dtype)
+        return output.astype(dtype, copy=False)
 
     def multinomial_at(input, num_samples, replacement, seed, offset):
         weights = dense(input.astype(np.float64, copy=False))

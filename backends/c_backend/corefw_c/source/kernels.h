@@ -65,11 +65,13 @@ int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output);
 int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output);
 
 /* -- pooling, resampling -- */
-/* The options of windows are sizes, strides, paddings and steps in each dimension; those of stride 0 divide the input evenly. */
-int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices);
+/* The options of windows, int64: sizes, strides, paddings, steps in each dimension; with stride 0 they divide it evenly. */
+int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices);
 int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
-int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
-int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output);
+/* Positions (int32) and weights of each dimension, one after the other: arrays of (elements per place, places). */
+int resample(uintptr_t input, const uintptr_t *arrays, int count, uintptr_t output);
 
 /* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
 int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
@@ -150,7 +152,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
 int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
 int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output);
 int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
-int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if they are absent */
+int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if 0 */
 int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output);
 int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
 int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);

@@ -1,5 +1,6 @@
 /* Pooling by the maximum. */
 #include "kernels.h"
+#include "memory.h"
 #include "threads.h"
 #include "windows.h"
 
@@ -7,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_PLACES = 256 };
+enum { MOST_PLACES = 256, MOST_TAPS = 32, MOST_PAIRS = MOST_PLACES + MOST_TAPS };
 
 /* Places in a plane, as wide as the elements, so that both are compared and chosen alike. */
 typedef int32_t place_f32;
@@ -18,7 +19,8 @@ struct max_job {
     const char *x;
     char *values;
     int64_t *indices;
-    int square; /* of windows in two dimensions without gaps: 22, 31, 32 for 2 x 2 and 3 x 3 elements, that stride; else 0 */
+    int pattern;         /* rows, columns and stride as digits, of windows that have a loop of their own; else 0 */
+    struct range *taps;  /* of sliding windows: those of a row whose tap lies inside, for each tap */
 };
 
 struct scatter_job {
@@ -29,39 +31,43 @@ struct scatter_job {
     atomic_bool out_of_range;
 };
 
-/* Of n windows from number `first` on those whose tap t lies inside, numbered from `first`. */
-static struct range windows_with_tap(const struct windows *w, ssize_t t, ssize_t first, ssize_t n) {
+/* The windows of a row whose tap t lies inside. */
+static struct range windows_with_tap(const struct windows *w, ssize_t t) {
     ssize_t offset = t * w->step - w->padding; /* the place of the tap of window 0 */
     ssize_t begin = offset < 0 ? (-offset + w->stride - 1) / w->stride : 0;
     ssize_t end = offset < w->size ? (w->size - offset + w->stride - 1) / w->stride : 0;
-    begin = begin > first ? begin - first : 0;
-    end = end > first ? end - first : 0;
-    return (struct range){begin, end < n ? end : n};
+    return (struct range){begin, end < w->count ? end : w->count};
 }
 
 #define TEMPLATE "pooling_max.inc"
 #include "each_real.h"
 
-static int square_of(const struct pooling *p) {
+/* The pattern of sliding windows in the last two dimensions. */
+static int pattern_of(const struct pooling *p) {
     const struct windows *d = p->dim, *h = p->dim + 1, *w = p->dim + 2;
-    if (d->size != 1 || d->count != 1 || d->kernel != 1 || !h->stride || !w->stride) return 0;
-    if (h->kernel != w->kernel || h->step != 1 || w->step != 1) return 0;
-    return w->kernel == 2 && w->stride == 2 ? 22 : w->kernel != 3 ? 0 : w->stride == 1 ? 31 : w->stride == 2 ? 32 : 0;
+    if (d->size != 1 || d->count != 1 || d->kernel != 1 || h->step != 1 || w->step != 1 || !w->stride) return 0;
+    int pattern = h->kernel < 4 && w->kernel < 4 && w->stride < 4 ? (int)(100 * h->kernel + 10 * w->kernel + w->stride) : 0;
+    return pattern == 122 || pattern == 222 || pattern == 331 ? pattern : 0;
 }
 
-int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices) {
+int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices) {
     array x = ARRAY(input), y = ARRAY(values), i = ARRAY(indices);
     enum dtype dtype = dtype_of(x);
     struct pooling pooling;
     if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(i) != INT64) return WRONG_DTYPE;
     if (!same_shape(y, i) || !is_contiguous(i)) return WRONG_SHAPE;
-    enum status status = open_pooling(&pooling, x, y, options, false);
+    enum status status = open_pooling(&pooling, x, y, ARRAY(options), false);
     if (status) return status;
-    if (dtype == FLOAT32 && plane_size(&pooling) > INT32_MAX / 2) status = UNSUPPORTED;
-    struct max_job job = {&pooling, x->data, y->data, (int64_t *)i->data, square_of(&pooling)};
+    const struct windows *w = pooling.dim + 2;
+    struct max_job job = {&pooling, x->data, y->data, (int64_t *)i->data, pattern_of(&pooling), NULL};
     ssize_t rows = pooling.planes * pooling.dim[0].count * pooling.dim[1].count;
-    ssize_t elements = plane_size(&pooling) / (pooling.dim[0].count * pooling.dim[1].count + 1) + pooling.dim[2].count;
+    ssize_t elements = plane_size(&pooling) / (pooling.dim[0].count * pooling.dim[1].count + 1) + w->count;
+    if (dtype == FLOAT32 && plane_size(&pooling) > INT32_MAX / 2) status = UNSUPPORTED;
+    else if (w->stride && !(job.taps = allocate((size_t)w->kernel * sizeof *job.taps))) status = NO_MEMORY;
+    if (job.taps)
+        for (ssize_t t = 0; t < w->kernel; t++) job.taps[t] = windows_with_tap(w, t);
     if (!status) parallel_for(rows, grain_for(4 * elements), dtype == FLOAT32 ? max_rows_f32 : max_rows_f64, &job);
+    release(job.taps);
     close_pooling(&pooling);
     return status;
 }

@@ -23,11 +23,18 @@ static bool cover_once(const struct windows *w) {
     return end == w->size;
 }
 
+/* Whether the only window is a whole plane. */
+static bool is_global(const struct pooling *p) {
+    for (int i = 0; i < 3; i++)
+        if (p->dim[i].count != 1 || p->dim[i].at[0].length != p->dim[i].size || !cover_once(p->dim + i)) return false;
+    return true;
+}
+
 #define TEMPLATE "pooling_mean.inc"
 #include "each_real.h"
 
 /* Means of x in y, or with `backward` the gradient of x in x from that of y. */
-static enum status pool(array x, array y, const intptr_t *options, bool padding_counts, double divisor, bool backward) {
+static enum status pool(array x, array y, array options, bool padding_counts, double divisor, bool backward) {
     enum dtype dtype = dtype_of(x);
     struct pooling pooling;
     if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype) return WRONG_DTYPE;
@@ -36,19 +43,23 @@ static enum status pool(array x, array y, const intptr_t *options, bool padding_
     struct mean_job job = {.pooling = &pooling, .x = x->data, .y = y->data, .divisor = divisor,
                            .whole = whole_windows(pooling.dim + 2)};
     ssize_t rows = pooling.dim[0].count * pooling.dim[1].count, elements = plane_size(&pooling) + plane_count(&pooling);
-    if (backward)
-        parallel_for(pooling.planes, grain_for(2 * elements), dtype == FLOAT32 ? share_planes_f32 : share_planes_f64, &job);
-    else
-        parallel_for(pooling.planes * rows, grain_for(elements / (rows + 1) + 1),
-                     dtype == FLOAT32 ? mean_rows_f32 : mean_rows_f64, &job);
+    bool wide = dtype == FLOAT64;
+    if (is_global(&pooling)) {
+        if (backward) parallel_for(pooling.planes, grain_for(elements), wide ? fill_planes_f64 : fill_planes_f32, &job);
+        else parallel_for(pooling.planes, grain_for(elements), wide ? mean_planes_f64 : mean_planes_f32, &job);
+    } else if (backward) {
+        parallel_for(pooling.planes, grain_for(2 * elements), wide ? share_planes_f64 : share_planes_f32, &job);
+    } else {
+        parallel_for(pooling.planes * rows, grain_for(elements / (rows + 1) + 1), wide ? mean_rows_f64 : mean_rows_f32, &job);
+    }
     close_pooling(&pooling);
     return atomic_load(&job.no_memory) ? NO_MEMORY : OK;
 }
 
-int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output) {
-    return (int)pool(ARRAY(input), ARRAY(output), options, padding_counts, divisor, false);
+int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    return (int)pool(ARRAY(input), ARRAY(output), ARRAY(options), padding_counts, divisor, false);
 }
 
-int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output) {
-    return (int)pool(ARRAY(output), ARRAY(grad), options, padding_counts, divisor, true);
+int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    return (int)pool(ARRAY(output), ARRAY(grad), ARRAY(options), padding_counts, divisor, true);
 }

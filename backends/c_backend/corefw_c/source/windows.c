@@ -18,11 +18,14 @@ static struct window dividing(const struct windows *w, ssize_t i) {
     return (struct window){begin, end - begin, end - begin};
 }
 
-enum status open_pooling(struct pooling *pooling, array input, array output, const intptr_t *options, bool padding_counts) {
+enum status open_pooling(struct pooling *pooling, array input, array output, array options, bool padding_counts) {
     int n = input->ndim - 2;
     if (n < 1 || n > 3 || output->ndim != input->ndim) return WRONG_SHAPE;
     if (output->shape[0] != input->shape[0] || output->shape[1] != input->shape[1]) return WRONG_SHAPE;
     if (!is_contiguous(input) || !is_contiguous(output)) return WRONG_SHAPE;
+    if (dtype_of(options) != INT64) return WRONG_DTYPE;
+    if (!has_shape(options, 1, (ssize_t[]){4 * n}) || !is_contiguous(options)) return WRONG_SHAPE;
+    const int64_t *kernel = (const int64_t *)options->data, *stride = kernel + n, *padding = stride + n, *step = padding + n;
     ssize_t windows = 0;
     pooling->planes = input->shape[0] * input->shape[1];
     for (int i = 0; i < 3; i++) {
@@ -32,11 +35,15 @@ enum status open_pooling(struct pooling *pooling, array input, array output, con
         if (j >= 0) {
             w->size = input->shape[2 + j];
             w->count = output->shape[2 + j];
-            w->kernel = options[j];
-            w->stride = options[n + j];
-            w->padding = options[2 * n + j];
-            w->step = options[3 * n + j];
-            if (w->stride && (w->kernel < 1 || w->stride < 1 || w->padding < 0 || w->step < 1)) return WRONG_SHAPE;
+            w->stride = stride[j];
+        }
+        if (j >= 0 && w->stride) {
+            w->kernel = kernel[j];
+            w->padding = padding[j];
+            w->step = step[j];
+            if (w->kernel < 1 || w->stride < 1 || w->step < 1) return WRONG_SHAPE;
+            if (w->padding < 0 || w->padding > (w->step * (w->kernel - 1) + 1) / 2) return WRONG_SHAPE;
+            if ((w->count - 1) * w->stride >= w->size + w->padding) return WRONG_SHAPE; /* each begins before the end */
         }
         windows += w->count;
     }

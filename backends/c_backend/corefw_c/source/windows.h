@@ -22,8 +22,8 @@ struct pooling {
 };
 
 /* The windows from an input to an output, (N, C, n sizes): sliding ones of sizes, strides, paddings and steps, n of each in
- * `options`; with strides of 0 those that divide the input evenly. What OK is returned for is to be closed. */
-enum status open_pooling(struct pooling *pooling, array input, array output, const intptr_t *options, bool padding_counts);
+ * `options` (int64); with strides of 0 those that divide the input evenly. What OK is returned for is to be closed. */
+enum status open_pooling(struct pooling *pooling, array input, array output, array options, bool padding_counts);
 
 void close_pooling(struct pooling *pooling);
 
