@@ -1,5 +1,6 @@
 /* Attention without its matrix of weights, after Dao et al., "FlashAttention" (2022), and its gradients. */
 #include "attention.h"
+#include "gemm.h"
 #include "kernels.h"
 #include "mathematics.h"
 #include "memory.h"
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #define TEMPLATE "attention.inc"
+#include "each_real.h"
+#define TEMPLATE "attention_few.inc"
 #include "each_real.h"
 #define TEMPLATE "attention_backward.inc"
 #include "each_real.h"
