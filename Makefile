@@ -6,6 +6,7 @@
 #   make test ARGS="-k softmax"    arguments for pytest
 #   make lint              the linters and the type checker alone
 #   make bench             the benchmarks
+#   make kernels           install the C backend into .venv, if there is a C compiler (the targets above do)
 #   make stubs             regenerate the type stubs from the op declarations
 #   make clean             remove .venv and the caches
 #
@@ -20,20 +21,22 @@ JOBS ?= auto
 PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3.14 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 
+KERNELS := $(addprefix backends/c_backend/,pyproject.toml setup.py levels.py) $(wildcard backends/c_backend/corefw_c/source/*)
+
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PIP := $(RUN) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench stubs clean
+.PHONY: help demo test check lint bench kernels stubs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: $(VENV)/.demo
+demo: $(VENV)/.demo $(VENV)/.kernels
 	$(BIN)/corefw demo
 
-test: $(VENV)/.dev $(if $(filter 1,$(ORACLE)),$(VENV)/.oracle)
+test: $(VENV)/.dev $(VENV)/.kernels $(if $(filter 1,$(ORACLE)),$(VENV)/.oracle)
 	$(MAKE) --no-print-directory check
 
 # What `make test` runs once the environment stands.
@@ -46,9 +49,11 @@ lint: $(VENV)/.dev
 	$(RUN) -m mypy
 
 # The two OpenBLAS variables pin kernels and cache sizes; with them NumPy may be measured below its speed.
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev $(VENV)/.kernels
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE \
 	    $(RUN) -m pytest benchmarks --benchmark-enable --benchmark-only -p no:xdist $(ARGS)
+
+kernels: $(VENV)/.kernels
 
 stubs: $(VENV)/.dev
 	$(RUN) scripts/make_stubs
@@ -69,6 +74,11 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 $(VENV)/.dev: pyproject.toml $(VENV)/.made
 	$(PIP) install --quiet --editable '.[demo,dev]'
 	@touch $@ $(VENV)/.demo
+
+# The C backend, wherever a C compiler can build it: an optional part, without which everything works, slower.
+$(VENV)/.kernels: $(KERNELS) $(VENV)/.made | $(VENV)/.demo
+	@if command -v $(CC) > /dev/null && $(PIP) install --quiet --editable ./backends/c_backend; then touch $@; \
+	else echo "The C backend was not built (no working C compiler '$(CC)'): NumPy computes"; fi
 
 $(VENV)/.oracle: $(VENV)/.dev
 	@if $(PIP) install --quiet --editable '.[oracle]'; then touch $@; \

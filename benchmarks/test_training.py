@@ -1,59 +1,29 @@
-"""Whole training steps: forward, backward and update of small networks.
+"""Whole training steps: forward, backward and update; and the memory that a training process comes to need.
 
-Run: python -m pytest benchmarks/test_training.py --benchmark-enable --benchmark-group-by=func
+Run: python -m pytest benchmarks/test_training.py --benchmark-enable --benchmark-group-by=func,param:program
 """
 
-from itertools import pairwise
+import subprocess
+import sys
 
 import pytest
 
-
-def step_of(framework, model, optimizer, loss_fn, inputs, targets):
-    """One training step as a function without arguments."""
-
-    def step():
-        loss = loss_fn(model(inputs), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return step
+from benchmarks.conftest import COLUMNS
+from benchmarks.programs import PROGRAMS
 
 
-def mlp(framework, sizes):
-    nn = framework.nn
-    layers = [layer for a, b in pairwise(sizes) for layer in (nn.Linear(a, b), nn.ReLU())][:-1]
-    return nn.Sequential(*layers)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_step(benchmark, framework, program):
+    step = PROGRAMS[program](framework)
+    step()
+    benchmark(step)
 
 
-@pytest.fixture
-def seed_mlp(framework):
-    """The two-layer network of the tutorials: 64 samples, 1000 -> 100 -> 10."""
-    return mlp(framework, (1000, 100, 10)), framework.randn(64, 1000), framework.randn(64, 10)
+@pytest.mark.parametrize("framework", COLUMNS)  # the name of the column: a process of its own has the module
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_memory(benchmark, framework, program):
+    def measure():
+        command = [sys.executable, "-m", "benchmarks.peak", framework, program]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-
-def test_seed_mlp_sgd(benchmark, framework, seed_mlp):
-    model, inputs, targets = seed_mlp
-    optimizer = framework.optim.SGD(model.parameters(), lr=1e-4, momentum=0.5)
-    benchmark(step_of(framework, model, optimizer, framework.nn.MSELoss(reduction="sum"), inputs, targets))
-
-
-def test_seed_mlp_adam(benchmark, framework, seed_mlp):
-    model, inputs, targets = seed_mlp
-    optimizer = framework.optim.Adam(model.parameters(), lr=1e-4)
-    benchmark(step_of(framework, model, optimizer, framework.nn.MSELoss(reduction="sum"), inputs, targets))
-
-
-def test_tiny_mlp_sgd(benchmark, framework):
-    model = mlp(framework, (2, 8, 1))
-    optimizer = framework.optim.SGD(model.parameters(), lr=1e-2)
-    inputs, targets = framework.randn(4, 2), framework.randn(4, 1)
-    benchmark(step_of(framework, model, optimizer, framework.nn.MSELoss(), inputs, targets))
-
-
-def test_digits_classifier_adam(benchmark, framework):
-    model = mlp(framework, (64, 128, 10))
-    optimizer = framework.optim.Adam(model.parameters(), lr=1e-3)
-    inputs, targets = framework.randn(64, 64), framework.randint(0, 10, (64,))
-    benchmark(step_of(framework, model, optimizer, framework.nn.CrossEntropyLoss(), inputs, targets))
+    benchmark.extra_info["peak_bytes"] = benchmark.pedantic(measure, rounds=1)

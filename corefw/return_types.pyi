@@ -152,6 +152,11 @@ class sort(NamedTuple):
     values: _Tensor
     indices: _Tensor
 
+class standardized_gradients(NamedTuple):
+    grad_input: _Tensor
+    grad_weight: _Tensor
+    grad_bias: _Tensor
+
 class std_mean(NamedTuple):
     std: _Tensor
     mean: _Tensor

@@ -1,9 +1,14 @@
 """What every test starts from: the same random numbers and the default settings."""
 
+import importlib
+import importlib.util
+
 import numpy as np
 import pytest
 
 from corefw import dtypes
+from corefw.dispatch import plugins
+from corefw.dispatch.registry import registry
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +17,18 @@ def defaults():
     np.random.seed(0)
     yield
     assert dtypes.get_default_dtype() is dtypes.float32, "a test left another default dtype behind"
+
+
+def _register_levels() -> None:
+    """Where the C backend is installed, every lower level that the machine has is a backend of its own: `c-v3`."""
+    if importlib.util.find_spec("corefw_c") is None:
+        return
+    plugins.load("cpu")
+    if "c" not in registry.backends:
+        return
+    corefw_c = importlib.import_module("corefw_c")
+    for below, level in enumerate(corefw_c.library.levels()[1:], 1):
+        registry.add_backend(corefw_c.backend(level, name=f"c-{level}", priority=-below))
+
+
+_register_levels()

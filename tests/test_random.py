@@ -29,7 +29,12 @@ def test_streams_are_those_of_the_specification(kind, dtype, shape):
     for _ in range(2):  # the second call begins where the first ended
         made = function(shape, generator=generator, dtype=d)
         wanted = getattr(philox, kind)(np, shape, d.numpy, SEED, offset)
-        assert made.dtype is d and made.array.tobytes() == np.asarray(wanted).tobytes()
+        assert made.dtype is d and made.array.shape == wanted.shape
+        if kind == "uniform":
+            assert made.array.tobytes() == np.asarray(wanted).tobytes()
+        else:  # each backend is within 4 units in the last place of the real value
+            wide = "complex128" if d.is_complex else "float64"
+            np.testing.assert_allclose(made.array.astype(wide), wanted.astype(wide), 8 * torch.finfo(d).eps, 0)
         offset += philox.consumed(kind, math.prod(shape), d.numpy)
     assert generator.get_offset() == offset
 

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import replace
 
 from corefw import dtypes
-from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.draws import draw_bernoulli, probability_tensor, seed_and_offset
 from corefw.dispatch.factories import ArgumentError
 from corefw.dispatch.rules import same
@@ -47,7 +47,18 @@ def masked_dropout(input, p: float, seed: int, offset: int):
 
 @masked_dropout.gradient("input")
 def _(grad, mask, p):
-    return grad * (mask.to(grad.dtype) * (0.0 if p == 1 else 1 / (1 - p)))
+    return ops.masked_dropout_backward(grad, mask, p)
+
+
+@composite(dtype=_floats, shape=lambda output_grad, mask, p: output_grad, method=False)
+def masked_dropout_backward(output_grad, mask: Index, p: float):
+    """The gradient of masked_dropout: that of the kept elements, scaled like them."""
+    return output_grad * (mask.to(output_grad.dtype) * (0.0 if p == 1 else 1 / (1 - p)))
+
+
+@masked_dropout_backward.gradient("output_grad")
+def _(grad, mask, p):
+    return ops.masked_dropout_backward(grad, mask, p)
 
 
 @composite(method=False)

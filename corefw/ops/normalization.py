@@ -82,7 +82,11 @@ def _(grad, gradient, input, scale, dims, mean):
 
 @standardized_backward.gradient("input")
 def _(grad, gradient, input, scale, dims, mean, weight):
-    weighted = gradient if weight is None else gradient * weight
+    return _through_input(grad, gradient if weight is None else gradient * weight, input, scale, dims, mean)
+
+
+def _through_input(grad, weighted, input, scale, dims, mean):
+    """The gradient of ``sum(grad * P(weighted))`` for the input."""
     values = ops.standardized(input, scale, dims, mean)
 
     def average(x):
@@ -105,6 +109,52 @@ def _differentiable_scale(input, scale, dims, mean):
     centred = input if mean is None else input - input.mean(dims, keepdim=True)
     variance = (centred * centred).mean(dims, keepdim=True)
     return (variance + (scale**-2 - variance).detach()).rsqrt()
+
+
+def _gradients_shape(gradient, input, weight, *statics):
+    return _second_shape(gradient, input), weight, weight
+
+
+@composite(
+    dtype=mixed_floats.giving(mixed_floats, mixed_floats, mixed_floats),
+    shape=_gradients_shape,
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    method=False,
+)
+def standardized_gradients(gradient, input, weight, scale, dims: tuple, mean=None):
+    """The gradients of ``standardized(input) * weight + bias``, of `gradient`; weight and bias have one shape."""
+    return (
+        ops.standardized_backward(gradient, input, scale, dims, mean, weight),
+        (gradient * ops.standardized(input, scale, dims, mean)).sum_to_size(weight.shape),
+        gradient.sum_to_size(weight.shape),
+    )
+
+
+@standardized_gradients.gradient("gradient", "input", "weight")
+def _(grad_grad_input, grad_grad_weight, grad_grad_bias, gradient, input, weight, scale, dims, mean):
+    """For cotangents A, B, C of the gradients P(g w), sum(g x̂) and sum(g)."""
+    a = ops.zeros_like(input) if grad_grad_input is None else grad_grad_input
+    b = ops.zeros_like(weight) if grad_grad_weight is None else grad_grad_weight
+    c = ops.zeros_like(weight) if grad_grad_bias is None else grad_grad_bias
+    mapped = ops.standardized_backward(a, input, scale, dims, mean)
+    by_input = _through_input(a, gradient * weight, input, scale, dims, mean)
+    return (
+        mapped * weight + b * ops.standardized(input, scale, dims, mean) + c,
+        by_input + ops.standardized_backward(gradient, input, scale, dims, mean, b),
+        mapped * gradient,
+    )
+
+
+standardized_gradients.no_gradient("scale", "mean")
+
+
+def _gradients(needs, gradient, input, weight, scale, dims, mean, vector: tuple) -> tuple:
+    """The gradients for an input, a weight and a bias of shape `vector`, where they are needed."""
+    of_input, of_weight, of_bias = needs
+    if of_weight:
+        return tuple(ops.standardized_gradients(gradient, input, weight, scale, dims, mean))
+    backward = ops.standardized_backward(gradient, input, scale, dims, mean, weight) if of_input else None
+    return backward, None, gradient.sum_to_size(vector) if of_bias else None
 
 
 def _scaled(values, weight, bias):
@@ -198,20 +248,10 @@ def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, 
     return _scaled((input - mean) * scale, weight, bias), mean, scale
 
 
-@layer_normalization.gradient("input")
-def _(grad, input, normalized_shape, weight, mean, scale):
+@layer_normalization.gradient("input", "weight", "bias")
+def _(grad, input, normalized_shape, weight, mean, scale, needs):
     dims = _layer_dims(input.ndim, normalized_shape)
-    return ops.standardized_backward(grad, input, scale, dims, mean, weight)
-
-
-@layer_normalization.gradient("weight")
-def _(grad, input, normalized_shape, mean, scale):
-    return grad * ops.standardized(input, scale, _layer_dims(input.ndim, normalized_shape), mean)
-
-
-@layer_normalization.gradient("bias")
-def _(grad):
-    return grad
+    return _gradients(needs, grad, input, weight, scale, dims, mean, normalized_shape)
 
 
 @composite(method=False)
@@ -246,15 +286,10 @@ def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 
     return _scaled(input * scale, weight, None), scale
 
 
-@rms_normalization.gradient("input")
-def _(grad, input, normalized_shape, weight, scale):
+@rms_normalization.gradient("input", "weight")
+def _(grad, input, normalized_shape, weight, scale, needs):
     dims = _layer_dims(input.ndim, normalized_shape)
-    return ops.standardized_backward(grad, input, scale, dims, None, weight)
-
-
-@rms_normalization.gradient("weight")
-def _(grad, input, normalized_shape, scale):
-    return grad * ops.standardized(input, scale, _layer_dims(input.ndim, normalized_shape))
+    return _gradients((*needs, False), grad, input, weight, scale, dims, None, normalized_shape)[:2]
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
@@ -345,24 +380,24 @@ def _per_group(statistic):
     return statistic.detach()[:, :, None, None]
 
 
-@group_normalization.gradient("input")
-def _(grad, input, num_groups, weight, mean, scale):
-    values, weight = _grouped(input, num_groups), _per_channel(weight, num_groups)
-    result = ops.standardized_backward(
-        _grouped(grad, num_groups), values, _per_group(scale), (2, 3), _per_group(mean), weight
+@group_normalization.gradient("input", "weight", "bias")
+def _(grad, input, num_groups, weight, mean, scale, needs):
+    values = _grouped(input, num_groups)
+    of_input, of_weight, of_bias = _gradients(
+        needs,
+        _grouped(grad, num_groups),
+        values,
+        _per_channel(weight, num_groups),
+        _per_group(scale),
+        (2, 3),
+        _per_group(mean),
+        (1, *values.shape[1:3], 1),
     )
-    return result.reshape(input.shape)
+    return None if of_input is None else of_input.reshape(input.shape), _flat(of_weight), _flat(of_bias)
 
 
-@group_normalization.gradient("weight")
-def _(grad, input, num_groups, mean, scale):
-    values = ops.standardized(_grouped(input, num_groups), _per_group(scale), (2, 3), _per_group(mean))
-    return (_grouped(grad, num_groups) * values).sum((0, 3)).flatten()
-
-
-@group_normalization.gradient("bias")
-def _(grad):
-    return _sum_per_channel(grad)
+def _flat(vector):
+    return None if vector is None else vector.flatten()
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------
@@ -410,27 +445,12 @@ def batch_normalization(input, weight=None, bias=None, eps: float = 1e-5):
     return _scaled(values, _beside(weight, ndim), _beside(bias, ndim)), mean, variance
 
 
-def _batch_statistics(mean, variance, eps: float, ndim: int) -> tuple:
-    """(scale, dimensions, mean) for `standardized`."""
-    scale = (variance.detach() + eps).rsqrt()
-    return _beside(scale, ndim), _batch_dims(ndim), _beside(mean.detach(), ndim)
-
-
-@batch_normalization.gradient("input")
-def _(grad, input, weight, eps, mean, variance):
-    statistics = _batch_statistics(mean, variance, eps, input.ndim)
-    return ops.standardized_backward(grad, input, *statistics, _beside(weight, input.ndim))
-
-
-@batch_normalization.gradient("weight")
-def _(grad, input, eps, mean, variance):
-    values = ops.standardized(input, *_batch_statistics(mean, variance, eps, input.ndim))
-    return _sum_per_channel(grad * values)
-
-
-@batch_normalization.gradient("bias")
-def _(grad):
-    return _sum_per_channel(grad)
+@batch_normalization.gradient("input", "weight", "bias")
+def _(grad, input, weight, eps, mean, variance, needs):
+    scale, mean = _beside((variance.detach() + eps).rsqrt(), input.ndim), _beside(mean.detach(), input.ndim)
+    weight, dims = _beside(weight, input.ndim), _batch_dims(input.ndim)
+    of_input, of_weight, of_bias = _gradients(needs, grad, input, weight, scale, dims, mean, mean.shape)
+    return of_input, _flat(of_weight), _flat(of_bias)
 
 
 def _affine_shape(input, scale, shift):

@@ -1,6 +1,6 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
-from corefw.testing import documentation, forms, properties, refusals  # each registers its properties
+from corefw.testing import agreement, documentation, forms, properties, refusals  # each registers its properties
 from corefw.testing.cases import Case, load_cases
 from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
@@ -15,6 +15,7 @@ __all__ = [
     "Property",
     "Sample",
     "Target",
+    "agreement",
     "assert_close",
     "checks",
     "documentation",

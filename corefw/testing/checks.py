@@ -30,7 +30,8 @@ class Property:
 
     check: Callable[[Case, Op, Target], None]
     applies: Callable[[Case, Op], bool]
-    once: bool  # whether the target does not matter
+    once: bool = False  # whether the target does not matter
+    guests: bool = False  # whether it says something only of backends that do not own the device's memory
 
     @property
     def name(self) -> str:
@@ -41,9 +42,11 @@ class Property:
 PROPERTIES: dict[str, Property] = {}
 
 
-def property_of(applies: Callable[[Case, Op], bool] = lambda case, op: True, once: bool = False):
+def property_of(
+    applies: Callable[[Case, Op], bool] = lambda case, op: True, once: bool = False, guests: bool = False
+):
     def decorate(check):
-        found = Property(check, applies, once)
+        found = Property(check, applies, once, guests)
         PROPERTIES[found.name] = found
         return check
 
@@ -79,6 +82,8 @@ def checks(cases: Sequence[Case], targets: Sequence[Target]) -> Iterator[Check]:
                 break
             if found.applies(case, op):
                 concerned = targets[:1] if found.once else [t for t in targets if t.concerns(op)]
+                if found.guests:
+                    concerned = [t for t in concerned if t != t.owner()]
                 yield from (Check(found, case, target) for target in concerned)
 
 

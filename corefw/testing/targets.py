@@ -26,10 +26,13 @@ class Target:
     def __str__(self) -> str:
         return f"{self.backend}@{self.device}"
 
+    def owner(self) -> Target:
+        """The backend that owns the device's memory."""
+        return Target(registry.runtimes[self.device][0], self.device)
+
     def concerns(self, op: Op) -> bool:
         """Whether testing `op` here says something of this backend: it owns the device, or has a kernel for the op."""
-        owner = registry.runtimes.get(self.device)
-        if owner is not None and owner[0] == self.backend:
+        if self == self.owner():
             return True
         return any(backend.name == self.backend for backend, _ in registry.kernels.get((op.name, self.device), ()))
 

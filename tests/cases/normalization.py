@@ -88,6 +88,19 @@ def standardized_backward(gradient, input, scale, dims, mean=None, weight=None):
     return (result if mean is None else result - g.mean(dims, keepdims=True)) * scale
 
 
+def standardized_gradients(gradient, input, weight, scale, dims, mean=None):
+    def summed(x):
+        lost = x.sum(tuple(range(x.ndim - weight.ndim)))
+        return lost.sum(tuple(i for i in range(weight.ndim) if weight.shape[i] == 1), keepdims=True)
+
+    values = standardized(input, scale, dims, mean)
+    return (
+        standardized_backward(gradient, input, scale, dims, mean, weight),
+        summed(gradient * values),
+        summed(gradient),
+    )
+
+
 def channel_affine(input, scale, shift):
     return affine(input, scale, shift, (-1, *(1,) * (input.ndim - 2)))
 
@@ -176,6 +189,16 @@ def standard_backward_calls(rng, numpy_dtype):
     return plain + weighted
 
 
+def standard_gradients_calls(rng, numpy_dtype):
+    calls = standard_calls(rng, numpy_dtype)
+    draw = drawing(rng, numpy_dtype)
+    return [
+        ([draw(*x.shape), x, draw(*weight(x.shape)), scale], statics)
+        for (x, scale), statics in calls
+        for weight in (lambda shape: shape[-1:], lambda shape: (*shape[:2], *(1 for _ in shape[2:])), lambda shape: shape[1:])
+    ]
+
+
 def affine_calls(rng, numpy_dtype):
     draw = drawing(rng, numpy_dtype)
     return [([draw(2, 3, *rest), draw(3), draw(3)], {}) for rest in ((), (4,), (2, 2))]
@@ -216,4 +239,5 @@ CASES = (
     Case("rms_normalization", rms_normalization, make=rms_calls, torch=None, gradient=False),
     Case("standardized", standardized, make=standard_calls, torch=None, gradient=False, rtol=1e-6),
     Case("standardized_backward", standardized_backward, make=standard_backward_calls, torch=None, gradient=False),
+    Case("standardized_gradients", standardized_gradients, make=standard_gradients_calls, torch=None, gradient=False),
 )

@@ -12,7 +12,7 @@ import pluggy
 
 from corefw import __version__, dtypes
 from corefw.dispatch.registry import Backend, Kernel
-from corefw_c import library
+from corefw_c import allocator, library
 
 FAMILIES = (
     "activation",
@@ -68,4 +68,6 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
 @pluggy.HookimplMarker("corefw")
 def corefw_backend() -> Backend:
     """The plugin hook."""
-    return backend(library.best_level())
+    level = library.best_level()
+    allocator.install(library.load(level))
+    return backend(level)

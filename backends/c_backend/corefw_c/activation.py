@@ -1,5 +1,7 @@
 """Activations along a dimension."""
 
+import numpy as np
+
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
@@ -8,11 +10,35 @@ from corefw_c.library import fail
 def kernels(lib):
     """The family's kernels."""
 
-    def softmax(input, dim):
-        input = dense(input)
-        output = empty(input.shape, input.dtype)
-        if status := lib.softmax(id(input), dim, id(output)):
-            fail("softmax", status)
-        return output
+    def along(name):
+        compute = getattr(lib, name)
 
-    return [Kernel("softmax", softmax, REALS)]
+        def kernel(input, dim):
+            input = dense(input)
+            output = empty(input.shape, input.dtype)
+            if status := compute(id(input), dim, id(output)):
+                fail(name, status)
+            return output
+
+        return Kernel(name, kernel, REALS)
+
+    def along_backward(name):
+        compute = getattr(lib, name)
+
+        def kernel(grad, output, dim):
+            if grad.shape != output.shape:
+                grad, output = np.broadcast_arrays(grad, output)
+            grad, output = dense(grad), dense(output)
+            result = empty(output.shape, output.dtype)
+            if status := compute(id(grad), id(output), dim, id(result)):
+                fail(name, status)
+            return result
+
+        return Kernel(name, kernel, REALS)
+
+    return [
+        along("softmax"),
+        along("log_softmax"),
+        along_backward("softmax_backward"),
+        along_backward("log_softmax_backward"),
+    ]

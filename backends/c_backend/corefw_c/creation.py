@@ -1,6 +1,57 @@
-"""TODO"""
+"""Arrays of one value, and the conversion of element types."""
+
+from math import prod
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import SMALL, empty
+from corefw_c.library import fail
+
+
+def scalar(value, dtype):
+    """A 0-d array of `value`, converted as C converts."""
+    result = empty((), dtype)
+    np.copyto(result, value, casting="unsafe")
+    return result
+
+
+def zeros(lib, size, dtype):
+    """Zeros of shape `size`."""
+    if prod(size) < SMALL:
+        return np.zeros(size, dtype)
+    output, zero = empty(size, dtype), np.zeros((), dtype)
+    if status := lib.copy(id(zero), id(output)):
+        fail("zeros", status)
+    return output
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+
+    def zeros_at(size, dtype):
+        return zeros(lib, size, dtype)
+
+    def full_at(size, value, dtype):
+        output = empty(size, dtype)
+        if output.nbytes < SMALL:
+            output.fill(value)
+            return output
+        one = scalar(value, dtype)
+        if status := lib.copy(id(one), id(output)):
+            fail("full_at", status)
+        return output
+
+    def cast(input, dtype, copy):
+        if input.dtype == dtype and not copy:
+            return input
+        if input.dtype.kind == "c" != dtype.kind:
+            return (input if dtype.kind == "b" else input.real).astype(dtype)
+        output = empty(input.shape, dtype) if input.flags.c_contiguous else np.empty_like(input, dtype)
+        if status := lib.copy(id(input), id(output)):
+            fail("cast", status)
+        return output
+
+    real = frozenset(d for d in dtypes.ALL if not d.is_complex)
+    return [Kernel("cast", cast, real), Kernel("full_at", full_at), Kernel("zeros_at", zeros_at)]

@@ -1,6 +1,207 @@
-"""TODO"""
+"""Elementwise ops: NumPy's own ufunc objects around loops in C.
+
+NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own ufuncs;
+the loops bring SIMD code, threads and half types. What the ops compute stands in `corefw.dispatch.expressions`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+import _cffi_backend
+import ml_dtypes
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.expressions import EXPRESSIONS
+from corefw.dispatch.registry import Kernel
+from corefw.errors import DtypeError
+
+#: dtypes by their numbers in array.h
+_DTYPES = (
+    *(dtypes.bool_, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32),
+    *(dtypes.int64, dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
+    *(dtypes.complex64, dtypes.complex128),
+)
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_kept = []  # what the ufuncs point to: they live as long as the process
+
+
+def _interface(index: int, *signature):
+    """A function of NumPy's C interface for ufuncs, by its index in numpy/__ufunc_api.h."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(*signature)(table[index])
+
+
+_pointer, _int = ctypes.c_void_p, ctypes.c_int
+_new_ufunc = _interface(
+    *(1, ctypes.py_object, _pointer, _pointer, ctypes.c_char_p, _int, _int, _int, _int),
+    *(ctypes.c_char_p, ctypes.c_char_p, _int),
+)
+_add_loop = _interface(2, _int, ctypes.py_object, _int, _pointer, _pointer, _pointer)
+
+
+def _ufunc(name: str, function: int, loops: list[tuple[tuple[int, ...], int]]) -> np.ufunc:
+    """A ufunc of loops given as (NumPy's type numbers of the operands, address of the loop)."""
+    builtin = [loop for loop in loops if _BFLOAT16.num not in loop[0]]
+    functions = (_pointer * len(builtin))(*[function] * len(builtin))
+    data = (_pointer * len(builtin))(*[address for _, address in builtin])
+    types = bytes(number for numbers, _ in builtin for number in numbers)
+    operands = len(loops[0][0])
+    _kept.append((functions, data, types, name.encode()))
+    made = _new_ufunc(functions, data, types, len(builtin), operands - 1, 1, -1, _kept[-1][3], None, 0)
+    for numbers, address in loops:
+        if _BFLOAT16.num in numbers:
+            numbers = (_int * operands)(*numbers)
+            if _add_loop(made, _BFLOAT16.num, function, numbers, address):
+                raise ImportError(f"{name}: NumPy takes no loop for bfloat16")
+    return made
+
+
+def ufuncs(lib) -> dict[str, tuple[np.ufunc, frozenset[dtypes.dtype]]]:
+    """By name of the function its ufunc and its element types."""
+    ffi = _cffi_backend.FFI()
+
+    def address(pointer) -> int:
+        return int(ffi.cast("uintptr_t", pointer))
+
+    run = address(ffi.addressof(lib, "elementwise_run"))
+    found: dict[str, list[tuple[list[int], int]]] = {}
+    group = 0
+    while rows := lib.elementwise_loops(group):
+        group += 1
+        i = 0
+        while rows[i].op:
+            types = [rows[i].types[j] for j in (*range(rows[i].inputs), 5)]
+            found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, address(rows + i)))
+            i += 1
+    made = {}
+    for name, loops in found.items():
+        numbered = [(tuple(_DTYPES[t].numpy.num for t in types), address) for types, address in loops]
+        made[name] = _ufunc(name, run, numbered), frozenset(_DTYPES[types[-2]] for types, _ in loops)
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _number(value: float, dtype: np.dtype) -> np.ndarray:
+    """A number as a ufunc takes it fastest."""
+    return np.array(value, dtype)
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    loops = ufuncs(lib)
+    table = {name: ufunc for name, (ufunc, _) in loops.items()}
+
+    def with_numbers(name, of=lambda *numbers: numbers):
+        """The kernel of an op whose tensors are followed by numbers, from which `of` makes those of its expression."""
+        ufunc, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
+
+        def kernel(*arguments, out=None):
+            dtype = arguments[0].dtype
+            numbers = [_number(value, dtype) for value in of(*arguments[tensors:])]
+            return ufunc(*arguments[:tensors], *numbers, out=out)
+
+        return kernel
+
+    def hardtanh_bounds(least, greatest):
+        if least > greatest:
+            raise ValueError(f"hardtanh: min_val {least} cannot be greater than max_val {greatest}")
+        return least, greatest
+
+    def softshrink_limit(limit):
+        if limit < 0:
+            raise ValueError(f"lambda must be greater or equal to 0, but found to be {limit}.")
+        return (limit,)
+
+    def by_approximation(exact, tanh):
+        def kernel(*arguments):
+            *tensors, approximate = arguments
+            if approximate not in ("none", "tanh"):
+                raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
+            return (tanh if approximate == "tanh" else exact)(*tensors)
+
+        return kernel
+
+    def clamp(input, min, max, out=None):
+        if min is None and max is None:
+            raise ValueError("no bound is given")
+        if min is None:
+            return table["minimum"](input, max, out=out)
+        return table["maximum"](input, min, out=out) if max is None else table["clamp"](input, min, max, out=out)
+
+    def logit(input, eps, out=None):
+        if eps is None or eps < 0:
+            return table["logit"](input, out=out)
+        dtype = input.dtype
+        return table["logit_clamped"](input, _number(eps, dtype), _number(1 - eps, dtype), out=out)
+
+    def nan_to_num(input, nan, posinf, neginf, out=None):
+        dtype, info = input.dtype, ml_dtypes.finfo(input.dtype)
+        return table["nan_to_num"](
+            input,
+            _number(0.0 if nan is None else nan, dtype),
+            _number(float(info.max) if posinf is None else posinf, dtype),
+            _number(float(info.min) if neginf is None else neginf, dtype),
+            out=out,
+        )
+
+    powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
+
+    def pow(input, exponent, out=None):
+        if exponent.ndim == 0 and (quick := powers.get(exponent.item())) is not None:
+            return quick(input, out=out)
+        return table["pow"](input, exponent, out=out)
+
+    def round(input, decimals, out=None):
+        if decimals == 0:
+            return table["rint"](input, out=out)
+        scale = _number(10.0 ** abs(decimals), input.dtype)
+        first, last = (table["mul"], table["div"]) if decimals > 0 else (table["div"], table["mul"])
+        result = first(input, scale, out=out)
+        return last(table["rint"](result), scale, out=out)
+
+    def as_mask(mask, op):
+        if mask.dtype != np.bool_:
+            raise DtypeError(f"{op}: expected a boolean mask, but got one with dtype {mask.dtype}")
+        return mask
+
+    def choose(condition, input, other, out=None):
+        return table["choose"](as_mask(condition, "where"), input, other, out=out)
+
+    def masked_fill(input, mask, value, out=None):
+        if value.ndim:
+            raise ValueError("the value has dimensions")
+        return table["choose"](as_mask(mask, "masked_fill"), value, input, out=out)
+
+    shims = {
+        "addcdiv": with_numbers("addcdiv"),
+        "addcmul": with_numbers("addcmul"),
+        "choose": choose,
+        "clamp": clamp,
+        "elu": with_numbers("elu", lambda alpha, scale, inner: (scale, alpha * scale, inner)),
+        "elu_backward": with_numbers("elu_backward", lambda alpha, scale, inner: (scale, alpha * scale * inner, inner)),
+        "gelu": by_approximation(table["gelu"], table["gelu_tanh"]),
+        "gelu_backward": by_approximation(table["gelu_backward"], table["gelu_tanh_backward"]),
+        "hardshrink": with_numbers("hardshrink"),
+        "hardtanh": with_numbers("hardtanh", hardtanh_bounds),
+        "leaky_relu": with_numbers("leaky_relu"),
+        "leaky_relu_backward": with_numbers("leaky_relu_backward"),
+        "logit": logit,
+        "masked_fill": masked_fill,
+        "nan_to_num": nan_to_num,
+        "pow": pow,
+        "round": round,
+        "softplus": with_numbers("softplus"),
+        "softshrink": with_numbers("softshrink", softshrink_limit),
+        "threshold": with_numbers("threshold"),
+    }
+    from_loops = {"clamp_min": "maximum", "clamp_max": "minimum", "round": "rint", "masked_fill": "choose"}
+    cases = ("cube", "gelu_tanh", "gelu_tanh_backward", "logit_clamped", "rint")
+    names = [*(name for name in table if name not in cases), *from_loops]
+    return [
+        Kernel(name, shims.get(name, table[from_loops.get(name, name)]), loops[from_loops.get(name, name)][1], out=True)
+        for name in names
+    ]

@@ -1,6 +1,46 @@
-"""TODO"""
+"""Largest and smallest elements, and where they are."""
+
+from corefw import dtypes
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty
+from corefw_c.library import fail
+from corefw_c.reduction import INT64, INTEGERS, reducing, without
+
+_PLACED = REALS | {dtypes.uint8, dtypes.int32, dtypes.int64}
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    pick_extreme = lib.pick_extreme
+
+    def position(op, reduction):
+        def kernel(input, dim, keepdim):
+            if dim is None:
+                input, dims, mask = dense(input), None, 0
+            else:
+                dims, mask = (dim,), 1 << dim
+            indices = empty(without(input.shape, dims, keepdim), INT64)
+            if status := pick_extreme(reduction, id(input), mask, 0, id(indices)):
+                fail(op, status)
+            return indices
+
+        return kernel
+
+    def element(op, reduction):
+        def kernel(input, dim, keepdim):
+            shape = without(input.shape, (dim,), keepdim)
+            values, indices = empty(shape, input.dtype), empty(shape, INT64)
+            if status := pick_extreme(reduction, id(input), 1 << dim, id(values), id(indices)):
+                fail(op, status)
+            return values, indices
+
+        return kernel
+
+    return [
+        Kernel("amax", reducing(lib, "amax", lib.REDUCE_LARGEST), REALS | INTEGERS),
+        Kernel("amin", reducing(lib, "amin", lib.REDUCE_SMALLEST), REALS | INTEGERS),
+        Kernel("argmax", position("argmax", lib.REDUCE_FIRST_LARGEST), _PLACED),
+        Kernel("argmin", position("argmin", lib.REDUCE_FIRST_SMALLEST), _PLACED),
+        Kernel("max_dim", element("max_dim", lib.REDUCE_FIRST_LARGEST), _PLACED | {dtypes.bool_}),
+        Kernel("min_dim", element("min_dim", lib.REDUCE_FIRST_SMALLEST), _PLACED | {dtypes.bool_}),
+    ]

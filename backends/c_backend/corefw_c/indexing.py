@@ -1,6 +1,175 @@
-"""TODO"""
+"""Reading and writing parts of arrays by positions and masks. In-place forms write to `out`, the input's own memory."""
+
+from math import prod
+
+import numpy as np
+
+from corefw.dispatch.registry import Kernel
+from corefw.errors import DtypeError
+from corefw.shapes import broadcast
+from corefw_c.arrays import SMALL, dense, empty
+from corefw_c.library import fail
+from corefw_c.positions import UNSUPPORTED, Blocks, Substitute, changed, checked
+
+
+def as_mask(mask, name):
+    """`mask` as it is, refused unless it is bool."""
+    mask = checked(mask)
+    if mask.dtype.kind != "b":
+        raise DtypeError(f"{name}: expected a boolean mask, but got one with dtype {mask.dtype}")
+    return mask
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    blocks = Blocks(lib)
+
+    # -- masks
+    def count(mask):
+        found = lib.count_true(id(mask))
+        if found < 0:
+            fail("count", -found)
+        return found
+
+    def find(mask, shape_of):
+        """The positions of the true elements of a contiguous mask, in an array of shape `shape_of(count)`."""
+        output = empty(shape_of(count(mask)), np.int64)
+        if output.size and (status := lib.find_true(id(mask), id(output))):
+            fail("nonzero", status)
+        return output
+
+    def truth(array):
+        """A contiguous array that is true where `array` is not zero."""
+        if array.dtype.kind == "b":
+            return dense(checked(array))
+        if array.dtype.kind == "c":
+            return dense(np.asarray(array != 0))
+        result = empty(array.shape, bool)
+        if status := lib.copy(id(array), id(result)):
+            fail("nonzero", status)
+        return result
+
+    def nonzero(input):
+        return find(truth(input), lambda n: (n, input.ndim))
+
+    def masked_select(input, mask):
+        mask = as_mask(mask, "masked_select")
+        if input.shape != mask.shape:
+            input, mask = np.broadcast_arrays(input, mask)
+        if input.nbytes < SMALL:
+            return input[mask]
+        input, mask = dense(input), dense(mask)
+        output = empty(count(mask), input.dtype)
+        if status := lib.masked_read(id(input), id(mask), id(output)):
+            fail("masked_select", status)
+        return output
+
+    def masked_scatter(input, mask, source, out=None):
+        mask = as_mask(mask, "masked_scatter")
+        if out is None and input.shape != mask.shape:
+            input = np.broadcast_to(input, broadcast(input.shape, mask.shape))
+        out = changed(lib, input, out)
+        mask = dense(np.broadcast_to(mask, out.shape))
+        needed = count(mask)
+        if source.size < needed:
+            raise ValueError(f"Number of elements of source < number of ones in mask ({source.size} < {needed})")
+        source = dense(source).reshape(-1)
+        status = lib.masked_write(id(out), id(mask), id(source)) if out.flags.c_contiguous else UNSUPPORTED
+        if status == UNSUPPORTED:
+            with Substitute(lib, out) as part:
+                source = part.like(source)
+                status = lib.masked_write(id(part.array), id(mask), id(source))
+        if status:
+            fail("masked_scatter", status)
+        return out
+
+    # -- index arrays
+    def without_masks(shape, indices):
+        """`shape` and `indices` with each mask turned into positions in the one dimension that its dimensions become."""
+        merged, arrays, at = [], [], 0
+        for item in indices:
+            if item is not None and item.dtype.itemsize == 1:
+                if item.shape != shape[at : at + item.ndim]:
+                    raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
+                merged.append(prod(item.shape))
+                arrays.append(find(truth(item), lambda n: (n,)))
+                at += item.ndim
+            else:
+                merged += shape[at : at + 1]
+                arrays.append(item)
+                at += 1
+        return (*merged, *shape[at:]), arrays
+
+    def arranged(array, indices):
+        """The array with the indexed dimensions side by side, the first of them, the index arrays, the result's shape.
+
+        The array is a view of the given one, or, where a mask's dimensions do not lie so that they can become one, a copy.
+        """
+        if any(item is not None and item.dtype.itemsize == 1 for item in indices):
+            shape, indices = without_masks(array.shape, indices)
+            array = array.reshape(shape)
+        dims = [i for i, item in enumerate(indices) if item is not None]
+        arrays = [indices[i] for i in dims]
+        first = dims[0]
+        if dims[-1] - first >= len(dims):
+            array = array.transpose(dims + [i for i in range(array.ndim) if i not in dims])
+            first = 0
+        common = arrays[0].shape
+        if any(other.shape != common for other in arrays[1:]):
+            try:
+                common = np.broadcast(*arrays).shape
+            except ValueError as error:
+                raise IndexError(str(error)) from None
+        shape = array.shape
+        return array, first, arrays, shape[:first] + common + shape[first + len(dims) :]
+
+    def index(input, indices):
+        if len(indices) == 1 and (mask := indices[0]).dtype.kind == "b" and mask.shape == input.shape:
+            return masked_select(input, mask)
+        array, dim, arrays, shape = arranged(input, indices)
+        return blocks.read("index", array, dim, arrays, shape, from_end=True)
+
+    def index_put(input, indices, values, add, out=None):
+        out = changed(lib, input, out)
+        array, dim, arrays, shape = arranged(out, indices)
+        while values.ndim > len(shape) and values.shape[0] == 1:
+            values = values.reshape(values.shape[1:])
+        if values.size == 1 and not add:
+            values = values.reshape(())
+        elif values.shape != shape:
+            values = np.broadcast_to(values, shape)
+        blocks.write("index_put", array, dim, arrays, dense(values), from_end=True, add=add)
+        if not np.may_share_memory(array, out):
+            np.copyto(out, array.reshape(out.shape))
+        return out
+
+    # -- copies and fills
+    def copy(input, src, out=None):
+        if out is None:
+            out = empty(broadcast(input.shape, src.shape), input.dtype)
+        if out.nbytes < SMALL:
+            np.copyto(out, src)
+        elif status := lib.copy(id(src), id(out)):
+            fail("copy", status)
+        return out
+
+    def fill(input, value, out=None):
+        if value.ndim:
+            raise ValueError("the value has dimensions")
+        if out is None:
+            out = np.empty_like(input)
+        if out.nbytes < SMALL:
+            out[...] = value
+        elif status := lib.copy(id(value), id(out)):
+            fail("fill", status)
+        return out
+
+    return [
+        Kernel("copy", copy, out=True),
+        Kernel("fill", fill, out=True),
+        Kernel("index", index),
+        Kernel("index_put", index_put, out=True),
+        Kernel("masked_scatter", masked_scatter, out=True),
+        Kernel("masked_select", masked_select),
+        Kernel("nonzero", nonzero),
+    ]

@@ -1,6 +1,91 @@
-"""TODO"""
+"""Joining arrays and moving their elements."""
+
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import dense, empty
+from corefw_c.library import fail
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+
+    def cat(tensors, dim):
+        first = tensors[0]
+        shape = list(first.shape)
+        if dim < 0:
+            dim += first.ndim
+        try:
+            shape[dim] = sum([t.shape[dim] for t in tensors])
+            output = empty(shape, first.dtype)
+            if status := lib.cat([id(t) for t in tensors], len(tensors), dim, id(output)):
+                fail("cat", status)
+        except (IndexError, ValueError):
+            filled = [t for t in tensors if t.shape != (0,)]
+            if len(filled) == len(tensors) or not filled:
+                raise
+            return cat(filled, dim)
+        return output
+
+    def stack(tensors, dim):
+        shape = list(tensors[0].shape)
+        if dim < 0:
+            dim += len(shape) + 1
+        shape.insert(dim, len(tensors))
+        output = empty(shape, tensors[0].dtype)
+        if status := lib.stack([id(t) for t in tensors], len(tensors), dim, id(output)):
+            fail("stack", status)
+        return output
+
+    def repeat(input, repeats):
+        more = len(repeats) - input.ndim
+        sizes = (1,) * more + input.shape
+        if more < 0 or min(repeats, default=0) < 0:
+            raise ValueError("too few or negative repeats")
+        output = empty([n * r for n, r in zip(sizes, repeats, strict=True)], input.dtype)
+        if status := lib.repeat(id(input), id(output)):
+            fail("repeat", status)
+        return output
+
+    def flip(input, dims):
+        reversed = [0] * input.ndim
+        for dim in dims:
+            reversed[dim] += 1
+        if 2 in reversed:
+            raise ValueError("a dimension is named twice")
+        output = empty(input.shape, input.dtype)
+        if status := lib.flip(id(input), reversed, id(output)):
+            fail("flip", status)
+        return output
+
+    def roll(input, shifts, dims):
+        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
+        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
+        if len(shifts) != (len(dims) if dims else 1):
+            raise ValueError("shifts and dimensions must align")
+        if not dims:
+            return roll(dense(input).reshape(-1), shifts, (0,)).reshape(input.shape)
+        total = [0] * input.ndim
+        for shift, dim in zip(shifts, dims, strict=True):
+            total[dim] = (total[dim] + shift) % (input.shape[dim] or 1)
+        output = empty(input.shape, input.dtype)
+        if status := lib.roll(id(input), total, id(output)):
+            fail("roll", status)
+        return output
+
+    def triangle(op, lower):
+        def function(input, diagonal):
+            output = empty(input.shape, input.dtype)
+            if status := lib.triangle(id(input), diagonal, lower, id(output)):
+                fail(op, status)
+            return output
+
+        return Kernel(op, function)
+
+    return [
+        Kernel("cat", cat),
+        Kernel("flip", flip),
+        Kernel("repeat", repeat),
+        Kernel("roll", roll),
+        Kernel("stack", stack),
+        triangle("tril", True),
+        triangle("triu", False),
+    ]

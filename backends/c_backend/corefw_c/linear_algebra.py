@@ -12,64 +12,74 @@ NEITHER, LEFT, RIGHT = range(3)  # which factor's matrices are given transposed
 
 def kernels(lib):
     """The family's kernels."""
+    product = lib.matmul
 
-    def product(name, shape, turned):
-        """A kernel of two factors; `shape` gives the result's."""
+    def matmul(input, other):
+        output = empty(_shape(input.shape, other.shape), input.dtype)
+        if status := product(id(input), id(other), 0, NEITHER, 1.0, 1.0, id(output)):
+            fail("matmul", status)
+        return output
 
-        def multiply(input, other):
-            output = empty(shape(input.shape, other.shape), input.dtype)
-            if status := lib.matmul(id(input), id(other), 0, turned, 1.0, 1.0, id(output)):
-                fail(name, status)
-            return output
+    def matmul_adjoint(input, other):
+        *batch, columns, inner = other.shape
+        output = empty(_shape(input.shape, (*batch, inner, columns)), input.dtype)
+        if status := product(id(input), id(other), 0, RIGHT, 1.0, 1.0, id(output)):
+            fail("matmul_adjoint", status)
+        return output
 
-        return Kernel(name, multiply, NUMBERS)
+    def adjoint_matmul(input, other):
+        *batch, inner, rows = input.shape
+        output = empty(_shape((*batch, rows, inner), other.shape), input.dtype)
+        if status := product(id(input), id(other), 0, LEFT, 1.0, 1.0, id(output)):
+            fail("adjoint_matmul", status)
+        return output
 
-    def scaled_sum(name, shape):
-        """A kernel of a product that is added to its first argument."""
+    def mm(input, mat2):
+        (rows, _), (_, columns) = input.shape, mat2.shape
+        output = empty((rows, columns), input.dtype)
+        if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
+            fail("mm", status)
+        return output
 
-        def add_product(input, left, right, beta, alpha):
-            output = empty(shape(left.shape, right.shape), left.dtype)
-            if status := lib.matmul(id(left), id(right), id(input), NEITHER, beta, alpha, id(output)):
-                fail(name, status)
-            return output
+    def bmm(input, mat2):
+        (batch, rows, _), (_, _, columns) = input.shape, mat2.shape
+        output = empty((batch, rows, columns), input.dtype)
+        if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
+            fail("bmm", status)
+        return output
 
-        return Kernel(name, add_product, REALS)
+    def addmm(input, mat1, mat2, beta, alpha):
+        (rows, _), (_, columns) = mat1.shape, mat2.shape
+        output = empty((rows, columns), input.dtype)
+        if status := product(id(mat1), id(mat2), id(input), NEITHER, beta, alpha, id(output)):
+            fail("addmm", status)
+        return output
+
+    def baddbmm(input, batch1, batch2, beta, alpha):
+        (batch, rows, _), (_, _, columns) = batch1.shape, batch2.shape
+        output = empty((batch, rows, columns), input.dtype)
+        if status := product(id(batch1), id(batch2), id(input), NEITHER, beta, alpha, id(output)):
+            fail("baddbmm", status)
+        return output
 
     def linear(input, weight, bias):
         features = weight.shape[:-1]
         if len(features) > 1:
             raise ValueError("a matrix or vector expected")
-        output = empty((*input.shape[:-1], *features), input.dtype)
+        output = empty(input.shape[:-1] + features, input.dtype)
         added = 0 if bias is None else id(bias)
-        if status := lib.matmul(id(input), id(weight), added, RIGHT, 1.0, 1.0, id(output)):
+        if status := product(id(input), id(weight), added, RIGHT, 1.0, 1.0, id(output)):
             fail("linear", status)
         return output
 
     return [
-        product("matmul", _product_shape, NEITHER),
-        product("mm", _matrix_shape, NEITHER),
-        product("bmm", _batch_shape, NEITHER),
-        product("matmul_adjoint", lambda left, right: _product_shape(left, (*right[:-2], right[-1], right[-2])), RIGHT),
-        product("adjoint_matmul", lambda left, right: _product_shape((*left[:-2], left[-1], left[-2]), right), LEFT),
-        scaled_sum("addmm", _matrix_shape),
-        scaled_sum("baddbmm", _batch_shape),
-        Kernel("linear", linear, NUMBERS),
+        *(Kernel(f.__name__, f, NUMBERS) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
+        *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm)),
     ]
 
 
-def _matrix_shape(left, right):
-    rows, _ = left
-    _, columns = right
-    return rows, columns
-
-
-def _batch_shape(left, right):
-    size, rows, _ = left
-    _, _, columns = right
-    return size, rows, columns
-
-
-def _product_shape(left, right):
+def _shape(left, right):
+    """The shape of a product; whether the inner sizes fit is for the kernel to see."""
     if len(left) == 2 == len(right):
         return left[0], right[1]
     batch, other = left[:-2], right[:-2]

@@ -1,6 +1,30 @@
-"""TODO"""
+"""Norms of the elements over dimensions."""
+
+from math import inf
+
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, empty
+from corefw_c.library import fail
+from corefw_c.reduction import mask_of, without
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    reductions = {
+        1: lib.REDUCE_MODULI,
+        2: lib.REDUCE_SQUARES,
+        inf: lib.REDUCE_LARGEST_MODULUS,
+        -inf: lib.REDUCE_SMALLEST_MODULUS,
+        0: lib.REDUCE_UNITS,
+    }
+
+    def vector_norm(input, ord, dim, keepdim):
+        output = empty(without(input.shape, dim, keepdim), input.dtype)
+        if ord < 0 and not input.size and output.size:
+            raise ValueError("nothing to reduce")
+        reduction = reductions.get(ord, lib.REDUCE_POWERS)
+        if status := lib.reduce(reduction, id(input), mask_of(dim), ord, id(output)):
+            fail("vector_norm", status)
+        return output
+
+    return [Kernel("vector_norm", vector_norm, REALS)]

@@ -1,6 +1,69 @@
-"""TODO"""
+"""Optimizer steps over a whole parameter list, in place, and the norm of such a list."""
+
+import numpy as np
+
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty
+from corefw_c.library import fail
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    probe = [np.empty(1), np.empty(2)]
+    if not lib.list_is(id(probe), id(probe[0]), id(probe[1])):
+        raise ImportError("this Python lays out its lists as corefw_c does not expect: use the NumPy backend")
+
+    def stepping(name, lists):
+        """The kernel of a step whose first arguments are `lists` lists of arrays; the others are numbers."""
+        step = getattr(lib, name)
+
+        def kernel(*arguments):
+            if step(*map(id, arguments[:lists]), *arguments[lists:]):
+                on_copies(arguments)
+
+        def on_copies(arguments):
+            """Step copies without gaps, counts as real numbers, and write back what became of them."""
+            given = arguments[:lists]
+            copies = [[np.array(a, None if a.dtype.kind == "f" else "f", order="C") for a in arrays] for arrays in given]
+            if status := step(*map(id, copies), *arguments[lists:]):
+                fail(name, status)
+            for arrays, changed in zip(given, copies):
+                if arrays is not given[1]:  # the gradients
+                    for a, c in zip(arrays, changed):
+                        a[...] = c
+
+        return kernel
+
+    sgd = stepping("sgd_step", 3)
+
+    def sgd_step(params, grads, buffers, first, *numbers):
+        sgd(params, grads, buffers, bytes(first), len(first), *numbers)
+
+    def scale_step(tensors, factor):
+        if lib.scale_step(id(tensors), id(factor)):
+            for tensor in tensors:
+                tensor *= factor
+
+    def total_norm(tensors, norm_type):
+        output = empty((), tensors[0].dtype)
+        if lib.total_norm(id(tensors), norm_type, id(output)) and (
+            status := lib.total_norm(id(tensors := [*map(dense, tensors)]), norm_type, id(output))
+        ):
+            fail("total_norm", status)
+        return output
+
+    lists = {
+        "adadelta_step": 5,
+        "adagrad_step": 4,
+        "adam_step": 6,
+        "adamax_step": 5,
+        "nadam_step": 6,
+        "radam_step": 5,
+        "rmsprop_step": 6,
+    }
+    return [
+        Kernel("scale_step", scale_step, REALS),
+        Kernel("sgd_step", sgd_step, REALS),
+        Kernel("total_norm", total_norm, REALS),
+        *(Kernel(name, stepping(name, count), REALS) for name, count in lists.items()),
+    ]

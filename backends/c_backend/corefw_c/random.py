@@ -1,6 +1,110 @@
-"""TODO"""
+"""Random numbers: the kinds of docs/random.md, and dropout."""
+
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty
+from corefw_c.library import fail
+
+REAL_NUMBERS = frozenset(d for d in dtypes.ALL if d.is_floating_point)
+FLOATING = REAL_NUMBERS | {dtypes.complex64, dtypes.complex128}
+NUMBERS = frozenset(d for d in dtypes.ALL if not d.is_complex)
+
+_ALL, _HALF = 1 << 64, 1 << 63  # numbers of 64 bits, and the signed ones from zero on
+
+
+def _bounds(low, high, dtype):
+    """``low``, ``high - low`` and the largest number below `high`, rounded as the specification says."""
+    real = np.empty(0, dtype).real.dtype
+    compute = np.float64 if real == np.float64 else np.float32
+    bottom, top = (np.asarray(bound, real) for bound in (low, high))
+    largest = np.nextafter(top, bottom) if bottom < top else bottom
+    return float(bottom), float(top.astype(compute) - bottom.astype(compute)), float(largest)
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    unit = {d.numpy: _bounds(0.0, 1.0, d.numpy) for d in FLOATING}
+
+    def uniform_at(size, seed, offset, low, high, dtype):
+        output = empty(size, dtype)
+        bounds = unit[dtype] if low == 0 and high == 1 else _bounds(low, high, dtype)
+        if status := lib.uniform_at(seed, offset, *bounds, id(output)):
+            fail("uniform_at", status)
+        return output
+
+    def integers_at(size, seed, offset, low, high, dtype):
+        output = empty(size, dtype)
+        signed = high <= _HALF
+        if not (-_HALF if signed else 0) <= low < high <= _ALL:
+            raise ValueError(f"integers_at: [{low}, {high}) is empty, or no type of 64 bits holds it")
+        if status := lib.integers_at(seed, offset, low % _ALL, (high - low) % _ALL, signed, id(output)):
+            fail("integers_at", status)
+        return output
+
+    def bernoulli_at(p, size, seed, offset, dtype):
+        output = empty(size, dtype)
+        if p.ndim == 0:
+            status = lib.bernoulli_at(p, 0, seed, offset, id(output))
+        else:
+            p = dense(np.broadcast_to(p.astype("f8" if dtype == np.float64 else "f4", copy=False), size))
+            status = lib.bernoulli_at(0, id(p), seed, offset, id(output))
+        if status:
+            fail("bernoulli_at", status)
+        return output
+
+    def permutation_at(n, seed, offset, dtype):
+        output = empty(n, np.int64)
+        if status := lib.permutation_at(seed, offset, id(output)):
+            fail("permutation_at", status)
+        return output if dtype == np.int64 else output.astype(dtype)
+
+    def multinomial_at(input, num_samples, replacement, seed, offset):
+        weights = dense(input.astype(np.float64, copy=False))
+        output = empty((*input.shape[:-1], num_samples), np.int64)
+        if status := lib.multinomial_at(id(weights), num_samples, replacement, seed, offset, id(output)):
+            fail("multinomial_at", status)
+        return output
+
+    def masked_dropout(input, p, seed, offset):
+        input = dense(input)
+        output, mask = empty(input.shape, input.dtype), empty(input.shape, bool)
+        if status := lib.masked_dropout(id(input), p, seed, offset, id(output), id(mask)):
+            fail("masked_dropout", status)
+        return output, mask
+
+    def masked_dropout_backward(output_grad, mask, p):
+        output_grad, mask = dense(output_grad), dense(mask)
+        output = empty(output_grad.shape, output_grad.dtype)
+        if status := lib.masked_dropout_backward(id(output_grad), id(mask), p, id(output)):
+            fail("masked_dropout_backward", status)
+        return output
+
+    def drawing(name):
+        """The kernel of a kind with real parameters."""
+        draw = getattr(lib, name)
+
+        def kernel(size, seed, offset, *arguments):
+            output = empty(size, arguments[-1])
+            if status := draw(seed, offset, *arguments[:-1], id(output)):
+                fail(name, status)
+            return output
+
+        return Kernel(name, kernel, FLOATING if name == "normal_at" else REAL_NUMBERS)
+
+    return [
+        drawing("cauchy_at"),
+        drawing("exponential_at"),
+        drawing("log_normal_at"),
+        drawing("normal_at"),
+        Kernel("bernoulli_at", bernoulli_at, NUMBERS),
+        Kernel("geometric_at", drawing("geometric_at").function, NUMBERS - {dtypes.bool_}),
+        Kernel("integers_at", integers_at, NUMBERS),
+        Kernel("masked_dropout", masked_dropout, REALS),
+        Kernel("masked_dropout_backward", masked_dropout_backward, REALS),
+        Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
+        Kernel("permutation_at", permutation_at, NUMBERS - {dtypes.bool_}),
+        Kernel("uniform_at", uniform_at, FLOATING),
+    ]

@@ -1,6 +1,162 @@
-"""TODO"""
+"""Gathering and scattering along a dimension, and by positions in the flattened array."""
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import dense, empty
+from corefw_c.creation import scalar
+from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, checked, explain
+
+REDUCTIONS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3}  # as in elements.c
+COMBINED = frozenset(d for d in dtypes.ALL if not d.is_complex) - {dtypes.uint16, dtypes.uint32, dtypes.uint64}
 
 
 def kernels(lib):
     """The family's kernels."""
-    return []
+    blocks = Blocks(lib)
+
+    # -- whole slices: 0-d arrays take part as vectors of one element
+    def vector(index):
+        if index.ndim > 1:
+            raise ValueError("the index has more than one dimension")
+        return index if index.ndim else index.reshape(1)
+
+    def line(array):
+        return array if array.ndim else array.reshape(1)
+
+    def index_select(input, dim, index):
+        index, array = vector(index), line(input)
+        shape = array.shape
+        output = blocks.read("index_select", array, dim, (index,), shape[:dim] + index.shape + shape[dim + 1 :])
+        return output if input.ndim else output.reshape(())
+
+    def index_add(input, dim, index, source, alpha, out=None):
+        if alpha != 1:
+            source = source * np.asarray(alpha).astype(source.dtype)
+        out = changed(lib, input, out)
+        blocks.write("index_add", line(out), dim, (vector(index),), dense(line(source)), add=True)
+        return out
+
+    def index_copy(input, dim, index, source, out=None):
+        out = changed(lib, input, out)
+        blocks.write("index_copy", line(out), dim, (vector(index),), dense(line(source)))
+        return out
+
+    def index_fill(input, dim, index, value, out=None):
+        if value.ndim:
+            raise ValueError("the value has dimensions")
+        if index.dtype != "int64":
+            raise IndexError("Expected dtype int64 for index")
+        out = changed(lib, input, out)
+        blocks.write("index_fill", line(out), dim, (vector(index),), value, from_end=True)
+        return out
+
+    # -- single elements
+    def positions(index):
+        """An index array as int64, with a dimension at least."""
+        index = checked(index)
+        if index.dtype == "int32":
+            index = index.astype(np.int64)
+        return index if index.ndim else index.reshape(1)
+
+    def gather(input, dim, index):
+        output = empty(index.shape, input.dtype)
+        if index.size:
+            at, array, result = positions(index), line(input), line(output)
+            if status := lib.gather(id(array), dim, id(at), id(result)):
+                explain("gather", status, array.shape, dim, (at,), False)
+        return output
+
+    def scattered(op, kernel, out, dim, index, source, *reduction, wide=False):
+        """Run a kernel that changes `out`, or a copy where the kernel does not take it, at the positions `index`."""
+        at, array = positions(index), line(out)
+        status = UNSUPPORTED
+        if not wide:
+            status = kernel(id(array), dim, id(at), id(source), *reduction)
+        if status == UNSUPPORTED:
+            with Substitute(lib, array, wide) as part:
+                source, at = part.like(source), at.copy()
+                status = kernel(id(part.array), dim, id(at), id(source), *reduction)
+        if status:
+            explain(op, status, array.shape, dim, (at,), False)
+
+    def scatter_src(input, dim, index, src, out=None):
+        out = changed(lib, input, out)
+        if index.size:
+            scattered("scatter", lib.scatter, out, dim, index, line(src))
+        return out
+
+    def scatter_value(input, dim, index, value, out=None):
+        out = changed(lib, input, out)
+        if index.size:
+            scattered("scatter", lib.scatter, out, dim, index, scalar(value, out.dtype))
+        return out
+
+    def scatter_reduce(input, dim, index, src, reduce, include_self, out=None):
+        out = changed(lib, input, out)
+        if not index.size:
+            return out
+        if out.dtype in HALF:
+            with Substitute(lib, out, wide=True) as part:
+                scatter_reduce(part.array, dim, index, part.like(src), reduce, include_self, part.array)
+            return out
+        src = line(src)
+        if not include_self:  # what was there counts as nothing
+            start = src if reduce in ("amax", "amin") else scalar(reduce == "prod", out.dtype)
+            scattered("scatter_reduce", lib.scatter, out, dim, index, start)
+        scattered("scatter_reduce", lib.scatter_combine, out, dim, index, src, REDUCTIONS[reduce])
+        if reduce == "mean":
+            counts = np.full(out.shape, int(include_self), np.int64)
+            scattered("scatter_reduce", lib.scatter_combine, counts, dim, index, np.ones((), np.int64), REDUCTIONS["sum"])
+            np.maximum(counts, 1, out=counts)
+            out[...] = out // counts if out.dtype.kind in "iu" else out / counts
+        return out
+
+    def scatter_add(input, dim, index, src, out=None):
+        return scatter_reduce(input, dim, index, src, "sum", True, out)
+
+    # -- the flattened array
+    def check_flat(index):
+        if index.dtype != "int64":
+            raise IndexError(f"Expected a long tensor for index, but got {index.dtype}")
+
+    def explained(function, size, index):
+        try:
+            return function()
+        except IndexError:
+            wrong = index[(index < -size) | (index >= size)].flat[0]
+            raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.") from None
+
+    def take(input, index):
+        check_flat(index)
+        flat = dense(input).reshape(-1)
+        return explained(lambda: blocks.read("take", flat, 0, (index,), index.shape, from_end=True), flat.size, index)
+
+    def put(input, index, source, add, out=None):
+        check_flat(index)
+        if index.size != source.size:
+            raise ValueError("the source has another number of elements than the index")
+        out = changed(lib, input, out)
+        values = dense(source).reshape(index.shape)
+        if not out.flags.c_contiguous:
+            with Substitute(lib, out) as part:
+                put(part.array, index, values, add, part.array)
+            return out
+        flat = out.reshape(-1)
+        explained(lambda: blocks.write("put", flat, 0, (index,), values, from_end=True, add=add), flat.size, index)
+        return out
+
+    return [
+        Kernel("gather", gather),
+        Kernel("index_add", index_add, out=True),
+        Kernel("index_copy", index_copy, out=True),
+        Kernel("index_fill", index_fill, out=True),
+        Kernel("index_select", index_select),
+        Kernel("put", put, out=True),
+        Kernel("scatter_add", scatter_add, COMBINED, out=True),
+        Kernel("scatter_reduce", scatter_reduce, COMBINED, out=True),
+        Kernel("scatter_src", scatter_src, out=True),
+        Kernel("scatter_value", scatter_value, out=True),
+        Kernel("take", take),
+    ]

@@ -2,9 +2,12 @@
 
 from math import prod
 
+from corefw_numpy.sums import sums
+
 
 def kernels(xp):
     """Ops that compute."""
+    sum_along, _ = sums(xp)
 
     def check(vector, shape):
         if vector is not None and vector.shape != tuple(shape):
@@ -106,6 +109,17 @@ def kernels(xp):
         result *= scale
         return result
 
+    def sum_to(x, shape):
+        """The sum over the dimensions in which `shape` was broadcast."""
+        beside = (1,) * (x.ndim - len(shape)) + shape
+        return sum_along(x, tuple(i for i in range(x.ndim) if beside[i] == 1), True).reshape(shape)
+
+    def standardized_gradients(gradient, input, weight, scale, dims, mean):
+        values = standardized(input, scale, dims, mean)
+        values *= gradient
+        of_weight, of_bias = sum_to(values, weight.shape), sum_to(gradient, weight.shape)
+        return standardized_backward(gradient, input, scale, dims, mean, weight), of_weight, of_bias
+
     return {
         "batch_normalization": batch_normalization,
         "channel_affine": channel_affine,
@@ -114,6 +128,7 @@ def kernels(xp):
         "rms_normalization": rms_normalization,
         "standardized": standardized,
         "standardized_backward": standardized_backward,
+        "standardized_gradients": standardized_gradients,
     }
 
 

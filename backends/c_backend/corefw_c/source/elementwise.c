@@ -1,6 +1,123 @@
-/* Elementwise loops, as NumPy's ufuncs call them. */
-#include "kernels.h"
+/* The inner loop of all elementwise functions, as NumPy's ufuncs call it: strides, half types, threads. */
+#include "elementwise.h"
+#include "threads.h"
 
-static const struct elementwise_loop loops[] = {{NULL, 0, {0}, 0, 0}};
+#include <string.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#else
+#include <fenv.h>
+#endif
 
-const struct elementwise_loop *elementwise_loops(void) { return loops; }
+enum { BLOCK = 512, WIDEST = 16 }; /* elements and bytes per element of what is copied to be contiguous */
+
+struct job {
+    const struct elementwise_loop *loop;
+    char *const *args; /* the inputs, then the result */
+    const intptr_t *steps;
+};
+
+static bool is_half(int dtype) { return dtype == FLOAT16 || dtype == BFLOAT16; }
+
+/* Whether a loop moves half types as they are. */
+static bool moves(const struct elementwise_loop *loop) { return loop->types[0] == BOOL; }
+
+#define COPY_STRIDED(T) \
+    for (intptr_t i = 0; i < n; i++) { \
+        memcpy(to, from, sizeof(T)); \
+        to += to_step, from += from_step; \
+    } \
+    break
+
+/* n elements of `size` bytes from one place to another one, either strided. */
+static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, const char *from, intptr_t from_step) {
+    switch (size) {
+    case 1: COPY_STRIDED(uint8_t);
+    case 2: COPY_STRIDED(uint16_t);
+    case 4: COPY_STRIDED(uint32_t);
+    case 8: COPY_STRIDED(uint64_t);
+    default: COPY_STRIDED(uint64_t[2]);
+    }
+}
+
+/* n elements of an input that is strided or of a half type, as the loop takes them. */
+static void read_block(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
+    size_t size = size_of(dtype);
+    if (!widen) {
+        copy_strided(n, size, to, size, from, step);
+        return;
+    }
+    uint16_t halves[BLOCK];
+    if (step != 2) {
+        copy_strided(n, 2, (char *)halves, 2, from, step);
+        from = (const char *)halves;
+    }
+    (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(n, (const uint16_t *)from, (float *)to);
+}
+
+/* n results, to where the caller wants them. */
+static void write_block(intptr_t n, int dtype, bool narrow, const char *from, char *to, intptr_t step) {
+    size_t size = size_of(dtype);
+    if (!narrow) {
+        copy_strided(n, size, to, step, from, size);
+        return;
+    }
+    uint16_t halves[BLOCK], *target = step == 2 ? (uint16_t *)to : halves;
+    (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, (const float *)from, target);
+    if (step != 2) copy_strided(n, 2, to, step, (const char *)halves, 2);
+}
+
+/* The elements begin to end: contiguous operands as they lie, others by blocks through buffers. */
+static void run_range(void *context, ssize_t begin, ssize_t end) {
+    const struct job *job = context;
+    const struct elementwise_loop *loop = job->loop;
+    int inputs = loop->inputs, result_type = loop->types[5];
+    char *at[6];
+    intptr_t size[6];
+    bool direct[6], widen[6], all_direct = true;
+    for (int i = 0; i <= inputs; i++) {
+        int dtype = i < inputs ? loop->types[i] : result_type;
+        at[i] = job->args[i] + begin * job->steps[i];
+        size[i] = size_of(dtype);
+        widen[i] = is_half(dtype) && !moves(loop);
+        direct[i] = !widen[i] && job->steps[i] == size[i];
+        all_direct &= direct[i];
+    }
+    if (all_direct) {
+        loop->span(end - begin, at, at[inputs]);
+        return;
+    }
+    char buffers[6][BLOCK * WIDEST] __attribute__((aligned(64)));
+    char *operands[6];
+    intptr_t first = end - begin < BLOCK ? end - begin : BLOCK;
+    for (int i = 0; i < inputs; i++)
+        if (!direct[i] && job->steps[i] == 0) read_block(first, loop->types[i], widen[i], at[i], 0, buffers[i]);
+    for (intptr_t left = end - begin; left > 0; left -= BLOCK) {
+        intptr_t n = left < BLOCK ? left : BLOCK;
+        for (int i = 0; i < inputs; i++) {
+            if (!direct[i] && job->steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], job->steps[i], buffers[i]);
+            operands[i] = direct[i] ? at[i] : buffers[i];
+        }
+        loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
+        if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], job->steps[inputs]);
+        for (int i = 0; i <= inputs; i++) at[i] += n * job->steps[i];
+    }
+}
+
+void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop) {
+    struct job job = {loop, args, steps};
+#if defined(__SSE__)
+    unsigned before = _mm_getcsr();
+#endif
+    parallel_for(dimensions[0], grain_for(job.loop->cost), run_range, &job);
+#if defined(__SSE__)
+    if (_mm_getcsr() != before) _mm_setcsr(before); /* NumPy would warn of divisions by zero and the like */
+#else
+    feclearexcept(FE_ALL_EXCEPT);
+#endif
+}
+
+const struct elementwise_loop *elementwise_loops(int group) {
+    const struct elementwise_loop *groups[] = {loops_f32, loops_f64, loops_integers, loops_choose, NULL};
+    return groups[group < 0 || group > 4 ? 4 : group];
+}

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TEMPLATE "gemm_tile.inc"
-#include "gemm_integers.h"
 #include "gemm_transpose.h"
 
 enum {
@@ -17,6 +15,10 @@ enum {
     PART_WORK = 1 << 20,                 /* multiplications that are worth a thread */
     SMALL_WORK = 1 << 19,                /* multiplications at most of a product that is not packed, */
     SMALL_DEPTH = 128,                   /* and its k */
+    DIRECT_PANELS = 4,                   /* of columns at most for which rows are not packed */
+    FEW = 10,                            /* rows or columns at most of products by dot products */
+    DOT_STRETCH = 1 << 14,               /* elements of a dot product that one thread adds up */
+    DOT_COLUMNS = VECTOR_BYTES == 64 ? 4 : 2,
 };
 
 /* The size of n's blocks: multiples of `unit`, about equal, about `most` at most. */
@@ -30,14 +32,15 @@ static int tile_rows(ssize_t rows, ssize_t t) {
     return rows - t * TILE_ROWS < TILE_ROWS ? (int)(rows - t * TILE_ROWS) : TILE_ROWS;
 }
 
-/* Cut a product into parts for the threads: several for each, so that a slow one takes fewer. */
+/* Cut a product into parts for the threads: several for each, so that a slow one takes fewer, but not so many that packing b
+ * again for each stretch of rows costs more than that gains. */
 static void split(const struct product *p, ssize_t tile_columns, ssize_t *part_rows, ssize_t *part_columns) {
     ssize_t threads = thread_count(), work = p->m * p->n * p->k / PART_WORK, down = 1, across = 1;
     ssize_t parts = threads == 1 ? 1 : 4 * threads < work ? 4 * threads : work;
     while (down * across < parts) {
-        bool rows_left = p->m / down > TILE_ROWS, columns_left = p->n / across > tile_columns;
-        if (!rows_left && !columns_left) break;
-        if (rows_left && (p->m / down >= p->n / across || !columns_left)) down *= 2;
+        bool by_rows = p->m / down > (down * across < threads ? 1 : 8) * TILE_ROWS, by_columns = p->n / across > tile_columns;
+        if (!by_rows && !by_columns) break;
+        if (by_rows && (p->m / down >= p->n / across || !by_columns)) down *= 2;
         else across *= 2;
     }
     *part_rows = block_of(p->m, (p->m + down - 1) / down, TILE_ROWS);

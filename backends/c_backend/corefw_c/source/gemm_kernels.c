@@ -174,7 +174,9 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, doubl
         return WRONG_DTYPE;
     if (!has_whole_strides(a) || !has_whole_strides(b) || (added && !has_whole_strides(added)) || !is_contiguous(c))
         return UNSUPPORTED;
-    struct batch batch = {.multiply = with.multiply};
+    struct batch batch; /* its many dimensions are not worth clearing */
+    batch.multiply = with.multiply;
+    batch.failed = false;
     struct addition addition = {.batch = &batch, .alpha = alpha, .beta = beta};
     if (!lay_out(a, b, added, c, turned, &batch, &addition)) return WRONG_SHAPE;
     struct product *p = &batch.product;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define TILE_VECTORS 2
@@ -23,5 +24,7 @@
 
 #define TEMPLATE "gemm_tile.inc"
 #include "each_real.h"
+#define TEMPLATE "gemm_tile.inc"
+#include "gemm_integers.h"
 
 #endif

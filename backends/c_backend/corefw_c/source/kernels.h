@@ -12,19 +12,39 @@ int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape
 void set_bfloat16_number(int type_number);
 void set_thread_count(int count);
 uintptr_t memory_handler(void);
-void memory_statistics(int64_t *figures); /* in use, peak, cached (bytes); allocations, hits */
+struct memory_statistics { int64_t in_use, peak, cached, allocations, hits; }; /* the first three in bytes */
+struct memory_statistics memory_statistics(void);
 void reset_peak_memory(void);
 void empty_cache(void);
-void set_cache_limit(size_t bytes);
+void set_cache_limit(int64_t bytes);
 
 /* -- elementwise -- */
-struct elementwise_loop { const char *op; int inputs; int types[5]; uintptr_t loop, data; };
-const struct elementwise_loop *elementwise_loops(void); /* the last one has no op */
+struct elementwise_loop {
+    const char *op;
+    int inputs;   /* at most 5 */
+    int cost;     /* of an element, in elementary steps */
+    int types[6]; /* enum dtype of the inputs; the last one of the result */
+    void (*span)(intptr_t n, char *const *in, char *out);
+};
+const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */
+void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);
 
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
+int log_softmax(uintptr_t input, int dim, uintptr_t output);
+int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result);
+int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result);
 
 /* -- reduction, extremes, statistics, norms -- */
+enum reduction {
+    REDUCE_SUM, REDUCE_MEAN, REDUCE_NANSUM, REDUCE_PRODUCT, REDUCE_LOGSUMEXP, REDUCE_ALL, REDUCE_ANY, REDUCE_NONZERO,
+    REDUCE_LARGEST, REDUCE_SMALLEST, REDUCE_FIRST_LARGEST, REDUCE_FIRST_SMALLEST, REDUCE_MODULI, REDUCE_SQUARES,
+    REDUCE_POWERS, REDUCE_UNITS, REDUCE_LARGEST_MODULUS, REDUCE_SMALLEST_MODULUS, REDUCE_VARIANCE, REDUCE_DEVIATION
+};
+/* `dims`: bit d is set for each dimension d to reduce; 0 for all. `parameter`: the order of a norm, the correction of a variance. */
+int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output);
+/* The same where results have a position: indices, and the elements themselves unless `values` is 0. */
+int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
 
 /* -- scan -- */
 
@@ -34,10 +54,33 @@ int softmax(uintptr_t input, int dim, uintptr_t output);
 int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int turned, double beta, double alpha, uintptr_t output);
 
 /* -- convolution -- */
+/* sizes: stride, padding and dilation of every axis; bias may be absent */
+int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
+                intptr_t groups, uintptr_t output);
+int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
+                       uintptr_t weight_grad);
+/* options: kernel size, dilation, padding and stride, each for height and width */
+int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output);
+int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output);
 
 /* -- pooling, resampling -- */
+/* The options of windows are sizes, strides, paddings and steps in each dimension; those of stride 0 divide the input evenly. */
+int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices);
+int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output);
+int avg_pool(uintptr_t input, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
+int avg_pool_backward(uintptr_t grad, const intptr_t *options, int padding_counts, double divisor, uintptr_t output);
 
-/* -- normalization -- */
+/* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
+int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
+                     uintptr_t mean, uintptr_t scale); /* channels: in a group; without a mean, only scales */
+int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
+                       uintptr_t variance);
+int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
+                    uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
+int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
+                              uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
+int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight, uintptr_t mean,
+                                uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias);
 
 /* -- classification, loss, likelihood -- */
 
@@ -59,13 +102,73 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
                         uintptr_t grad_bias);
 
 /* -- memory, creation, joining, padding -- */
+int copy(uintptr_t source, uintptr_t target); /* broadcast and converted */
+int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output);
+int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output);
+int repeat(uintptr_t input, uintptr_t output);
+int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output); /* whether, per dimension */
+int roll(uintptr_t input, const intptr_t *shifts, uintptr_t output);   /* 0 to size - 1, per dimension */
+int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output);
+int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output); /* before: per dimension */
 
 /* -- indexing, scattering, embedding -- */
+/* Blocks at positions: index i counts dimension dim + i, also back from the end if `from_end`. */
+int index_read(uintptr_t input, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t output);
+int index_write(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values);
+int index_sum(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values);
+int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output);
+int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source); /* source: also 0-d */
+int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source, int reduction);
+int embedding_gradient(uintptr_t grad, uintptr_t indices, intptr_t skipped, int shared, uintptr_t output);
+int64_t count_true(uintptr_t mask); /* or a negative status */
+int masked_read(uintptr_t input, uintptr_t mask, uintptr_t output);
+int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source);
+int find_true(uintptr_t mask, uintptr_t output); /* output: flat positions, or one row of coordinates for each */
 
 /* -- sorting -- */
+/* Of each row along `dim`: the first k elements in order, or one element: the most frequent, the one of rank k, the median.
+ * NaN is the largest; equal elements stay in the order in which they came. */
+enum rank { RANK_ALL, RANK_MODE, RANK_KTH, RANK_MEDIAN, RANK_NANMEDIAN };
+int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices);
 
 /* -- random -- */
+/* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */
+int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
+int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output);
+int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output); /* p if they are absent */
+int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output);
+int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output);
+int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output);
+int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output);
+int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output);
+int multinomial_at(uintptr_t weights, intptr_t samples, int replacement, uint64_t seed, uint64_t offset, uintptr_t output);
+int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask);
+int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output);
 
 /* -- optimizer -- */
+/* Lists are the addresses of Python's lists of arrays. */
+int list_is(uintptr_t list, uintptr_t first, uintptr_t second);
+int sgd_step(uintptr_t params, uintptr_t grads, uintptr_t buffers, const unsigned char *first, intptr_t firsts, double lr,
+             double momentum, double dampening, double weight_decay, int nesterov, int maximize);
+int adam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t max_exp_avg_sqs,
+              uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay, int decoupled,
+              int amsgrad, int maximize);
+int adadelta_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t acc_deltas, uintptr_t steps, double lr,
+                  double rho, double eps, double weight_decay, int maximize);
+int adagrad_step(uintptr_t params, uintptr_t grads, uintptr_t sums, uintptr_t steps, double lr, double lr_decay, double eps,
+                 double weight_decay, int maximize);
+int adamax_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_infs, uintptr_t steps, double lr,
+                double beta1, double beta2, double eps, double weight_decay, int maximize);
+int nadam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t mu_products,
+               uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay,
+               double momentum_decay, int decoupled, int maximize);
+int radam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t steps, double lr,
+               double beta1, double beta2, double eps, double weight_decay, int decoupled, int maximize);
+int rmsprop_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t momentum_buffers, uintptr_t grad_avgs,
+                 uintptr_t steps, double lr, double alpha, double eps, double weight_decay, double momentum, int centered,
+                 int maximize);
+int scale_step(uintptr_t tensors, uintptr_t factor);
+int total_norm(uintptr_t tensors, double order, uintptr_t output);
 
 #endif

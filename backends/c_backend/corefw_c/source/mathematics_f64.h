@@ -1,12 +1,12 @@
 /* Elementary functions of double: included by mathematics.h. */
 
-static inline uint64_t bits_f64(double x) {
+INLINE uint64_t bits_f64(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline double from_bits_f64(uint64_t bits) {
+INLINE double from_bits_f64(uint64_t bits) {
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -16,32 +16,42 @@ static inline double from_bits_f64(uint64_t bits) {
 #define ROUNDER_F64 6755399441055744.0
 
 /* x without its low 32 bits: products of two such numbers are almost exact. */
-static inline double coarse_f64(double x) { return from_bits_f64(bits_f64(x) & 0xffffffff00000000u); }
+INLINE double coarse_f64(double x) { return from_bits_f64(bits_f64(x) & 0xffffffff00000000u); }
 
-static inline double copysign_f64(double x, double sign) {
+INLINE double copysign_f64(double x, double sign) {
     return from_bits_f64((bits_f64(x) & 0x7fffffffffffffffu) | (bits_f64(sign) & 0x8000000000000000u));
 }
 
-static inline double abs_f64(double x) { return from_bits_f64(bits_f64(x) & 0x7fffffffffffffffu); }
+INLINE double abs_f64(double x) { return from_bits_f64(bits_f64(x) & 0x7fffffffffffffffu); }
 
-/* `mask`, all ones or zeros, chooses: for selections that share a condition, of which compilers like to make branches. */
-static inline double select_f64(uint64_t mask, double if_ones, double if_zeros) {
+/* `mask`, all ones or zeros, chooses: where selections share a condition, compilers would make branches of `?:`. */
+INLINE double select_f64(uint64_t mask, double if_ones, double if_zeros) {
     return from_bits_f64(bits_f64(if_zeros) ^ (mask & (bits_f64(if_ones) ^ bits_f64(if_zeros))));
 }
 
-static inline double sqrt_f64(double x) { return __builtin_sqrt(x); }
-static inline double rsqrt_f64(double x) { return 1 / __builtin_sqrt(x); }
+INLINE double sqrt_f64(double x) { return __builtin_sqrt(x); }
+INLINE double rsqrt_f64(double x) { return 1 / __builtin_sqrt(x); }
+
+/* -- division -- */
+
+/* x - n y for the integer n that x / y is rounded to towards 0; holds for |x / y| < MANY_TIMES, where n y is exact in parts. */
+INLINE double fmod_f64(double x, double y) {
+    double n = __builtin_trunc(x / y), high = coarse_f64(y), step = copysign_f64(y, x);
+    double r = (x - n * high) - n * (y - high);
+    r = r * x < 0 ? r + step : abs_f64(r) >= abs_f64(y) ? r - step : r;
+    return n == 0 ? x : copysign_f64(r, x);
+}
 
 /* -- exponentials -- */
 
-/* x * 2^k for an integer k of modulus < 2000, given as the sum k + ROUNDER_F64; in two steps, as 2^k may not be a number. */
-static inline double scaled_f64(double x, double k) {
+/* x * 2^k for an integer k of modulus < 2000, given as k + ROUNDER_F64; in two steps, as 2^k may not be a number. */
+INLINE double scaled_f64(double x, double k) {
     uint64_t biased = bits_f64(k) - bits_f64(ROUNDER_F64) + 2046, half = biased >> 1;
     return x * from_bits_f64(half << 52) * from_bits_f64((biased - half) << 52);
 }
 
 /* (e^r - 1 - r) / r^2 for |r| <= log(2) / 2. */
-static inline double exp_tail_f64(double r) {
+INLINE double exp_tail_f64(double r) {
     double p = 2.5053799314357974e-08 * r + 2.7627402934459982e-07;
     p = p * r + 2.7557411114237179e-06;
     p = p * r + 2.4801501985761364e-05;
@@ -54,22 +64,22 @@ static inline double exp_tail_f64(double r) {
 }
 
 /* e^x * 2^shift: does not overflow before the result does. */
-static inline double exp_shifted_f64(double x, int shift) {
+INLINE double exp_shifted_f64(double x, int shift) {
     x = x < -760 ? -760 : x > 760 ? 760 : x;
     double k = x * 1.4426950408889634 + ROUNDER_F64, n = k - ROUNDER_F64;
     double r = x - n * 0.69314718055989033 - n * 5.4979230187083712e-14;
     return scaled_f64(1 + (r + r * r * exp_tail_f64(r)), k + shift);
 }
 
-static inline double exp_f64(double x) { return exp_shifted_f64(x, 0); }
+INLINE double exp_f64(double x) { return exp_shifted_f64(x, 0); }
 
-static inline double exp2_f64(double x) {
+INLINE double exp2_f64(double x) {
     x = x < -1100 ? -1100 : x > 1100 ? 1100 : x;
     double k = x + ROUNDER_F64, r = (x - (k - ROUNDER_F64)) * 0.69314718055994531;
     return scaled_f64(1 + (r + r * r * exp_tail_f64(r)), k);
 }
 
-static inline double expm1_f64(double x) {
+INLINE double expm1_f64(double x) {
     double y = x < -50 ? -50 : x > 709.9 ? 709.9 : x;
     double k = y * 1.4426950408889634 + ROUNDER_F64, n = k - ROUNDER_F64;
     double r = y - n * 0.69314718055989033 - n * 5.4979230187083712e-14;
@@ -81,7 +91,7 @@ static inline double expm1_f64(double x) {
 /* -- logarithms -- */
 
 /* x = m * 2^k with m between sqrt(1/2) and sqrt(2); x positive and finite. */
-static inline double split_f64(double x, double *k) {
+INLINE double split_f64(double x, double *k) {
     int subnormal = x < 2.2250738585072014e-308;
     uint64_t bits = bits_f64(subnormal ? x * 18014398509481984.0 : x);
     uint64_t exponent = (bits - 0x3fe6a09e667f3bcdu + (1024ull << 52)) >> 52;
@@ -90,7 +100,7 @@ static inline double split_f64(double x, double *k) {
 }
 
 /* log(1 + f) - f + f^2 / 2 for 1 + f between sqrt(1/2) and sqrt(2). */
-static inline double log_tail_f64(double f) {
+INLINE double log_tail_f64(double f) {
     double s = f / (2 + f), z = s * s;
     double p = 0.14802191178179844 * z + 0.15313459505225607;
     p = p * z + 0.1818358608325725;
@@ -102,17 +112,17 @@ static inline double log_tail_f64(double f) {
 }
 
 /* The result of a logarithm of x where x is not a positive finite number. */
-static inline double log_special_f64(double x, double result) {
+INLINE double log_special_f64(double x, double result) {
     return x > 0 ? (x < INFINITY ? result : x) : (x == 0 ? -INFINITY : NAN);
 }
 
-static inline double log_f64(double x) {
+INLINE double log_f64(double x) {
     double k, f = split_f64(x, &k) - 1;
     double result = k * 0.69314718055989033 + (f - (0.5 * f * f - (log_tail_f64(f) + k * 5.4979230187083712e-14)));
     return log_special_f64(x, result);
 }
 
-static inline double log1p_f64(double x) {
+INLINE double log1p_f64(double x) {
     double u = 1 + x, lost = u >= 2 ? 1 - (u - x) : x - (u - 1); /* u + lost = 1 + x */
     double k, f = split_f64(u, &k) - 1;
     double small = log_tail_f64(f) + (lost / u + k * 5.4979230187083712e-14);
@@ -122,7 +132,7 @@ static inline double log1p_f64(double x) {
 }
 
 /* log(m) * (scale_high + scale_low) + k * (two_high + two_low): logarithms to other bases. */
-static inline double log_based_f64(double x, double scale_high, double scale_low, double two_high, double two_low) {
+INLINE double log_based_f64(double x, double scale_high, double scale_low, double two_high, double two_low) {
     double k, f = split_f64(x, &k) - 1, square = 0.5 * f * f;
     double high = coarse_f64(f - square), low = (f - high) - square + log_tail_f64(f);
     double leading = k * two_high, next = high * scale_high;
@@ -131,27 +141,27 @@ static inline double log_based_f64(double x, double scale_high, double scale_low
     return log_special_f64(x, sum + rest);
 }
 
-static inline double log2_f64(double x) { return log_based_f64(x, 1.4426950216293335, 1.9259629911266175e-08, 1, 0); }
+INLINE double log2_f64(double x) { return log_based_f64(x, 1.4426950216293335, 1.9259629911266175e-08, 1, 0); }
 
-static inline double log10_f64(double x) {
+INLINE double log10_f64(double x) {
     return log_based_f64(x, 0.43429447710514069, 4.7981111416159728e-09, 0.30102999566361177, 3.6942390771589308e-13);
 }
 
 /* -- hyperbolic functions -- */
 
-static inline double tanh_f64(double x) {
+INLINE double tanh_f64(double x) {
     double a = abs_f64(x), t = expm1_f64(-2 * (a > 22 ? 22 : a));
     return copysign_f64(-t / (t + 2), x);
 }
 
-static inline double sigmoid_f64(double x) { return 1 / (1 + exp_f64(-x)); }
+INLINE double sigmoid_f64(double x) { return 1 / (1 + exp_f64(-x)); }
 
-static inline double cosh_f64(double x) {
+INLINE double cosh_f64(double x) {
     double half = exp_shifted_f64(abs_f64(x), -1);
     return half + 0.25 / half;
 }
 
-static inline double sinh_f64(double x) {
+INLINE double sinh_f64(double x) {
     double z = x * x, a = abs_f64(x), half = exp_shifted_f64(a, -1);
     double p = 7.760984627585296e-13 * z + 1.605718775978227e-10;
     p = p * z + 2.5052124037226788e-08;
@@ -162,36 +172,37 @@ static inline double sinh_f64(double x) {
     return a < 1 ? x + x * z * p : copysign_f64(half - 0.25 / half, x);
 }
 
-static inline double asinh_f64(double x) {
+INLINE double asinh_f64(double x) {
     double a = abs_f64(x), z = a * a;
     double near = a + z / (1 + sqrt_f64(1 + z));
     int far = a > 268435456;
     return copysign_f64(log1p_f64(far ? a - 1 : near) + (far ? 0.69314718055994531 : 0), x);
 }
 
-static inline double acosh_f64(double x) {
+INLINE double acosh_f64(double x) {
     double t = x - 1, near = t + sqrt_f64(2 * t + t * t);
     int far = x > 268435456;
     double result = log1p_f64(far ? t : near) + (far ? 0.69314718055994531 : 0);
     return x >= 1 ? result : NAN;
 }
 
-static inline double atanh_f64(double x) {
+INLINE double atanh_f64(double x) {
     double a = abs_f64(x);
     return copysign_f64(0.5 * log1p_f64(2 * a / (1 - a)), x);
 }
 
 /* -- trigonometric functions -- */
 
-/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is split so that the first products are exact. */
-static inline double reduced_f64(double x, uint64_t *quadrant) {
+/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is split: the first products are exact. */
+INLINE double reduced_f64(double x, uint64_t *quadrant) {
     double k = x * 0.63661977236758134 + ROUNDER_F64, n = k - ROUNDER_F64;
     *quadrant = bits_f64(k);
-    return x - n * 1.5707963267341256 - n * 6.077100506303966e-11 - n * 2.0222662487111665e-21 - n * 8.4784276603688996e-32;
+    double r = x - n * 1.5707963267341256 - n * 6.077100506303966e-11;
+    return r - n * 2.0222662487111665e-21 - n * 8.4784276603688996e-32;
 }
 
 /* sin(r) for |r| <= pi/4. */
-static inline double sin_core_f64(double r) {
+INLINE double sin_core_f64(double r) {
     double z = r * r;
     double p = 1.5892960265998779e-10 * z - 2.5050692450726052e-08;
     p = p * z + 2.7557313275872623e-06;
@@ -202,7 +213,7 @@ static inline double sin_core_f64(double r) {
 }
 
 /* cos(r) for |r| <= pi/4. */
-static inline double cos_core_f64(double r) {
+INLINE double cos_core_f64(double r) {
     double z = r * r;
     double p = -1.1356265129520272e-11 * z + 2.0875657544838334e-09;
     p = p * z - 2.7557313865357292e-07;
@@ -213,7 +224,7 @@ static inline double cos_core_f64(double r) {
     return high + ((1 - high) - half + z * z * p);
 }
 
-static inline double sin_f64(double x) {
+INLINE double sin_f64(double x) {
     uint64_t quadrant;
     double r = reduced_f64(x, &quadrant);
     double result = quadrant & 1 ? cos_core_f64(r) : sin_core_f64(r);
@@ -221,14 +232,14 @@ static inline double sin_f64(double x) {
     return x == 0 ? x : result;
 }
 
-static inline double cos_f64(double x) {
+INLINE double cos_f64(double x) {
     uint64_t quadrant;
     double r = reduced_f64(x, &quadrant);
     double result = quadrant & 1 ? sin_core_f64(r) : cos_core_f64(r);
     return from_bits_f64(bits_f64(result) ^ ((quadrant + 1) & 2) << 62);
 }
 
-static inline double tan_f64(double x) {
+INLINE double tan_f64(double x) {
     uint64_t quadrant;
     double r = reduced_f64(x, &quadrant), s = sin_core_f64(r), c = cos_core_f64(r);
     double result = quadrant & 1 ? -c / s : s / c;
@@ -236,7 +247,7 @@ static inline double tan_f64(double x) {
 }
 
 /* (asin(x) - x) / x for z = x^2 <= 1/4 (FDLIBM, e_asin.c). */
-static inline double asin_tail_f64(double z) {
+INLINE double asin_tail_f64(double z) {
     double p = 3.47933107596021167570e-05 * z + 7.91534994289814532176e-04;
     p = p * z - 4.00555345006794114027e-02;
     p = p * z + 2.01212532134862925881e-01;
@@ -248,13 +259,13 @@ static inline double asin_tail_f64(double z) {
     return p * z / (q * z + 1);
 }
 
-static inline double asin_f64(double x) {
+INLINE double asin_f64(double x) {
     double a = abs_f64(x), z = a < 0.5 ? a * a : 0.5 - 0.5 * a;
     double root = a < 0.5 ? a : sqrt_f64(z), angle = root + root * asin_tail_f64(z);
     return copysign_f64(a < 0.5 ? angle : 1.5707963267948966 - (2 * angle - 6.123233995736766e-17), x);
 }
 
-static inline double acos_f64(double x) {
+INLINE double acos_f64(double x) {
     double a = abs_f64(x), z = a < 0.5 ? a * a : 0.5 - 0.5 * a;
     double root = a < 0.5 ? x : sqrt_f64(z), tail = root * asin_tail_f64(z);
     double middle = 1.5707963267948966 - (root - (6.123233995736766e-17 - tail));
@@ -263,7 +274,7 @@ static inline double acos_f64(double x) {
 }
 
 /* The angle of the vector (x, y) with 0 <= y, 0 <= x, not both 0 (reduction and coefficients of Cephes, atan.c). */
-static inline double angle_f64(double y, double x) {
+INLINE double angle_f64(double y, double x) {
     uint64_t steep = -(uint64_t)(y > 2.414213562373095 * x), slanted = -(uint64_t)(y > 0.66 * x);
     double numerator = select_f64(steep, -x, select_f64(slanted, y - x, y));
     double t = numerator / select_f64(steep, y, select_f64(slanted, y + x, x)), z = t * t;
@@ -281,15 +292,15 @@ static inline double angle_f64(double y, double x) {
     return high + (t + (t * z * (p / q) + low));
 }
 
-static inline double atan_f64(double x) {
+INLINE double atan_f64(double x) {
     double a = abs_f64(x);
     return copysign_f64(angle_f64(a > 1e300 ? 1e300 : a, 1), x);
 }
 
-static inline double atan2_f64(double y, double x) {
+INLINE double atan2_f64(double y, double x) {
     double a = abs_f64(y), b = abs_f64(x);
     int infinite = (a == INFINITY) & (b == INFINITY);
-    int shrunk = (a > 1e300) | (b > 1e300), grown = (a < 1e-290) & (b < 1e-290); /* so that nothing over- or underflows */
+    int shrunk = (a > 1e300) | (b > 1e300), grown = (a < 1e-290) & (b < 1e-290); /* against over- and underflow */
     double unit = shrunk ? 1e-10 : grown ? 0x1p200 : 1;
     a = infinite ? 1 : a * unit;
     b = infinite ? 1 : (a == 0) & (b == 0) ? 1 : b * unit;
@@ -299,7 +310,7 @@ static inline double atan2_f64(double y, double x) {
     return (x != x) | (y != y) ? NAN : r;
 }
 
-static inline double hypot_f64(double x, double y) {
+INLINE double hypot_f64(double x, double y) {
     double a = abs_f64(x), b = abs_f64(y), high = a > b ? a : b, low = a > b ? b : a, ratio = low / high;
     double length = high == 0 ? 0 : high * sqrt_f64(1 + ratio * ratio);
     length = (x != x) | (y != y) ? NAN : length;
@@ -313,7 +324,7 @@ static inline double hypot_f64(double x, double y) {
     select_f64(is_near, near, select_f64(is_middle, middle, select_f64(is_far, far, farther)))
 
 /* On |x| < 0.84375 ("near") erf(|x|) - |x|; below 1.25 erf(|x|) - 0.845...; beyond erfc(|x|). */
-static inline double erf_part_f64(double x) {
+INLINE double erf_part_f64(double x) {
     double a = abs_f64(x);
     a = a > 28 ? 28 : a;
     uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25);
@@ -350,15 +361,16 @@ static inline double erf_part_f64(double x) {
     return select_f64(is_near, a * ratio, select_f64(is_middle, ratio, tail));
 }
 
-static inline double erf_f64(double x) {
+INLINE double erf_f64(double x) {
     double a = abs_f64(x), part = erf_part_f64(x);
     uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25);
     double result = select_f64(is_near, a + part, select_f64(is_middle, 8.45062911510467529297e-01 + part, 1 - part));
     return copysign_f64(result, x);
 }
 
-static inline double erfc_f64(double x) {
-    double a = abs_f64(x), part = erf_part_f64(x), signed_part = from_bits_f64(bits_f64(part) ^ (bits_f64(x) & 1ull << 63));
+INLINE double erfc_f64(double x) {
+    double a = abs_f64(x), part = erf_part_f64(x);
+    double signed_part = from_bits_f64(bits_f64(part) ^ (bits_f64(x) & 1ull << 63));
     uint64_t is_near = -(uint64_t)(a < 0.84375), is_middle = -(uint64_t)(a < 1.25), is_negative = -(bits_f64(x) >> 63);
     double near = x < 0.25 ? 1 - (x + signed_part) : 0.5 - ((x - 0.5) + signed_part);
     double middle = select_f64(is_negative, 1 + (8.45062911510467529297e-01 + part), 1.54937088489532470703e-01 - part);
@@ -366,28 +378,32 @@ static inline double erfc_f64(double x) {
     return select_f64(is_near, near, select_f64(is_middle, middle, far));
 }
 
-/* A rational first approximation and two steps of Newton's method. */
-static inline double erfinv_f64(double y) {
+/* A step of Newton's method for erf(x) = y, 0 <= y < 1. */
+INLINE double erfinv_step_f64(double x, double y) {
+    double part = erf_part_f64(x);
+    uint64_t is_near = -(uint64_t)(x < 0.84375), is_middle = -(uint64_t)(x < 1.25);
+    double known = select_f64(is_near, x, select_f64(is_middle, 8.45062911510467529297e-01, 1));
+    double excess = (known - y) + select_f64(is_middle, part, -part);
+    return x - excess * exp_f64(x * x) * 0.88622692545275801;
+}
+
+INLINE double erfinv_f64(double y) {
     double a = abs_f64(y), z = a * a, w = sqrt_f64(-log_f64((1 - (a < 1 - 0x1p-53 ? a : 1 - 0x1p-53)) * 0.5));
     double near = a * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
                   ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
     double far = (((1.641345311 * w + 3.429567803) * w - 1.624906493) * w - 1.970840454) /
                  ((1.637067800 * w + 3.543889200) * w + 1);
-    uint64_t is_near = -(uint64_t)(a <= 0.7);
-    double x = select_f64(is_near, near, far);
-    for (int step = 0; step < 2; step++) {
-        double excess = select_f64(is_near, erf_f64(x) - a, (1 - a) - erfc_f64(x));
-        x -= excess * exp_f64(x * x) * 0.88622692545275801;
-    }
+    double x = erfinv_step_f64(erfinv_step_f64(a <= 0.7 ? near : far, a), a);
     return copysign_f64(a < 1 ? x : a == 1 ? INFINITY : NAN, y);
 }
 
 /* -- powers -- */
 
 /* The result of x^y where it does not follow from |x|^y for positive finite x, given that. */
-static inline double pow_special_f64(double x, double y, double result) {
+INLINE double pow_special_f64(double x, double y, double result) {
     double a = abs_f64(x), half = 0.5 * y;
-    int integral = y == __builtin_rint(y), odd = integral & (half != __builtin_rint(half)), negative = bits_f64(x) >> 63;
+    int integral = y == __builtin_rint(y), odd = integral & (half != __builtin_rint(half));
+    int negative = bits_f64(x) >> 63;
     result = (a == 0) | (a == INFINITY) ? ((a == 0) == (y > 0) ? 0 : INFINITY) : result;
     result = negative & odd ? -result : result;
     result = negative & !integral & (a > 0) & (a < INFINITY) ? NAN : result;
@@ -396,7 +412,7 @@ static inline double pow_special_f64(double x, double y, double result) {
 }
 
 /* The logarithm in twice the precision, as in FDLIBM's e_pow.c. */
-static inline double pow_f64(double x, double y) {
+INLINE double pow_f64(double x, double y) {
     double k, m = split_f64(abs_f64(x), &k);
     int low_half = m < 0.8164965809277260; /* m around 1 or around 2/3 */
     m = low_half ? 2 * m : m;

@@ -28,9 +28,9 @@ struct header {
 static struct {
     atomic_flag lock;
     struct header *free[CLASSES];
-    size_t in_use, peak, cached, limit;
-    long allocations, hits;
-} cache = {.lock = ATOMIC_FLAG_INIT, .limit = (size_t)1 << 32};
+    struct memory_statistics now;
+    int64_t limit;
+} cache = {.lock = ATOMIC_FLAG_INIT, .limit = (int64_t)1 << 32};
 
 static void lock(void) {
     while (atomic_flag_test_and_set_explicit(&cache.lock, memory_order_acquire)) sched_yield();
@@ -65,17 +65,17 @@ static struct header *fresh(int class) {
 void *allocate(size_t size) {
     if (size > (size_t)1 << 44) return NULL;
     int class = class_of(size);
-    size_t bytes = class_size(class);
+    int64_t bytes = (int64_t)class_size(class);
     lock();
     struct header *block = cache.free[class];
     if (block) {
         cache.free[class] = block->next;
-        cache.cached -= bytes;
-        cache.hits++;
+        cache.now.cached -= bytes;
+        cache.now.hits++;
     }
-    cache.allocations++;
-    cache.in_use += bytes;
-    if (cache.in_use > cache.peak) cache.peak = cache.in_use;
+    cache.now.allocations++;
+    cache.now.in_use += bytes;
+    if (cache.now.in_use > cache.now.peak) cache.now.peak = cache.now.in_use;
     unlock();
     if (block) return block->data;
     block = fresh(class);
@@ -85,7 +85,7 @@ void *allocate(size_t size) {
     }
     if (block) return block->data;
     lock();
-    cache.in_use -= bytes;
+    cache.now.in_use -= bytes;
     unlock();
     return NULL;
 }
@@ -95,14 +95,14 @@ static struct header *header_of(void *data) { return (struct header *)((char *)d
 void release(void *data) {
     if (!data) return;
     struct header *block = header_of(data);
-    size_t bytes = class_size(block->class);
+    int64_t bytes = (int64_t)class_size(block->class);
     lock();
-    cache.in_use -= bytes;
-    bool keep = cache.cached + bytes <= cache.limit;
+    cache.now.in_use -= bytes;
+    bool keep = cache.now.cached + bytes <= cache.limit;
     if (keep) {
         block->next = cache.free[block->class];
         cache.free[block->class] = block;
-        cache.cached += bytes;
+        cache.now.cached += bytes;
     }
     unlock();
     if (!keep) free(block);
@@ -113,7 +113,7 @@ void empty_cache(void) {
         lock();
         struct header *block = cache.free[class];
         cache.free[class] = NULL;
-        for (struct header *b = block; b; b = b->next) cache.cached -= class_size(class);
+        for (struct header *b = block; b; b = b->next) cache.now.cached -= (int64_t)class_size(class);
         unlock();
         while (block) {
             struct header *next = block->next;
@@ -123,21 +123,18 @@ void empty_cache(void) {
     }
 }
 
-void set_cache_limit(size_t bytes) { cache.limit = bytes; }
+void set_cache_limit(int64_t bytes) { cache.limit = bytes; }
 
-void memory_statistics(int64_t *figures) {
+struct memory_statistics memory_statistics(void) {
     lock();
-    figures[0] = (int64_t)cache.in_use;
-    figures[1] = (int64_t)cache.peak;
-    figures[2] = (int64_t)cache.cached;
-    figures[3] = cache.allocations;
-    figures[4] = cache.hits;
+    struct memory_statistics now = cache.now;
     unlock();
+    return now;
 }
 
 void reset_peak_memory(void) {
     lock();
-    cache.peak = cache.in_use;
+    cache.now.peak = cache.now.in_use;
     unlock();
 }
 

@@ -1,37 +1,46 @@
-/* softmax and log_softmax along one dimension, with their gradients. */
+/* softmax, its logarithm and their gradients, along one dimension. */
 #include "array.h"
 #include "kernels.h"
-#include "mathematics.h"
+#include "lanes.h"
 #include "threads.h"
 
+enum { BUNDLE = 8, BUNDLED = 4096 }; /* the most rows of a bundle, and their elements */
+
+#define TEMPLATE "row_sums.inc"
+#include "each_real.h"
 #define TEMPLATE "softmax.inc"
 #include "each_real.h"
 
-/* The elements before, along and after dimension `dim` of a contiguous array. */
-static void split(array a, int dim, ssize_t *outer, ssize_t *n, ssize_t *inner) {
-    *outer = *inner = 1;
-    for (int i = 0; i < dim; i++) *outer *= a->shape[i];
-    *n = a->shape[dim];
-    for (int i = dim + 1; i < a->ndim; i++) *inner *= a->shape[i];
+/* Apply the range for the dtype to slices along `dim` of contiguous arrays of one shape. */
+static int apply(array a, array b, int dim, array y, range_task of_f32, range_task of_f64) {
+    if (dim < 0 || dim >= (a->ndim ? a->ndim : 1) || !same_shape(a, y) || !same_shape(b, y)) return WRONG_SHAPE;
+    if (!is_contiguous(a) || !is_contiguous(b) || !is_contiguous(y)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(y);
+    if (dtype_of(a) != dtype || dtype_of(b) != dtype) return WRONG_DTYPE;
+    if (count_of(y) == 0) return OK;
+    ssize_t outer = 1, n = y->ndim ? y->shape[dim] : 1, inner = 1;
+    for (int i = 0; i < dim; i++) outer *= y->shape[i];
+    for (int i = dim + 1; i < y->ndim; i++) inner *= y->shape[i];
+    switch (dtype) {
+    case FLOAT32: over_slices_f32(outer, n, inner, a->data, b->data, y->data, of_f32); return OK;
+    case FLOAT64: over_slices_f64(outer, n, inner, a->data, b->data, y->data, of_f64); return OK;
+    default: return WRONG_DTYPE;
+    }
 }
 
 int softmax(uintptr_t input, int dim, uintptr_t output) {
-    array x = ARRAY(input), y = ARRAY(output);
-    if (dim < 0 || dim >= x->ndim || !same_shape(x, y) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
-    if (dtype_of(x) != dtype_of(y)) return WRONG_DTYPE;
-    ssize_t outer, n, inner;
-    split(x, dim, &outer, &n, &inner);
-    switch (dtype_of(x)) {
-    case FLOAT32: {
-        struct softmax_job_f32 job = {(void *)x->data, (void *)y->data, n, inner};
-        parallel_for(outer * inner, grain_for(20 * n), softmax_rows_f32, &job);
-        return OK;
-    }
-    case FLOAT64: {
-        struct softmax_job_f64 job = {(void *)x->data, (void *)y->data, n, inner};
-        parallel_for(outer * inner, grain_for(20 * n), softmax_rows_f64, &job);
-        return OK;
-    }
-    default: return WRONG_DTYPE;
-    }
+    return apply(ARRAY(input), ARRAY(input), dim, ARRAY(output), softmax_range_f32, softmax_range_f64);
+}
+
+int log_softmax(uintptr_t input, int dim, uintptr_t output) {
+    return apply(ARRAY(input), ARRAY(input), dim, ARRAY(output), log_softmax_range_f32, log_softmax_range_f64);
+}
+
+int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
+    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32, softmax_backward_range_f64);
+}
+
+int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
+    return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), log_softmax_backward_range_f32,
+                 log_softmax_backward_range_f64);
 }

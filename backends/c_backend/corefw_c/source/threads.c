@@ -28,7 +28,7 @@ static struct {
     atomic_int sleepers;
     _Atomic ssize_t next;      /* the first item that nobody took */
     ssize_t n, piece;
-    int joinable;              /* how many workers the job takes */
+    atomic_int joinable;       /* how many workers the job takes */
     range_task task;
     void *context;
     int workers;               /* started */
@@ -116,7 +116,7 @@ void parallel_for(ssize_t n, ssize_t grain, range_task task, void *context) {
     pool.piece = (n + pieces - 1) / pieces;
     if (pool.piece < grain) pool.piece = grain;
     pool.n = n;
-    pool.joinable = threads - 1;
+    atomic_store_explicit(&pool.joinable, threads - 1, memory_order_relaxed);
     pool.task = task;
     pool.context = context;
     atomic_store_explicit(&pool.next, 0, memory_order_relaxed);

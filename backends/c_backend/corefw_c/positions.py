@@ -1,0 +1,109 @@
+"""What indexing, scattering and embedding share: the array to change, and what was wrong with positions."""
+
+import numpy as np
+
+from corefw import dtypes
+from corefw_c.arrays import SMALL, empty
+from corefw_c.library import fail
+
+OUT_OF_RANGE, WRONG_DTYPE, UNSUPPORTED = 4, 2, 5  # of the statuses in array.h
+
+HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
+
+
+def checked(index):
+    """An index array, which may come from anywhere, as an array that kernels can read: no subclass, of no other device."""
+    if index.__class__ is np.ndarray:
+        return index
+    if isinstance(index, np.ndarray):
+        return index.view(np.ndarray)
+    raise TypeError(f"positions in a {type(index).__name__}")
+
+
+def copied(lib, array):
+    """A copy in row-major order."""
+    if array.nbytes < SMALL:
+        return array.copy("C")
+    result = empty(array.shape, array.dtype)
+    lib.copy(id(array), id(result))
+    return result
+
+
+def changed(lib, input, out):
+    """The array to change: `out`, holding the input's elements, or a copy of the input."""
+    if out is None:
+        return copied(lib, input)
+    if out is not input:
+        np.copyto(out, input)
+    return out
+
+
+def explain(op, status, shape, dim, indices, from_end):
+    """Raise what a status other than 0 of a kernel with positions from dimension `dim` on means."""
+    if status == WRONG_DTYPE and any(index.dtype.kind != "i" or index.dtype.itemsize < 4 for index in indices):
+        raise IndexError("Expected dtype int32/int64 for index")
+    if status == OUT_OF_RANGE:
+        for size, (i, index) in zip(shape[dim:], enumerate(indices, dim), strict=False):
+            wrong = index[(index < (-size if from_end else 0)) | (index >= size)]
+            if wrong.size:
+                raise IndexError(f"index {wrong.flat[0]} is out of bounds for dimension {i} with size {size}")
+    fail(op, status)
+
+
+class Blocks:
+    """Reading, writing and adding of blocks at positions of neighbouring dimensions, over a library."""
+
+    def __init__(self, lib):
+        self.lib = lib
+
+    def read(self, op, input, dim, indices, shape, from_end=False):
+        """The blocks of `input` at the positions, of shape `shape` together."""
+        output = empty(shape, input.dtype)
+        indices = [checked(index) for index in indices]
+        ids = [id(index) for index in indices]
+        status = self.lib.index_read(id(input), dim, ids, len(ids), from_end, id(output))
+        if status == UNSUPPORTED:
+            input = copied(self.lib, input)
+            status = self.lib.index_read(id(input), dim, ids, len(ids), from_end, id(output))
+        if status:
+            explain(op, status, input.shape, dim, indices, from_end)
+        return output
+
+    def write(self, op, target, dim, indices, values, from_end=False, add=False):
+        """Write `values`, contiguous or one element, to the blocks of `target` at the positions, or add them there."""
+        kernel = self.lib.index_sum if add else self.lib.index_write
+        indices = [checked(index) for index in indices]
+        ids = [id(index) for index in indices]
+        status = UNSUPPORTED
+        if not add or target.dtype not in HALF:
+            status = kernel(id(target), dim, ids, len(ids), from_end, id(values))
+        if status == UNSUPPORTED:
+            with Substitute(self.lib, target, wide=add) as part:
+                values = part.like(values)
+                status = kernel(id(part.array), dim, ids, len(ids), from_end, id(values))
+        if status:
+            explain(op, status, target.shape, dim, indices, from_end)
+
+
+class Substitute:
+    """A contiguous copy of an array, to be written to instead of it and copied back; of half types in float32 if `wide`."""
+
+    def __init__(self, lib, array, wide=False):
+        self.lib = lib
+        self.target = array
+        self.dtype = dtypes.float32.numpy if wide and array.dtype in HALF else array.dtype
+        self.array = self.like(array)
+
+    def like(self, array):
+        """A contiguous copy of `array` of the same element type as the substitute."""
+        result = empty(array.shape, self.dtype)
+        if status := self.lib.copy(id(array), id(result)):
+            fail("copy", status)
+        return result
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if error is None:
+            self.lib.copy(id(self.array), id(self.target))

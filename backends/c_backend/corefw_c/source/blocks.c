@@ -1,0 +1,172 @@
+/* Blocks of arrays at positions along some dimensions: read, written, or added to. */
+#include "kernels.h"
+#include "memory.h"
+#include "positions.h"
+#include "strided.h"
+#include "threads.h"
+
+#include <string.h>
+
+/* The array's dimensions before, at and after the indexed ones; the last lie in memory without gaps. */
+struct blocks {
+    array x;
+    int dim;             /* how many dimensions lie before */
+    ssize_t outer, size; /* their elements; bytes of an element */
+    ssize_t bytes;       /* of a block */
+    struct positions positions;
+    char *values; /* the other side: contiguous, or a single element */
+    bool scalar;
+    enum dtype dtype;
+    ssize_t columns, column; /* a block is worked on in that many parts of that many bytes */
+};
+
+/* Where the elements with outer coordinates `i`, counted row by row, begin. */
+static char *outer_place(const struct blocks *b, ssize_t i) {
+    char *place = b->x->data;
+    for (int d = b->dim - 1; d >= 0; i /= b->x->shape[d--]) place += i % b->x->shape[d] * b->x->strides[d];
+    return place;
+}
+
+/* Fill in what follows from the arrays, and check that `values` is before + common + after, or one element. */
+static enum status find_blocks(array x, int dim, const uintptr_t *indices, int count, bool from_end, array values,
+                               struct blocks *b) {
+    int ndim, after = dim + count;
+    ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
+    if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
+    if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
+    bool gaps = false;
+    for (int i = x->ndim - 1; i >= after; expected *= x->shape[i--])
+        gaps |= x->shape[i] > 1 && x->strides[i] != expected;
+    if (gaps && expected) return UNSUPPORTED;
+    if (overlap(x, values)) return UNSUPPORTED;
+    for (int i = 0; i < count; i++)
+        if (overlap(x, ARRAY(indices[i]))) return UNSUPPORTED;
+    b->scalar = values->ndim == 0;
+    if (!b->scalar) {
+        bool fits = values->ndim == x->ndim - count + ndim && is_contiguous(values);
+        for (int i = 0; fits && i < values->ndim; i++)
+            fits = values->shape[i] == (i < dim ? x->shape[i] : i < dim + ndim ? shape[i - dim] : x->shape[i - ndim + count]);
+        if (!fits) return WRONG_SHAPE;
+    }
+    b->x = x, b->dim = dim, b->bytes = expected, b->values = values->data, b->dtype = dtype_of(x), b->outer = 1;
+    for (int i = 0; i < dim; i++) b->outer *= x->shape[i];
+    return find_positions(x, dim, indices, count, from_end, &b->positions);
+}
+
+/* -- reading -- */
+#define TEMPLATE "moves.inc"
+#include "each_size.h"
+
+enum { LARGEST_ELEMENT = 16 };
+typedef void (*take_function)(ssize_t n, const int64_t *at, ssize_t step, const char *source, char *target);
+static const take_function take_of_size[] = {[1] = take_1, [2] = take_2, [4] = take_4, [8] = take_8, [16] = take_16};
+
+static void take_blocks(void *context, ssize_t begin, ssize_t end) {
+    const struct blocks *b = context;
+    ssize_t n = b->positions.count, step = b->positions.step;
+    while (begin < end) {
+        ssize_t p = begin % n, run = n - p < end - begin ? n - p : end - begin;
+        const int64_t *at = b->positions.at + p;
+        const char *source = outer_place(b, begin / n);
+        char *target = b->values + begin * b->bytes;
+        take_function take = b->bytes <= LARGEST_ELEMENT ? take_of_size[b->bytes] : NULL;
+        if (take) take(run, at, step, source, target);
+        else
+            for (ssize_t i = 0; i < run; i++) memcpy(target + i * b->bytes, source + at[i] * step, (size_t)b->bytes);
+        begin += run;
+    }
+}
+
+int index_read(uintptr_t input, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t output) {
+    struct blocks b;
+    array y = ARRAY(output);
+    if (y->ndim == 0 && !is_contiguous(y)) return WRONG_SHAPE;
+    enum status status = find_blocks(ARRAY(input), dim, indices, count, from_end, y, &b);
+    if (status) return status;
+    if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
+    else parallel_for(b.outer * b.positions.count, grain_for(4 + b.bytes / 16), take_blocks, &b);
+    release(b.positions.made);
+    return status;
+}
+
+/* -- writing: each thread has outer places or columns of its own, so that of equal positions the last one stays -- */
+static void split_columns(struct blocks *b) {
+    enum { COLUMN = 512 }; /* bytes */
+    b->column = b->bytes >= 2 * COLUMN ? COLUMN : b->bytes;
+    b->columns = b->bytes ? (b->bytes + b->column - 1) / b->column : 1;
+}
+
+/* The part `i` of the work: where it begins on either side, and how many bytes of each block it is. */
+static ssize_t part_of(const struct blocks *b, ssize_t i, char **target, const char **values) {
+    ssize_t start = i % b->columns * b->column, outer = i / b->columns;
+    *target = outer_place(b, outer) + start;
+    *values = b->scalar ? b->values : b->values + outer * b->positions.count * b->bytes + start;
+    return b->bytes - start < b->column ? b->bytes - start : b->column;
+}
+
+typedef void (*put_function)(ssize_t n, const int64_t *at, ssize_t step, const char *values, bool same, char *target);
+static const put_function put_of_size[] = {[1] = put_1, [2] = put_2, [4] = put_4, [8] = put_8, [16] = put_16};
+
+static void put_blocks(void *context, ssize_t begin, ssize_t end) {
+    const struct blocks *b = context;
+    ssize_t n = b->positions.count, step = b->positions.step;
+    const int64_t *at = b->positions.at;
+    for (ssize_t i = begin; i < end; i++) {
+        char *target;
+        const char *values;
+        ssize_t width = part_of(b, i, &target, &values);
+        if (b->bytes == b->size) put_of_size[b->size](n, at, step, values, b->scalar, target);
+        else
+            for (ssize_t p = 0; p < n; p++)
+                if (b->scalar) copy_row(width / b->size, target + at[p] * step, b->size, values, 0, (size_t)b->size);
+                else memcpy(target + at[p] * step, values + p * b->bytes, (size_t)width);
+    }
+}
+
+int index_write(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+    struct blocks b;
+    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    if (status) return status;
+    split_columns(&b);
+    if (b.positions.count)
+        parallel_for(b.outer * b.columns, grain_for(b.positions.count * (2 + b.column / 16)), put_blocks, &b);
+    release(b.positions.made);
+    return OK;
+}
+
+/* -- adding: in the order of the positions -- */
+#define TEMPLATE "blocks.inc"
+#include "each_number.h"
+
+static void add_blocks(void *context, ssize_t begin, ssize_t end) {
+    const struct blocks *b = context;
+    for (ssize_t i = begin; i < end; i++) {
+        char *target;
+        const char *values;
+        ssize_t width = part_of(b, i, &target, &values);
+        switch (b->dtype) {
+        case BOOL: add_parts_b8(&b->positions, target, values, width, b->bytes); break;
+        case UINT8: add_parts_u8(&b->positions, target, values, width, b->bytes); break;
+        case INT8: add_parts_i8(&b->positions, target, values, width, b->bytes); break;
+        case INT16: case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
+        case INT32: case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
+        case INT64: case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT32: case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
+        case FLOAT64: case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
+        default: break;
+        }
+    }
+}
+
+int index_sum(uintptr_t target, int dim, const uintptr_t *indices, int count, int from_end, uintptr_t values) {
+    struct blocks b;
+    enum dtype dtype = dtype_of(ARRAY(target));
+    if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
+    enum status status = find_blocks(ARRAY(target), dim, indices, count, from_end, ARRAY(values), &b);
+    if (status) return status;
+    split_columns(&b);
+    if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
+    else parallel_for(b.outer * b.columns, grain_for(b.positions.count * (2 + b.column / 8)), add_blocks, &b);
+    release(b.positions.made);
+    return status;
+}

@@ -1,0 +1,247 @@
+/* The folds of all reductions and element types, and the table that finds them. */
+#include "mathematics.h"
+#include "reduction.h"
+
+#include <float.h>
+
+/* The columns as which a row is seen, and the least size of rows for which that pays. */
+enum { LANES = 64, LONG = 32 };
+
+#define MEMBER_(name, part) name##_##part
+#define MEMBER(name, part) MEMBER_(name, part)
+
+static const float greatest_f32 = FLT_MAX;
+static const double greatest_f64 = DBL_MAX;
+
+static inline float modulus_f32(float x) { return __builtin_fabsf(x); }
+static inline double modulus_f64(double x) { return __builtin_fabs(x); }
+static inline float power_f32(float x, float p) { return powf(x, p); }
+static inline double power_f64(double x, double p) { return pow(x, p); }
+#define TEMPLATE "choice.inc"
+#include "each_real.h"
+
+#define TEMPLATE "fold_reals.inc"
+#include "each_real.h"
+
+#define INPUT int8_t
+#define SUFFIX i8
+#define LANE int32_t
+#define LOWEST INT8_MIN
+#define HIGHEST INT8_MAX
+#include "fold_integers.inc"
+
+#define INPUT uint8_t
+#define SUFFIX u8
+#define LANE int32_t
+#define LOWEST 0
+#define HIGHEST UINT8_MAX
+#include "fold_integers.inc"
+
+#define INPUT int16_t
+#define SUFFIX i16
+#define LANE int32_t
+#define LOWEST INT16_MIN
+#define HIGHEST INT16_MAX
+#include "fold_integers.inc"
+
+#define INPUT int32_t
+#define SUFFIX i32
+#define LANE int64_t
+#define LOWEST INT32_MIN
+#define HIGHEST INT32_MAX
+#include "fold_integers.inc"
+
+#define INPUT int64_t
+#define SUFFIX i64
+#define LANE uint64_t
+#define LOWEST INT64_MIN
+#define HIGHEST INT64_MAX
+#include "fold_integers.inc"
+
+#define INPUT uint8_t
+#define SUFFIX u8
+#define LANE uint8_t
+#include "fold_truth.inc"
+
+#define INPUT uint16_t
+#define SUFFIX u16
+#define LANE uint16_t
+#include "fold_truth.inc"
+
+#define INPUT uint32_t
+#define SUFFIX u32
+#define LANE uint32_t
+#include "fold_truth.inc"
+
+#define INPUT uint64_t
+#define SUFFIX u64
+#define LANE uint64_t
+#include "fold_truth.inc"
+
+#define INPUT float
+#define SUFFIX f32
+#define LANE uint32_t
+#include "fold_truth.inc"
+
+#define INPUT double
+#define SUFFIX f64
+#define LANE uint64_t
+#include "fold_truth.inc"
+
+/* -- positions -- */
+/* The rows for which a position fits in 32 bits; the elements that are searched for an extreme. */
+enum { PIECE = 1 << 30, SEARCHED = 4096 };
+
+#define NEVER(x) false
+#define WHERE_UNEQUAL(x) ((x) != (x))
+
+static void position_start(void *totals, ssize_t width) {
+    for (ssize_t j = 0; j < width; j++) ((int64_t *)totals)[width + j] = -1;
+}
+
+#define IS_NAN NEVER
+#define INPUT uint8_t
+#define INDEX int32_t
+#define FOLD first_largest_u8
+#define EXTREME largest_u8
+#define CHOOSE(a, b) larger_u8(a, b)
+#include "position.inc"
+#define FOLD first_smallest_u8
+#define EXTREME smallest_u8
+#define CHOOSE(a, b) smaller_u8(a, b)
+#include "position.inc"
+#undef INPUT
+#define INPUT int32_t
+#define FOLD first_largest_i32
+#define EXTREME largest_i32
+#define CHOOSE(a, b) larger_i32(a, b)
+#include "position.inc"
+#define FOLD first_smallest_i32
+#define EXTREME smallest_i32
+#define CHOOSE(a, b) smaller_i32(a, b)
+#include "position.inc"
+#undef INPUT
+#undef IS_NAN
+#define IS_NAN WHERE_UNEQUAL
+#define INPUT float
+#define FOLD first_largest_f32
+#define EXTREME largest_f32
+#define CHOOSE(a, b) larger_f32(a, b)
+#include "position.inc"
+#define FOLD first_smallest_f32
+#define EXTREME smallest_f32
+#define CHOOSE(a, b) smaller_f32(a, b)
+#include "position.inc"
+#undef INDEX
+#undef INPUT
+#undef IS_NAN
+#define IS_NAN NEVER
+#define INDEX int64_t
+#define INPUT int64_t
+#define FOLD first_largest_i64
+#define EXTREME largest_i64
+#define CHOOSE(a, b) larger_i64(a, b)
+#include "position.inc"
+#define FOLD first_smallest_i64
+#define EXTREME smallest_i64
+#define CHOOSE(a, b) smaller_i64(a, b)
+#include "position.inc"
+#undef INPUT
+#undef IS_NAN
+#define IS_NAN WHERE_UNEQUAL
+#define INPUT double
+#define FOLD first_largest_f64
+#define EXTREME largest_f64
+#define CHOOSE(a, b) larger_f64(a, b)
+#include "position.inc"
+#define FOLD first_smallest_f64
+#define EXTREME smallest_f64
+#define CHOOSE(a, b) smaller_f64(a, b)
+#include "position.inc"
+#undef INPUT
+#undef INDEX
+
+/* -- moments -- */
+static void moments_start(void *totals, ssize_t width) {
+    for (ssize_t j = 0; j < 3 * width; j++) ((double *)totals)[j] = 0;
+}
+
+static void moments_join(void *totals, ssize_t width, ssize_t n, const void *others, ssize_t others_width,
+                         ssize_t from) {
+    double *count = totals, *mean = count + width, *square = mean + width;
+    const double *other_count = (const double *)others + from, *other_mean = other_count + others_width,
+                 *other_square = other_mean + others_width;
+    for (ssize_t j = 0; j < n; j++) {
+        double sum = count[j] + other_count[j], share = sum ? other_count[j] / sum : 0;
+        double distance = other_mean[j] - mean[j];
+        square[j] += other_square[j] + (sum ? distance * distance * count[j] * share : 0);
+        mean[j] += sum ? distance * share : 0;
+        count[j] = sum;
+    }
+}
+
+#define TEMPLATE "moments.inc"
+#include "each_real.h"
+
+/* -- logsumexp -- */
+static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *others, ssize_t others_width,
+                           ssize_t from) {
+    double *largest = totals, *total = largest + width;
+    const double *other_largest = (const double *)others + from, *other_total = other_largest + others_width;
+    for (ssize_t j = 0; j < n; j++) {
+        double m = largest[j] > other_largest[j] ? largest[j] : other_largest[j];
+        total[j] = total[j] * exp(largest[j] - m) + other_total[j] * exp(other_largest[j] - m);
+        largest[j] = m;
+    }
+}
+
+#define TEMPLATE "logsumexp.inc"
+#include "each_real.h"
+
+/* -- the table -- */
+#define REALS(name) [FLOAT32] = &name##_f32, [FLOAT64] = &name##_f64
+#define INTEGERS(name)                                                                                        \
+    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_i8, [INT16] = &name##_i16, [INT32] = &name##_i32, \
+    [INT64] = &name##_i64
+#define TRUTHS(name)                                                                                              \
+    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT16] = &name##_u16, [UINT16] = &name##_u16, \
+    [INT32] = &name##_u32, [UINT32] = &name##_u32, [INT64] = &name##_u64, [UINT64] = &name##_u64, REALS(name)
+#define POSITIONS(name)                                                                                       \
+    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64, REALS(name)
+
+static const struct fold *const folds[][NO_DTYPE + 1] = {
+    [REDUCE_SUM] = {REALS(sum), INTEGERS(sum)},
+    [REDUCE_MEAN] = {REALS(sum)},
+    [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum)},
+    [REDUCE_PRODUCT] = {REALS(product), INTEGERS(product)},
+    [REDUCE_LOGSUMEXP] = {REALS(logsumexp)},
+    [REDUCE_ALL] = {TRUTHS(every)},
+    [REDUCE_ANY] = {TRUTHS(some)},
+    [REDUCE_NONZERO] = {TRUTHS(nonzero)},
+    [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest)},
+    [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest)},
+    [REDUCE_FIRST_LARGEST] = {POSITIONS(first_largest)},
+    [REDUCE_FIRST_SMALLEST] = {POSITIONS(first_smallest)},
+    [REDUCE_MODULI] = {REALS(sum_of_moduli)},
+    [REDUCE_SQUARES] = {REALS(root_of_squares)},
+    [REDUCE_POWERS] = {REALS(root_of_powers)},
+    [REDUCE_UNITS] = {REALS(sum_of_units)},
+    [REDUCE_LARGEST_MODULUS] = {REALS(largest_modulus)},
+    [REDUCE_SMALLEST_MODULUS] = {REALS(smallest_modulus)},
+    [REDUCE_VARIANCE] = {REALS(variance)},
+    [REDUCE_DEVIATION] = {REALS(deviation)},
+};
+
+const struct fold *fold_of(enum reduction reduction, enum dtype dtype, enum dtype *result) {
+    if ((unsigned)reduction >= sizeof folds / sizeof *folds) return NULL;
+    switch (reduction) {
+    case REDUCE_SUM:
+    case REDUCE_NANSUM:
+    case REDUCE_PRODUCT: *result = dtype < FLOAT16 ? INT64 : dtype; break;
+    case REDUCE_NONZERO: *result = INT64; break;
+    case REDUCE_ALL:
+    case REDUCE_ANY: *result = dtype == UINT8 ? UINT8 : BOOL; break;
+    default: *result = dtype;
+    }
+    return folds[reduction][dtype];
+}

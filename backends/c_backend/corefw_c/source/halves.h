@@ -1,0 +1,36 @@
+/* float32 rounded to the half types, to nearest even, without branches. */
+#ifndef COREFW_HALVES_H
+#define COREFW_HALVES_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t bits_of_float(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float float_of_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint16_t bfloat16_bits(float x) {
+    uint32_t bits = bits_of_float(x);
+    uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(x != x ? bits >> 16 | 0x40 : rounded);
+}
+
+static inline uint16_t float16_bits(float x) {
+    uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000, modulus = bits & 0x7FFFFFFF;
+    uint32_t normal = (modulus - (112u << 23) + 0xFFF + (modulus >> 13 & 1)) >> 13;
+    /* below 2^-14 the last place of a float16 is that of a float32 beside 1/2: the sum rounds */
+    uint32_t subnormal = bits_of_float(float_of_bits(modulus) + 0.5f) - bits_of_float(0.5f);
+    uint32_t finite = modulus < 113u << 23 ? subnormal : normal;
+    uint32_t special = modulus > 0x7F800000 ? 0x7E00 : 0x7C00;
+    return (uint16_t)(sign | (modulus >= 0x477FF000 ? special : finite));
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* Keys of rows of elements. */
+#include "keys.h"
+
+#define EACH(TYPE, KEY)                                                                \
+    for (ssize_t i = 0; i < n; i++) {                                                  \
+        TYPE element = ((const TYPE *)x)[i * stride];                                  \
+        keys[i] = (KEY) ^ flip;                                                        \
+    }                                                                                  \
+    return OK
+
+enum status narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_t flip, uint32_t *keys) {
+    const uint32_t middle = 0x80000000u;
+    switch (d) {
+    case BOOL:
+    case UINT8: EACH(uint8_t, (uint32_t)element);
+    case INT8: EACH(int8_t, (uint32_t)(int32_t)element + middle);
+    case UINT16: EACH(uint16_t, (uint32_t)element);
+    case INT16: EACH(int16_t, (uint32_t)(int32_t)element + middle);
+    case UINT32: EACH(uint32_t, element);
+    case INT32: EACH(int32_t, (uint32_t)element + middle);
+    case FLOAT32: EACH(float, key_of_f32(element));
+    default: return WRONG_DTYPE;
+    }
+}
+
+enum status wide_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint64_t flip, uint64_t *keys) {
+    switch (d) {
+    case UINT64: EACH(uint64_t, element);
+    case INT64: EACH(int64_t, (uint64_t)element + 0x8000000000000000u);
+    case FLOAT64: EACH(double, key_of_f64(element));
+    default: return WRONG_DTYPE;
+    }
+}

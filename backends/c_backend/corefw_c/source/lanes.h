@@ -1,0 +1,50 @@
+/* Vectors of one register, lanes_f32 and lanes_f64: for sums, maxima, and rows that do not fill a register. */
+#ifndef COREFW_LANES_H
+#define COREFW_LANES_H
+
+#include "mathematics.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+/* For functions of which each caller fixes some arguments: registers instead of arrays depend on it. */
+#define ALWAYS_INLINE __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+enum { LANES_BYTES = 64 };
+#elif defined(__AVX2__)
+enum { LANES_BYTES = 32 };
+#else
+enum { LANES_BYTES = 16 };
+#endif
+
+#define TEMPLATE "lanes.inc"
+#include "each_real.h"
+
+/* greater: lane by lane a where it is greater, else b; a NaN in a is passed over.
+ * load_first: the first `count` elements at x, which may be all that may be read, and `fill` beside them.
+ * store_first: only the first `count` elements of a value. */
+#if defined(__AVX512F__)
+static inline lanes_f32 greater_f32(lanes_f32 a, lanes_f32 b) { return _mm512_max_ps(a, b); }
+static inline lanes_f64 greater_f64(lanes_f64 a, lanes_f64 b) { return _mm512_max_pd(a, b); }
+static inline lanes_f32 load_first_f32(const float *x, ssize_t count, lanes_f32 fill) {
+    return _mm512_mask_loadu_ps(fill, count < LANES_f32 ? (__mmask16)((1u << count) - 1) : 0xffff, x);
+}
+static inline lanes_f64 load_first_f64(const double *x, ssize_t count, lanes_f64 fill) {
+    return _mm512_mask_loadu_pd(fill, count < LANES_f64 ? (__mmask8)((1u << count) - 1) : 0xff, x);
+}
+static inline void store_first_f32(float *y, ssize_t count, lanes_f32 value) {
+    _mm512_mask_storeu_ps(y, count < LANES_f32 ? (__mmask16)((1u << count) - 1) : 0xffff, value);
+}
+static inline void store_first_f64(double *y, ssize_t count, lanes_f64 value) {
+    _mm512_mask_storeu_pd(y, count < LANES_f64 ? (__mmask8)((1u << count) - 1) : 0xff, value);
+}
+#else
+#define TEMPLATE "lanes_partial.inc"
+#include "each_real.h"
+#endif
+
+#endif

@@ -1,0 +1,160 @@
+/* Elements chosen by masks: counted, read, written, and found. Masks are contiguous arrays of truth values.
+ *
+ * The work is done in blocks; where a block's chosen elements begin follows from the counts of the blocks before. */
+#include "kernels.h"
+#include "memory.h"
+#include "strided.h"
+#include "threads.h"
+
+#include <string.h>
+
+enum { BLOCK = 1 << 14 };
+
+struct choice {
+    const uint8_t *mask;
+    ssize_t n, *before; /* how many are chosen before each block, and in all */
+    const char *source;
+    char *target;
+    size_t size;
+    array shape; /* whose coordinates are wanted */
+};
+
+static ssize_t length(const struct choice *c, ssize_t block) {
+    return c->n - block * BLOCK < BLOCK ? c->n - block * BLOCK : BLOCK;
+}
+
+static void count_blocks(void *context, ssize_t begin, ssize_t end) {
+    const struct choice *c = context;
+    for (ssize_t block = begin; block < end; block++) {
+        ssize_t n = length(c, block), count = 0;
+        const uint8_t *mask = c->mask + block * BLOCK;
+        for (ssize_t start = 0; start < n; start += 128) {
+            uint8_t part = 0; /* few enough for a byte, of which SIMD registers hold most */
+            ssize_t stop = n - start < 128 ? n : start + 128;
+            for (ssize_t i = start; i < stop; i++) part += mask[i] != 0;
+            count += part;
+        }
+        c->before[block + 1] = count;
+    }
+}
+
+/* Count; `choice->before` is to be released. */
+static enum status count_chosen(array mask, struct choice *c) {
+    if (dtype_of(mask) != BOOL) return WRONG_DTYPE;
+    if (!is_contiguous(mask)) return WRONG_SHAPE;
+    c->mask = (const uint8_t *)mask->data, c->n = count_of(mask);
+    ssize_t blocks = (c->n + BLOCK - 1) / BLOCK;
+    c->before = allocate((size_t)(blocks + 1) * sizeof(ssize_t));
+    if (!c->before) return NO_MEMORY;
+    c->before[0] = 0;
+    parallel_for(blocks, grain_for(BLOCK / 16), count_blocks, c);
+    for (ssize_t block = 0; block < blocks; block++) c->before[block + 1] += c->before[block];
+    return OK;
+}
+
+static ssize_t total(const struct choice *c) { return c->before[(c->n + BLOCK - 1) / BLOCK]; }
+
+static void run_blocks(struct choice *c, range_task task) {
+    parallel_for((c->n + BLOCK - 1) / BLOCK, grain_for(2 * BLOCK), task, c);
+    release(c->before);
+}
+
+int64_t count_true(uintptr_t mask) {
+    struct choice c;
+    enum status status = count_chosen(ARRAY(mask), &c);
+    if (status) return -(int64_t)status;
+    int64_t count = total(&c);
+    release(c.before);
+    return count;
+}
+
+/* -- reading and writing -- */
+#define TEMPLATE "masks.inc"
+#include "each_size.h"
+
+static const range_task read_of_size[] = {[1] = read_1, [2] = read_2, [4] = read_4, [8] = read_8, [16] = read_16};
+static const range_task write_of_size[] = {[1] = write_1, [2] = write_2, [4] = write_4, [8] = write_8, [16] = write_16};
+
+int masked_read(uintptr_t input, uintptr_t mask, uintptr_t output) {
+    array x = ARRAY(input), m = ARRAY(mask), y = ARRAY(output);
+    struct choice c = {.source = x->data, .target = y->data, .size = size_of(dtype_of(x))};
+    if (dtype_of(x) != dtype_of(y) || dtype_of(x) == NO_DTYPE) return WRONG_DTYPE;
+    if (!same_shape(x, m) || !is_contiguous(x) || y->ndim != 1 || !is_contiguous(y)) return WRONG_SHAPE;
+    enum status status = count_chosen(m, &c);
+    if (status) return status;
+    if (total(&c) == y->shape[0]) {
+        run_blocks(&c, read_of_size[c.size]);
+        return OK;
+    }
+    release(c.before);
+    return WRONG_SHAPE;
+}
+
+int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source) {
+    array y = ARRAY(target), m = ARRAY(mask), x = ARRAY(source);
+    struct choice c = {.source = x->data, .target = y->data, .size = size_of(dtype_of(y))};
+    if (dtype_of(x) != dtype_of(y) || dtype_of(x) == NO_DTYPE) return WRONG_DTYPE;
+    if (!same_shape(y, m) || !is_contiguous(y) || x->ndim != 1 || !is_contiguous(x)) return WRONG_SHAPE;
+    if (overlap(x, y) || overlap(m, y)) return UNSUPPORTED;
+    enum status status = count_chosen(m, &c);
+    if (status) return status;
+    if (total(&c) <= x->shape[0]) {
+        run_blocks(&c, write_of_size[c.size]);
+        return OK;
+    }
+    release(c.before);
+    return WRONG_SHAPE;
+}
+
+/* -- finding -- */
+static void find_flat(void *context, ssize_t begin, ssize_t end) {
+    const struct choice *c = context;
+    for (ssize_t block = begin; block < end; block++) {
+        int64_t *restrict found = (int64_t *)c->target + c->before[block];
+        ssize_t start = block * BLOCK, count = c->before[block + 1] - c->before[block];
+        for (ssize_t i = start, k = 0; k < count; i++) {
+            found[k] = i;
+            k += c->mask[i] != 0;
+        }
+    }
+}
+
+/* The coordinates of element i, counted row by row. */
+static void coordinates(array shape, ssize_t i, int64_t *result) {
+    for (int d = shape->ndim - 1; d >= 0; i /= shape->shape[d--]) result[d] = i % shape->shape[d];
+}
+
+static void find_coordinates(void *context, ssize_t begin, ssize_t end) {
+    const struct choice *c = context;
+    int ndim = c->shape->ndim;
+    ssize_t width = c->shape->shape[ndim - 1];
+    int64_t at[MAX_DIMS];
+    for (ssize_t block = begin; block < end; block++) {
+        int64_t *found = (int64_t *)c->target + c->before[block] * ndim;
+        int64_t *stop = (int64_t *)c->target + c->before[block + 1] * ndim;
+        for (ssize_t i = block * BLOCK; found < stop;) { /* row by row */
+            coordinates(c->shape, i, at);
+            for (ssize_t row_end = i - at[ndim - 1] + width; i < row_end && found < stop; i++) {
+                for (int d = 0; d < ndim - 1; d++) found[d] = at[d];
+                found[ndim - 1] = at[ndim - 1]++;
+                found += c->mask[i] ? ndim : 0;
+            }
+        }
+    }
+}
+
+int find_true(uintptr_t mask, uintptr_t output) {
+    array m = ARRAY(mask), y = ARRAY(output);
+    struct choice c = {.target = y->data, .shape = m};
+    bool flat = y->ndim == 1;
+    if (dtype_of(y) != INT64) return WRONG_DTYPE;
+    if (!is_contiguous(y) || (!flat && (y->ndim != 2 || y->shape[1] != m->ndim || m->ndim == 0))) return WRONG_SHAPE;
+    enum status status = count_chosen(m, &c);
+    if (status) return status;
+    if (total(&c) == y->shape[0]) {
+        run_blocks(&c, flat || m->ndim == 1 ? find_flat : find_coordinates);
+        return OK;
+    }
+    release(c.before);
+    return WRONG_SHAPE;
+}

@@ -1,0 +1,82 @@
+/* Pooling by the maximum. */
+#include "kernels.h"
+#include "threads.h"
+#include "windows.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MOST_PLACES = 256 };
+
+/* Places in a plane, as wide as the elements, so that both are compared and chosen alike. */
+typedef int32_t place_f32;
+typedef int64_t place_f64;
+
+struct max_job {
+    const struct pooling *pooling;
+    const char *x;
+    char *values;
+    int64_t *indices;
+    int square; /* of windows in two dimensions without gaps: 22, 31, 32 for 2 x 2 and 3 x 3 elements, that stride; else 0 */
+};
+
+struct scatter_job {
+    const char *grad;
+    const int64_t *indices;
+    char *out;
+    ssize_t count, size; /* of a plane of the gradient and of the result */
+    atomic_bool out_of_range;
+};
+
+/* Of n windows from number `first` on those whose tap t lies inside, numbered from `first`. */
+static struct range windows_with_tap(const struct windows *w, ssize_t t, ssize_t first, ssize_t n) {
+    ssize_t offset = t * w->step - w->padding; /* the place of the tap of window 0 */
+    ssize_t begin = offset < 0 ? (-offset + w->stride - 1) / w->stride : 0;
+    ssize_t end = offset < w->size ? (w->size - offset + w->stride - 1) / w->stride : 0;
+    begin = begin > first ? begin - first : 0;
+    end = end > first ? end - first : 0;
+    return (struct range){begin, end < n ? end : n};
+}
+
+#define TEMPLATE "pooling_max.inc"
+#include "each_real.h"
+
+static int square_of(const struct pooling *p) {
+    const struct windows *d = p->dim, *h = p->dim + 1, *w = p->dim + 2;
+    if (d->size != 1 || d->count != 1 || d->kernel != 1 || !h->stride || !w->stride) return 0;
+    if (h->kernel != w->kernel || h->step != 1 || w->step != 1) return 0;
+    return w->kernel == 2 && w->stride == 2 ? 22 : w->kernel != 3 ? 0 : w->stride == 1 ? 31 : w->stride == 2 ? 32 : 0;
+}
+
+int max_pool(uintptr_t input, const intptr_t *options, uintptr_t values, uintptr_t indices) {
+    array x = ARRAY(input), y = ARRAY(values), i = ARRAY(indices);
+    enum dtype dtype = dtype_of(x);
+    struct pooling pooling;
+    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(i) != INT64) return WRONG_DTYPE;
+    if (!same_shape(y, i) || !is_contiguous(i)) return WRONG_SHAPE;
+    enum status status = open_pooling(&pooling, x, y, options, false);
+    if (status) return status;
+    if (dtype == FLOAT32 && plane_size(&pooling) > INT32_MAX / 2) status = UNSUPPORTED;
+    struct max_job job = {&pooling, x->data, y->data, (int64_t *)i->data, square_of(&pooling)};
+    ssize_t rows = pooling.planes * pooling.dim[0].count * pooling.dim[1].count;
+    ssize_t elements = plane_size(&pooling) / (pooling.dim[0].count * pooling.dim[1].count + 1) + pooling.dim[2].count;
+    if (!status) parallel_for(rows, grain_for(4 * elements), dtype == FLOAT32 ? max_rows_f32 : max_rows_f64, &job);
+    close_pooling(&pooling);
+    return status;
+}
+
+int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output) {
+    array g = ARRAY(grad), i = ARRAY(indices), y = ARRAY(output);
+    enum dtype dtype = dtype_of(g);
+    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(i) != INT64) return WRONG_DTYPE;
+    if (g->ndim < 2 || y->ndim < 2 || !same_shape(g, i) || g->shape[0] != y->shape[0] || g->shape[1] != y->shape[1])
+        return WRONG_SHAPE;
+    if (!is_contiguous(g) || !is_contiguous(i) || !is_contiguous(y)) return WRONG_SHAPE;
+    struct scatter_job job = {.grad = g->data, .indices = (const int64_t *)i->data, .out = y->data, .count = 1, .size = 1};
+    for (int k = 2; k < g->ndim; k++) job.count *= g->shape[k];
+    for (int k = 2; k < y->ndim; k++) job.size *= y->shape[k];
+    ssize_t planes = g->shape[0] * g->shape[1];
+    parallel_for(planes, grain_for(4 * job.count + job.size), dtype == FLOAT32 ? add_to_maxima_f32 : add_to_maxima_f64, &job);
+    return atomic_load(&job.out_of_range) ? OUT_OF_RANGE : OK;
+}

@@ -1,0 +1,147 @@
+"""What elementwise ops compute, as formulas that are valid in C and in CUDA C++: backends make their kernels from them.
+
+In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them. Before
+the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h> with the type
+of their argument, and besides `rsqrt`, `sigmoid` and `erfinv`; `T(1)` converts. Formulas hold for NaN, infinities and
+signed zeros as they stand.
+
+A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned" integers,
+"wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One elementwise function.
+
+    Attributes: ``name`` of the op, or of one of its cases; ``inputs`` the variables, tensors before numbers;
+    ``formulas`` per class of dtypes; ``cost`` in elementary steps, which tells how many elements are worth a thread;
+    ``test`` whether the result is bool instead of T.
+    """
+
+    name: str
+    inputs: str
+    formulas: dict[str, str]
+    cost: int
+    test: bool = False
+
+    @property
+    def tensors(self) -> int:
+        """The number of tensors among the inputs."""
+        return sum(variable in "xyz" for variable in self.inputs.split())
+
+
+def _floating(inputs: str, cost: int, **formulas: str) -> list[Expression]:
+    """Functions of floating numbers."""
+    return [Expression(name, inputs, {"floating": formula}, cost) for name, formula in formulas.items()]
+
+
+def _all(inputs: str, *classes: str, test: bool = False, **formulas: str) -> list[Expression]:
+    """Cheap functions with one formula for several classes of dtypes."""
+    return [
+        Expression(name, inputs, dict.fromkeys(classes, formula), 1, test) for name, formula in formulas.items()
+    ]
+
+
+_INTEGERS = ("signed", "unsigned")
+_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"
+
+EXPRESSIONS = (
+    # -- arithmetic -------------------------------------------------------------------------------------------------
+    *_all("x y", "floating", add="x + y", sub="x - y", mul="x * y"),
+    *_all("x y", "wrapping", add="T(x + y)", sub="T(x - y)", mul="T(1u * x * y)"),
+    *_all("x", "floating", neg="-x", square="x * x"),
+    *_all("x", "wrapping", neg="T(0 - x)", square="T(1u * x * x)"),
+    *_floating("x", 1, abs="fabs(x)", sign="T(x > 0) - T(x < 0)", sgn="T(x > 0) - T(x < 0)"),
+    *_all("x", "signed", abs="x < 0 ? T(0ull - x) : x", sign="T((x > 0) - (x < 0))", sgn="T((x > 0) - (x < 0))"),
+    *_floating("x", 1, ceil="ceil(x)", floor="floor(x)", trunc="trunc(x)", rint="rint(x)", frac="x - trunc(x)"),
+    *_floating("x", 2, reciprocal="1 / x", cube="x * x * x"),
+    *_floating("x y", 2, div="x / y", trunc_divide="trunc(x / y)", copysign="copysign(x, y)"),
+    *_floating(
+        "x y",
+        12,
+        fmod="fmod(x, y)",
+        remainder="m = fmod(x, y); m == 0 ? copysign(m, y) : (m < 0) == (y < 0) ? m : m + y",
+        floor_divide="m = fmod(x, y); n = (x - m) / y - T((m != 0) & ((m < 0) != (y < 0))); f = floor(n); "
+        "y == 0 ? x / y : n == 0 ? copysign(n, x / y) : f + T(n - f > T(0.5))",
+    ),
+    *_floating("x y z s", 2, addcmul="x + s * (y * z)", addcdiv="x + s * (y / z)"),
+    *_floating("x y z", 2, lerp="fabs(z) < T(0.5) ? x + z * (y - x) : y - (1 - z) * (y - x)"),
+    *_floating("x y", 60, pow="pow(x, y)"),
+    *_floating("x y", 4, hypot="hypot(x, y)"),
+    *_floating("x", 1, deg2rad="x * T(0.017453292519943295)", rad2deg="x * T(57.295779513082323)"),
+    # -- elementary functions ---------------------------------------------------------------------------------------
+    *_floating("x", 3, sqrt="sqrt(x)", rsqrt="rsqrt(x)"),
+    *_floating("x", 6, exp="exp(x)", exp2="exp2(x)", expm1="expm1(x)", log="log(x)", log1p="log1p(x)", tanh="tanh(x)"),
+    *_floating("x", 6, sigmoid="sigmoid(x)", erf="erf(x)", sin="sin(x)", cos="cos(x)"),
+    *_floating("x", 20, log2="log2(x)", log10="log10(x)", tan="tan(x)", sinh="sinh(x)", cosh="cosh(x)"),
+    *_floating("x", 20, asin="asin(x)", acos="acos(x)", atan="atan(x)"),
+    *_floating("x", 30, asinh="asinh(x)", acosh="acosh(x)", atanh="atanh(x)"),
+    *_floating("x", 80, erfc="erfc(x)", erfinv="erfinv(x)"),
+    *_floating("x y", 30, atan2="atan2(x, y)"),
+    *_floating("x", 8, sinc="a = T(3.141592653589793) * x; x == 0 ? 1 : sin(a) / a"),
+    *_floating("x", 8, logit="log(x / (1 - x))"),
+    *_floating("x s t", 8, logit_clamped="p = x < s ? s : x > t ? t : x; log(p / (1 - p))"),
+    *_floating(
+        "x y",
+        12,
+        xlogy="(x == 0) & (y == y) ? 0 : x * log(y)",
+        logaddexp="x == y ? x + T(0.6931471805599453) : (x > y ? x : y) + log1p(exp(-fabs(x - y)))",
+        logaddexp2="x == y ? x + 1 : (x > y ? x : y) + T(1.4426950408889634) * log1p(exp2(-fabs(x - y)))",
+    ),
+    *_floating("x y", 1, sigmoid_backward="x * ((1 - y) * y)", tanh_backward="x * (1 - y * y)"),
+    # -- comparisons, extremes, logic, bits -------------------------------------------------------------------------
+    *_all("x y", "floating", "wrapping", "bool", test=True, eq="x == y", ne="x != y"),
+    *_all("x y", "floating", *_INTEGERS, test=True, lt="x < y", le="x <= y", gt="x > y", ge="x >= y"),
+    *_all("x y", "floating", "wrapping", "bool", test=True, logical_and="(x != 0) & (y != 0)"),
+    *_all("x y", "floating", "wrapping", "bool", test=True, logical_or="(x != 0) | (y != 0)"),
+    *_all("x y", "floating", "wrapping", "bool", test=True, logical_xor="(x != 0) ^ (y != 0)"),
+    *_all("x", "floating", "wrapping", "bool", test=True, logical_not="x == 0"),
+    *_all("x", "floating", test=True, isnan="x != x", isinf="fabs(x) == INFINITY", isfinite="fabs(x) < INFINITY"),
+    *_all("x", "floating", test=True, isposinf="x == INFINITY", isneginf="x == -INFINITY"),
+    *_all("x", "floating", test=True, signbit="copysign(T(1), x) < 0"),
+    *_all("x y", "floating", maximum="(x > y) | (x != x) ? x : y", minimum="(x < y) | (x != x) ? x : y"),
+    *_all("x y", "floating", fmax="(x > y) | (y != y) ? x : y", fmin="(x < y) | (y != y) ? x : y"),
+    *_all("x y", *_INTEGERS, maximum="x > y ? x : y", minimum="x < y ? x : y"),
+    *_all("x y z", "floating", clamp="m = (x > y) | (x != x) ? x : y; (m < z) | (m != m) ? m : z"),
+    *_all("x y z", *_INTEGERS, clamp="m = x > y ? x : y; m < z ? m : z"),
+    *_floating("x y", 1, heaviside="x == 0 ? y : T(x > 0)"),
+    *_floating("x s t u", 1, nan_to_num="x != x ? s : x == INFINITY ? t : x == -INFINITY ? u : x"),
+    *_all("x y", "wrapping", "bool", bitwise_and="x & y", bitwise_or="x | y", bitwise_xor="x ^ y"),
+    *_all("x", "wrapping", bitwise_not="T(~x)"),
+    *_all("x", "bool", bitwise_not="x ^ 1"),
+    # -- activation functions and their gradients -------------------------------------------------------------------
+    *_floating("x", 1, relu="x <= 0 ? 0 : x"),
+    *_floating("x y", 1, relu_backward="x * (T(y > 0) - T(y < 0))"),
+    *_floating("x s", 1, leaky_relu="x > 0 ? x : x * s", hardshrink="fabs(x) <= s ? 0 : x"),
+    *_floating("x s", 1, softshrink="fabs(x) <= s ? 0 : x - copysign(s, x)"),
+    *_floating("x y s", 1, leaky_relu_backward="y > 0 ? x : x * s"),
+    *_floating("x s t", 1, hardtanh="x < s ? s : x > t ? t : x", threshold="x <= s ? t : x"),
+    *_floating(
+        "x",
+        3,
+        hardsigmoid="a = x + 3; (a < 0 ? 0 : a > 6 ? 6 : a) / 6",
+        hardswish="a = x + 3; x * (a < 0 ? 0 : a > 6 ? 6 : a) / 6",
+    ),
+    *_floating("x s t u", 8, elu="x > 0 ? x * s : t * expm1(x * u)"),
+    *_floating("x y s t u", 8, elu_backward="y > 0 ? x * s : x * t * exp(y * u)"),
+    *_floating("x s t", 12, softplus="a = x * s; a > t ? x : log1p(exp(a)) / s"),
+    *_floating("x", 12, logsigmoid="(x < 0 ? x : 0) - log1p(exp(-fabs(x)))"),
+    *_floating("x", 8, silu="x / (1 + exp(-x))"),
+    *_floating("x y", 8, silu_backward="p = sigmoid(y); x * (p * (1 + y * (1 - p)))"),
+    *_floating("x", 8, mish="e = exp(x > 20 ? 20 : x); n = e * (e + 2); x * (n / (n + 2))"),
+    *_floating("x", 8, gelu="T(0.5) * x * (1 + erf(x * T(0.7071067811865476)))"),
+    *_floating("x", 8, gelu_tanh=f"T(0.5) * x * (1 + tanh({_GELU_ANGLE.replace('y', 'x')}))"),
+    *_floating(
+        "x y",
+        12,
+        gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); "
+        "x * (T(0.5) * (1 + erf(y * T(0.7071067811865476))) + y * d)",
+        gelu_tanh_backward=f"a = tanh({_GELU_ANGLE}); d = T(0.7978845608028654) * (1 + T(0.134145) * y * y); "
+        "x * (T(0.5) * (1 + a) + T(0.5) * y * (1 - a * a) * d)",
+    ),
+)

@@ -1,0 +1,67 @@
+"""The property that the backends of one device agree: what a faster kernel does at sizes that a row does not list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.devices import device
+from corefw.dispatch.registry import Op, place_of
+from corefw.tensor import Tensor, wrap
+from corefw.testing.cases import Case
+from corefw.testing.checks import about, call, case_dtypes, property_of
+from corefw.testing.expectations import compare_calls
+from corefw.testing.samples import LAYOUTS, Sample, samples, special_samples, to_tensor
+from corefw.testing.targets import Target
+
+#: what the sizes of a row's shapes become: around the widths of SIMD registers, primes, and enough for several threads
+_SIZES = ((1, 3, 17, 65), (2, 15, 63, 5), (16, 64, 1, 7), (31, 129, 33, 2), (1, 509, 521, 3))
+_MOST = 400_000  # elements
+
+
+def reversed_(array: np.ndarray, on) -> Tensor:
+    """The first dimension backwards in memory, on devices whose arrays may have negative strides."""
+    if array.ndim == 0:
+        return to_tensor(array, on)
+    place = place_of(device(on), dtypes.of_numpy(array.dtype))
+    return wrap(place.runtime.upload(np.array(array[::-1], order="C")[::-1], place.device.index), place)
+
+
+def _resized(case: Case, sizes: tuple[int, ...]) -> Case:
+    """The row with other sizes, equal ones for equal ones; 0 and 1 stay."""
+
+    def size(n: int) -> int:
+        return n if n < 2 else sizes[n % len(sizes)]
+
+    shapes = tuple(tuple(tuple(map(size, shape)) for shape in shapes) for shapes in case.shapes)
+    return replace(case, shapes=tuple(s for s in shapes if max(map(prod, s), default=0) <= _MOST))
+
+
+def _larger_samples(case: Case, d: dtypes.dtype) -> Iterator[Sample]:
+    for sizes in _SIZES:
+        resized = _resized(case, sizes)
+        yield from samples(resized, d)
+        if sizes is _SIZES[0] and case.special and d in (dtypes.float32, dtypes.float64):
+            yield from special_samples(resized, d)[::8]
+
+
+@property_of(lambda case, op: case.make is None and op.rule is not None and not op.view, guests=True)
+def agreement(case: Case, op: Op, target: Target) -> None:
+    """The backend gives what the owner of the device's memory gives, for many sizes and every memory layout."""
+    owner = target.owner()
+    for d in case_dtypes(case, op):
+        if not target.has_kernel(op, d):
+            continue
+        for position, sample in enumerate(_larger_samples(case, d)):
+            layout = (to_tensor, *LAYOUTS.values(), reversed_)[position % (len(LAYOUTS) + 2)]
+            with about(d.name, layout.__name__, sample):
+                try:
+                    with owner.preferred():
+                        expected = call(op.function, sample, owner, layout)
+                except (RuntimeError, ValueError, IndexError, TypeError):
+                    continue  # the statics fit the row's own shapes only
+                compare_calls(call(op.function, sample, target, layout), expected, case, d)
