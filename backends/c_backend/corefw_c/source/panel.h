@@ -3,11 +3,6 @@
 #ifndef COREFW_PANEL_H
 #define COREFW_PANEL_H
 
-#include "gemm_tile.h"
-
-#include <stdint.h>
-typedef uint32_t vector_u32 __attribute__((vector_size(VECTOR_BYTES)));
-typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
 #include "gemm_transpose.h"
 
 #include <stdbool.h>
