@@ -65,8 +65,8 @@ static bool is_result(array a, const struct attention *of, enum dtype dtype, ssi
            a->shape[batch] == rows && (columns < 0 || a->shape[batch + 1] == columns);
 }
 
-int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,
-              uintptr_t logsumexp) {
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
+              uintptr_t output, uintptr_t logsumexp) {
     struct attention of;
     enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
     if (status) return status;
