@@ -49,10 +49,17 @@ def _larger_samples(case: Case, d: dtypes.dtype) -> Iterator[Sample]:
             yield from special_samples(resized, d)[::8]
 
 
-@property_of(lambda case, op: case.make is None and op.rule is not None and not op.view, guests=True)
+def _resizable(case: Case, op: Op) -> bool:
+    """Whether the row's shapes may become others: nothing else among its arguments says a shape."""
+    free = case.make is None and not any(p.name == "shape" for p in op.parameters)
+    return free and op.rule is not None and not op.view
+
+
+@property_of(_resizable, guests=True)
 def agreement(case: Case, op: Op, target: Target) -> None:
     """The backend gives what the owner of the device's memory gives, for many sizes and every memory layout."""
     owner = target.owner()
+    rough = replace(case, rtol=max(case.rtol, 3e-6))  # long sums round in different orders
     for d in case_dtypes(case, op):
         if not target.has_kernel(op, d):
             continue
@@ -64,4 +71,4 @@ def agreement(case: Case, op: Op, target: Target) -> None:
                         expected = call(op.function, sample, owner, layout)
                 except (RuntimeError, ValueError, IndexError, TypeError):
                     continue  # the statics fit the row's own shapes only
-                compare_calls(call(op.function, sample, target, layout), expected, case, d)
+                compare_calls(call(op.function, sample, target, layout), expected, rough, d)
