@@ -338,27 +338,57 @@ def _(draw, dtype):
     return draw(arrays(output.shape, dtype)), query, key, value, output, logsumexp, bias, is_causal, scale
 
 
+@st.composite
+def recurrences(draw, dtype, gates, states):
+    """(input, first states, weight, batch sizes, reverse) of a recurrence."""
+    hidden, batches = draw(SIZES), sorted(draw(st.lists(st.integers(1, 11), min_size=1, max_size=5)), reverse=True)
+    first = [draw(arrays((batches[0], hidden), dtype)) for _ in range(states)]
+    input, weight = arrays((sum(batches), gates * hidden), dtype), arrays((gates * hidden, hidden), dtype, -0.2, 0.2)
+    return draw(input), *first, draw(weight), tuple(batches), draw(st.booleans())
+
+
+def gradients(draw, dtype, *likes):
+    """For each array None or a gradient of it."""
+    return [draw(st.none() | arrays(like.shape, dtype)) for like in likes]
+
+
+@row("rnn_sequence")
+def _(draw, dtype):
+    return *draw(recurrences(dtype, 1, 1)), draw(st.sampled_from(("tanh", "relu")))
+
+
+@row("rnn_sequence_backward")
+def _(draw, dtype):
+    arguments = ROWS["rnn_sequence"](draw, dtype)
+    output, state = kernel("rnn_sequence", "numpy")(*arguments)
+    _, hx, weight, *rest = arguments
+    return hx, weight, output, *rest, *gradients(draw, dtype, output, state)
+
+
 @row("lstm_sequence")
 def _(draw, dtype):
-    hidden, batches = draw(SIZES), sorted(draw(st.lists(SMALL, min_size=1, max_size=5)), reverse=True)
-    states = arrays((batches[0], hidden), dtype), arrays((batches[0], hidden), dtype)
-    input, weight = arrays((sum(batches), 4 * hidden), dtype), arrays((4 * hidden, hidden), dtype)
-    return draw(input), *map(draw, states), draw(weight), tuple(batches), draw(st.booleans())
+    return draw(recurrences(dtype, 4, 2))
+
+
+@row("lstm_sequence_backward")
+def _(draw, dtype):
+    input, hx, cx, weight, batches, reverse = draw(recurrences(dtype, 4, 2))
+    found = kernel("lstm_sequence", "numpy")(input, hx, cx, weight, batches, reverse)
+    saved = found[0], found[3], found[4]
+    return hx, cx, weight, *saved, batches, reverse, *gradients(draw, dtype, *found)
 
 
 @row("gru_sequence")
 def _(draw, dtype):
-    hidden, batches = draw(SIZES), sorted(draw(st.lists(SMALL, min_size=1, max_size=5)), reverse=True)
-    input, weight = arrays((sum(batches), 3 * hidden), dtype), arrays((3 * hidden, hidden), dtype)
-    bias = draw(st.none() | arrays((3 * hidden,), dtype))
-    return (
-        draw(input),
-        draw(arrays((batches[0], hidden), dtype)),
-        draw(weight),
-        tuple(batches),
-        draw(st.booleans()),
-        bias,
-    )
+    arguments = draw(recurrences(dtype, 3, 1))
+    return *arguments, draw(st.none() | arrays(arguments[2].shape[:1], dtype))
+
+
+@row("gru_sequence_backward")
+def _(draw, dtype):
+    input, hx, weight, batches, reverse, bias = ROWS["gru_sequence"](draw, dtype)
+    output, state, gates = kernel("gru_sequence", "numpy")(input, hx, weight, batches, reverse, bias)
+    return hx, weight, output, gates, batches, reverse, *gradients(draw, dtype, output, state, gates)
 
 
 # -- positions and movements ------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* Attention without its matrix of weights, after Dao et al., "FlashAttention" (2022), and its gradients. */
 #include "attention.h"
+#include "gemm.h"
 #include "kernels.h"
 #include "mathematics.h"
 #include "memory.h"
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #define TEMPLATE "attention.inc"
+#include "each_real.h"
+#define TEMPLATE "attention_few.inc"
 #include "each_real.h"
 #define TEMPLATE "attention_backward.inc"
 #include "each_real.h"
@@ -62,8 +65,8 @@ static bool is_result(array a, const struct attention *of, enum dtype dtype, ssi
            a->shape[batch] == rows && (columns < 0 || a->shape[batch + 1] == columns);
 }
 
-int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,
-              uintptr_t logsumexp) {
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
+              uintptr_t output, uintptr_t logsumexp) {
     struct attention of;
     enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
     if (status) return status;

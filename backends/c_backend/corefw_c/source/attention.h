@@ -22,8 +22,9 @@ struct attention {
     double scale;
 };
 
-/* The first element of a head's matrix. */
+/* The first element of a head's matrix; NULL if there are none. */
 static inline const void *matrix_of(const struct attention *of, const struct heads *from, ssize_t head) {
+    if (!from->data) return NULL;
     ssize_t offset = 0;
     for (int i = of->batch_ndim - 1; i >= 0; head /= of->batch_shape[i--])
         offset += head % of->batch_shape[i] * from->strides[i];

@@ -1,20 +1,15 @@
-/* Small products whose right factor is a panel a few vectors wide, and transposition: what attention and recurrences are
- * made of. */
+/* Products whose right factor is a panel a few vectors wide, and transposition: what attention and recurrences are made
+ * of. */
 #ifndef COREFW_PANEL_H
 #define COREFW_PANEL_H
 
-#include "gemm_tile.h"
-
-#include <stdint.h>
-typedef uint32_t vector_u32 __attribute__((vector_size(VECTOR_BYTES)));
-typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
 #include "gemm_transpose.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <sys/types.h>
 
-/* Rows of the left factor that meet two vectors of the right one at once: more would need more registers than there are. */
+/* Rows of the left factor that meet two vectors of the right one at once: more need more registers than there are. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define PANEL_ROWS 8
 #else

@@ -1,4 +1,4 @@
-/* Recurrences over packed sequences, all steps in one call: simple ones, long short-term memory, gated recurrent units. */
+/* Recurrences over packed sequences, all steps in one call: simple, long short-term memory, gated recurrent units. */
 #include "recurrent.h"
 #include "array.h"
 #include "gemm.h"
@@ -94,7 +94,8 @@ static bool is_vector(array a, enum dtype dtype, ssize_t size) {
 static enum status check(int kind, const struct sequence *sequence, const struct arrays *of) {
     if (kind < 0 || kind >= KINDS) return UNSUPPORTED;
     bool has_cell = kind == LSTM, has_saved = saved_gates_of[kind];
-    if (of->hx->ndim != 2 || (has_cell && !(of->cx && of->cell && of->cells)) || (has_saved && !of->saved)) return WRONG_SHAPE;
+    if (of->hx->ndim != 2 || (has_saved && !of->saved)) return WRONG_SHAPE;
+    if (has_cell && !(of->cx && of->cell && of->cells)) return WRONG_SHAPE;
     ssize_t rows = sequence->rows, n = of->hx->shape[1], columns = gates_of[kind] * n, saved = saved_gates_of[kind] * n;
     enum dtype dtype = dtype_of(of->hx);
     array states[] = {of->hx, of->cx, of->state, of->cell, of->grad_hn, of->grad_cn};
@@ -146,7 +147,8 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
         .hx = ARRAY(hx), .cx = ARRAY(cx), .weight = ARRAY(weight), .output = ARRAY(output), .saved = ARRAY(gates),
         .cells = ARRAY(cells), .grad_output = ARRAY(grad_output), .grad_hn = ARRAY(grad_hn), .grad_cn = ARRAY(grad_cn),
         .grad_saved = ARRAY(grad_gates), .grad_cells = ARRAY(grad_cells), .grad_input = ARRAY(grad_input),
-        .state = ARRAY(grad_hx), .cell = ARRAY(grad_cx), .grad_weight = ARRAY(grad_weight), .grad_bias = ARRAY(grad_bias),
+        .state = ARRAY(grad_hx), .cell = ARRAY(grad_cx),
+        .grad_weight = ARRAY(grad_weight), .grad_bias = ARRAY(grad_bias),
     };
     if (kind == GRU && !grad_bias) return WRONG_SHAPE;
     return run(kind, count, batch_sizes, reverse, &of, true);

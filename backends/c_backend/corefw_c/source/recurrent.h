@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* One step: `size` rows from row `start` on. The first `known` of them go on from the rows at `previous`, the others from the
- * first state. */
+/* One step: `size` rows from row `start` on. The first `known` of them go on from the rows at `previous`, the others
+ * from the first state. */
 struct step {
     ssize_t start, size, previous, known;
 };
