@@ -36,6 +36,10 @@ int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uint
 int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
 
 /* -- scan -- */
+int cumsum(uintptr_t input, int dim, uintptr_t output);
+int cumprod(uintptr_t input, int dim, uintptr_t output);
+int logcumsumexp(uintptr_t input, int dim, uintptr_t output);
+int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices);
 
 /* -- linear_algebra -- */
 
