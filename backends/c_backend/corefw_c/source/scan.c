@@ -6,7 +6,8 @@
 
 #include <float.h>
 
-enum { STRIP = 256 }; /* the columns that are scanned side by side */
+/* The columns that are scanned side by side; the elements of a row that are compared at a time. */
+enum { STRIP = 256, GROUP = 32 };
 
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
@@ -131,7 +132,10 @@ int cumprod(uintptr_t input, int dim, uintptr_t output) {
 }
 
 /* -- running extremes -- */
-typedef void (*extreme_scan)(const void *, void *, int64_t *, ssize_t n, ssize_t stride, ssize_t width);
+struct extreme_scan {
+    void (*row)(const void *input, void *output, int64_t *indices, ssize_t n);
+    void (*columns)(const void *input, void *output, int64_t *indices, ssize_t n, ssize_t stride, ssize_t width);
+};
 
 #define INPUT float
 #define SCAN cummax_f32
@@ -160,7 +164,7 @@ typedef void (*extreme_scan)(const void *, void *, int64_t *, ssize_t n, ssize_t
 
 struct extreme_lines {
     struct lines lines;
-    extreme_scan scan;
+    const struct extreme_scan *scan;
     ssize_t itemsize;
 };
 
@@ -169,15 +173,17 @@ static void scan_extremes(void *context, ssize_t begin, ssize_t end) {
     const struct lines *lines = &job->lines;
     for (ssize_t piece = begin; piece < end; piece++) {
         ssize_t width, first = begin_of(lines, piece, &width);
-        job->scan(lines->x + first * job->itemsize, lines->y + first * job->itemsize, lines->indices + first, lines->n,
-                  lines->inner, width);
+        const char *x = lines->x + first * job->itemsize;
+        char *y = lines->y + first * job->itemsize;
+        if (lines->inner == 1) job->scan->row(x, y, lines->indices + first, lines->n);
+        else job->scan->columns(x, y, lines->indices + first, lines->n, lines->inner, width);
     }
 }
 
 int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices) {
-    static const extreme_scan scans[2][NO_DTYPE + 1] = {
-        {[FLOAT32] = cummin_f32_columns, [FLOAT64] = cummin_f64_columns, [INT64] = cummin_i64_columns},
-        {[FLOAT32] = cummax_f32_columns, [FLOAT64] = cummax_f64_columns, [INT64] = cummax_i64_columns},
+    static const struct extreme_scan *const scans[2][NO_DTYPE + 1] = {
+        {[FLOAT32] = &cummin_f32, [FLOAT64] = &cummin_f64, [INT64] = &cummin_i64},
+        {[FLOAT32] = &cummax_f32, [FLOAT64] = &cummax_f64, [INT64] = &cummax_i64},
     };
     array x = ARRAY(input), v = ARRAY(values), at = ARRAY(indices);
     struct extreme_lines job;
