@@ -73,7 +73,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     ssize_t count = outer * rows.inner, results = count * (rank == RANK_ALL ? k : 1);
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
-    bool narrow = has_narrow_keys(rows.dtype);
+    bool narrow = has_narrow_keys(x);
     if ((narrow ? narrow_keys(rows.dtype, x->data, 0, 1, 0, NULL) : wide_keys(rows.dtype, x->data, 0, 1, 0, NULL)) != OK)
         return WRONG_DTYPE;
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
