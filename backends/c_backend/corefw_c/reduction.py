@@ -18,6 +18,9 @@ def without(shape, dims, keepdim):
     """The shape left by reducing over the dimensions `dims`, None for all."""
     if dims is None:
         return (1,) * len(shape) if keepdim else ()
+    if len(dims) == 1:
+        (d,) = dims
+        return shape[:d] + ((1,) if keepdim and shape else ()) + shape[d + 1 :]
     if keepdim:
         return tuple([1 if d in dims else n for d, n in enumerate(shape)])
     return tuple([n for d, n in enumerate(shape) if d not in dims])

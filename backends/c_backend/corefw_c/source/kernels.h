@@ -47,6 +47,10 @@ int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uint
 int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
 
 /* -- scan -- */
+int cumsum(uintptr_t input, int dim, uintptr_t output);
+int cumprod(uintptr_t input, int dim, uintptr_t output);
+int logcumsumexp(uintptr_t input, int dim, uintptr_t output);
+int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices);
 
 /* -- linear_algebra -- */
 /* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
@@ -146,6 +150,13 @@ int find_true(uintptr_t mask, uintptr_t output); /* output: flat positions, or o
  * NaN is the largest; equal elements stay in the order in which they came. */
 enum rank { RANK_ALL, RANK_MODE, RANK_KTH, RANK_MEDIAN, RANK_NANMEDIAN };
 int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices);
+/* Where to insert the values into sorted rows (the last dimension): before equal elements, or after them. */
+int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions);
+/* Whether each element is (or with `invert` is not) in a sorted array. */
+int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output);
+/* The runs of equal elements that `order`, an array of positions or 0 for none, leads through: one element of each, the number of
+ * each element's run, the runs' sizes. *count becomes how many there are. */
+int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts, uintptr_t count);
 
 /* -- random -- */
 /* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */

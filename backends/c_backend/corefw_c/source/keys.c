@@ -1,6 +1,17 @@
 /* Keys of rows of elements. */
 #include "keys.h"
 
+bool has_narrow_keys(array a) {
+    enum dtype d = dtype_of(a);
+    if (d != INT64) return size_of(d) <= 4;
+    const int64_t *x = (const int64_t *)a->data;
+    ssize_t n = count_of(a);
+    int64_t wide = 0;
+    for (ssize_t first = 0; first < n && !wide; first += 1024)
+        for (ssize_t i = first; i < n && i < first + 1024; i++) wide |= x[i] ^ (int32_t)x[i];
+    return !wide;
+}
+
 #define EACH(TYPE, KEY)                                                                \
     for (ssize_t i = 0; i < n; i++) {                                                  \
         TYPE element = ((const TYPE *)x)[i * stride];                                  \
@@ -18,6 +29,7 @@ enum status narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, 
     case INT16: EACH(int16_t, (uint32_t)(int32_t)element + middle);
     case UINT32: EACH(uint32_t, element);
     case INT32: EACH(int32_t, (uint32_t)element + middle);
+    case INT64: EACH(int64_t, (uint32_t)(int32_t)element + middle); /* that fit */
     case FLOAT32: EACH(float, key_of_f32(element));
     default: return WRONG_DTYPE;
     }

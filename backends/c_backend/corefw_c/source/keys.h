@@ -22,8 +22,8 @@ static inline uint64_t key_of_f64(double x) {
     return x == x ? key : UINT64_MAX;
 }
 
-/* Whether the keys of these elements fit in 32 bits. */
-static inline bool has_narrow_keys(enum dtype d) { return size_of(d) <= 4; }
+/* Whether the keys of a contiguous array's elements fit in 32 bits. */
+bool has_narrow_keys(array a);
 
 /* The keys of x[n], whose elements are `stride` elements apart, each changed by ^ flip. */
 enum status narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_t flip, uint32_t *keys);

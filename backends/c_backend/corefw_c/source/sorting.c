@@ -8,9 +8,10 @@
 #include <stdatomic.h>
 
 enum {
-    RADIX = 192,      /* the items from which sorting by bytes is faster than merging */
+    RADIX = 64,       /* the items from which sorting by bytes is faster than merging */
     SHARED = 1 << 16, /* the items that are worth two threads */
-    FEW = 512         /* the most items that are selected by insertion */
+    FEW = 128,        /* the most items that are bounded by the least of parts of a row */
+    GROUP = 32        /* the keys that are compared with a bound at a time */
 };
 
 /* Rows of n elements of a contiguous array, `inner` apart, and what is asked of them: the first k in order, or one. */
@@ -33,7 +34,6 @@ struct rows {
 #define OF_ITEM(name) narrow_##name
 #define ITEM uint64_t
 #define WORD uint32_t
-#define KEY_BYTES 4
 #define KEY(item) ((uint32_t)((item) >> 32))
 #define INDEX(item) ((uint32_t)(item))
 static inline ITEM narrow_item(uint32_t key, ssize_t index) { return (uint64_t)key << 32 | (uint32_t)index; }
@@ -42,7 +42,6 @@ static inline ITEM narrow_item(uint32_t key, ssize_t index) { return (uint64_t)k
 #undef OF_ITEM
 #undef ITEM
 #undef WORD
-#undef KEY_BYTES
 #undef KEY
 #undef INDEX
 
@@ -51,7 +50,6 @@ struct wide_item { uint64_t key, index; };
 #define OF_ITEM(name) wide_##name
 #define ITEM struct wide_item
 #define WORD uint64_t
-#define KEY_BYTES 8
 #define KEY(item) ((item).key)
 #define INDEX(item) ((item).index)
 static inline ITEM wide_item(uint64_t key, ssize_t index) { return (ITEM){key, (uint64_t)index}; }
@@ -75,7 +73,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     ssize_t count = outer * rows.inner, results = count * (rank == RANK_ALL ? k : 1);
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
-    bool narrow = has_narrow_keys(rows.dtype);
+    bool narrow = has_narrow_keys(x);
     if ((narrow ? narrow_keys(rows.dtype, x->data, 0, 1, 0, NULL) : wide_keys(rows.dtype, x->data, 0, 1, 0, NULL)) != OK)
         return WRONG_DTYPE;
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
