@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TEMPLATE "gemm_tile.inc"
-#include "gemm_integers.h"
 #include "gemm_transpose.h"
 
 #if defined(__AVX512F__)

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 enum { SUMMED = 16384 };            /* elements of a sum that one thread makes */
-enum reduction { NONE, SUM, MEAN }; /* as loss.py counts them */
+enum loss_reduction { NONE, SUM, MEAN }; /* as loss.py counts them */
 
 struct loss_job {
     ssize_t count;
