@@ -85,8 +85,8 @@ int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t el
 /* -- classification, loss, likelihood -- */
 
 /* -- attention -- */
-int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,
-              uintptr_t logsumexp);
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
+              uintptr_t output, uintptr_t logsumexp);
 int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
                        uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
                        uintptr_t grad_key, uintptr_t grad_value);
