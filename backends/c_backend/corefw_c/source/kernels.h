@@ -104,8 +104,8 @@ int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss);
 int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss);
 
 /* -- attention -- */
-int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale, uintptr_t output,
-              uintptr_t logsumexp);
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
+              uintptr_t output, uintptr_t logsumexp);
 int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
                        uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
                        uintptr_t grad_key, uintptr_t grad_value);
