@@ -10,8 +10,8 @@ from corefw_c.library import fail
 INT64, BOOL, UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
 #: integers that sums and extremes are offered for
 INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64})
-_OTHERS = frozenset({dtypes.int8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64})
-_ALL = 0  # the mask of dimensions that means all
+_OTHERS = INTEGERS - {dtypes.uint8} | {dtypes.uint16, dtypes.uint32, dtypes.uint64}
+_ALL = 0  # the mask that means all dimensions
 
 
 def without(shape, dims, keepdim):
@@ -74,9 +74,9 @@ def kernels(lib):
         Kernel("prod", product, REALS),
         Kernel("prod", integer_product, INTEGERS),
         offered("logsumexp", lib.REDUCE_LOGSUMEXP, REALS),
-        offered("all", lib.REDUCE_ALL, _OTHERS | REALS | {dtypes.bool_}, BOOL),
+        offered("all", lib.REDUCE_ALL, _OTHERS | REALS, BOOL),
         offered("all", lib.REDUCE_ALL, frozenset({dtypes.uint8}), UINT8),
-        offered("any", lib.REDUCE_ANY, _OTHERS | REALS | {dtypes.bool_}, BOOL),
+        offered("any", lib.REDUCE_ANY, _OTHERS | REALS, BOOL),
         offered("any", lib.REDUCE_ANY, frozenset({dtypes.uint8}), UINT8),
-        offered("count_nonzero", lib.REDUCE_NONZERO, _OTHERS | REALS | {dtypes.bool_, dtypes.uint8}, INT64),
+        offered("count_nonzero", lib.REDUCE_NONZERO, _OTHERS | REALS | {dtypes.uint8}, INT64),
     ]

@@ -22,11 +22,13 @@ static inline uint64_t key_of_f64(double x) {
     return x == x ? key : UINT64_MAX;
 }
 
+static inline bool has_keys(enum dtype d) { return d <= UINT64 || d == FLOAT32 || d == FLOAT64; }
+
 /* Whether the keys of a contiguous array's elements fit in 32 bits. */
 bool has_narrow_keys(array a);
 
 /* The keys of x[n], whose elements are `stride` elements apart, each changed by ^ flip. */
-enum status narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_t flip, uint32_t *keys);
-enum status wide_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint64_t flip, uint64_t *keys);
+void narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_t flip, uint32_t *keys);
+void wide_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint64_t flip, uint64_t *keys);
 
 #endif

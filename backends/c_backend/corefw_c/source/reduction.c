@@ -1,6 +1,8 @@
-/* Reductions over any dimensions of arrays of any strides. The dimensions are brought to one of two forms, rows or columns whose
- * elements lie next to each other, and the work is shared by results, or, where these are few, by blocks of elements; the
- * blocks depend on the sizes alone, so that results do not depend on the number of threads. */
+/* Reductions over any dimensions of arrays of any strides.
+ *
+ * The dimensions are brought to one of two forms, rows or columns whose elements lie next to each other, and the
+ * work is shared by results, or, where these are few, by blocks of elements; the blocks depend on the sizes alone,
+ * so that results do not depend on the number of threads. */
 #include "reduction.h"
 
 #include "memory.h"
@@ -121,10 +123,10 @@ static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block
     };
     ssize_t outer = 1, size[MAX_DIMS];
     for (int i = 0; i < plan->reduced.n; i++) size[i] = plan->reduced.size[i];
-    ssize_t *cut = plan->split == plan->reduced.n ? &strip.rows : &size[plan->split];
-    if (*cut - first > plan->block) *cut = plan->block;
-    else *cut -= first;
-    x += first * (plan->split == plan->reduced.n ? plan->row_stride * plan->itemsize : plan->reduced.stride[plan->split]);
+    bool cuts_rows = plan->split == plan->reduced.n;
+    ssize_t *cut = cuts_rows ? &strip.rows : &size[plan->split];
+    *cut = *cut - first < plan->block ? *cut - first : plan->block;
+    x += first * (cuts_rows ? plan->row_stride * plan->itemsize : plan->reduced.stride[plan->split]);
     for (int i = 0; i < plan->reduced.n; i++) outer *= size[i];
     strip.position = first;
     plan->fold->start(totals, strip.width);
@@ -259,7 +261,8 @@ static enum status reduce_into(int reduction, array x, uint64_t mask, double par
     ssize_t kept = 1, reduced = 1;
     if (!mask) mask = ~(uint64_t)0;
     for (int i = 0; i < x->ndim; i++) *(mask >> i & 1 ? &reduced : &kept) *= x->shape[i];
-    if ((values && !is_result(values, dtype, kept)) || (indices && !is_result(indices, INT64, kept))) return WRONG_SHAPE;
+    if (values && !is_result(values, dtype, kept)) return WRONG_SHAPE;
+    if (indices && !is_result(indices, INT64, kept)) return WRONG_SHAPE;
     if (!reduced && !plan.fold->identity) return WRONG_SHAPE;
     if (!kept) return OK;
     plan.options = (struct options){reduced, reduction == REDUCE_MEAN ? (double)reduced : 1, parameter};

@@ -40,7 +40,8 @@ struct runs {
 int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions) {
     static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(search);
     array row = ARRAY(sequence), x = ARRAY(values), y = ARRAY(positions);
-    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y) || !same_shape(x, y) || row->ndim < 1) return WRONG_SHAPE;
+    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (!same_shape(x, y) || row->ndim < 1) return WRONG_SHAPE;
     range_task task = tasks[dtype_of(x)];
     if (!task || dtype_of(row) != dtype_of(x) || dtype_of(y) != INT64) return WRONG_DTYPE;
     ssize_t count = count_of(x);
@@ -61,15 +62,18 @@ int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t pos
 int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output) {
     static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(member);
     array x = ARRAY(elements), row = ARRAY(sorted), y = ARRAY(output);
-    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y) || !same_shape(x, y) || row->ndim != 1) return WRONG_SHAPE;
+    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (!same_shape(x, y) || row->ndim != 1) return WRONG_SHAPE;
     range_task task = tasks[dtype_of(x)];
     if (!task || dtype_of(row) != dtype_of(x) || dtype_of(y) != BOOL) return WRONG_DTYPE;
-    struct search job = {.sorted = row->data, .x = x->data, .n = row->shape[0], .right = invert, .found = (bool *)y->data};
+    struct search job = {.sorted = row->data, .x = x->data, .n = row->shape[0], .right = invert,
+                         .found = (bool *)y->data};
     parallel_for(count_of(x), grain_for(32), task, &job);
     return OK;
 }
 
-int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts, uintptr_t count) {
+int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts,
+               uintptr_t count) {
     typedef ssize_t (*function)(const struct runs *);
     static const function functions[NO_DTYPE + 1] = FUNCTIONS(runs);
     array x = ARRAY(input), v = ARRAY(values), all[] = {ARRAY(inverse), ARRAY(counts), ARRAY(order)};

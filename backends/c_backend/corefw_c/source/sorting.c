@@ -1,4 +1,4 @@
-/* Sorting along a dimension, and what needs only a part of the order: the first k, the k-th, medians, the most frequent. */
+/* Sorting along a dimension, and what needs a part of the order: the first k, the k-th, medians, the most frequent. */
 #include "array.h"
 #include "kernels.h"
 #include "keys.h"
@@ -56,13 +56,12 @@ static inline ITEM wide_item(uint64_t key, ssize_t index) { return (ITEM){key, (
 #include "sort_items.inc"
 #include "sort_rows.inc"
 
-/* `rank` says what is asked for; values and indices have k elements along `dim`, one unless rank is RANK_ALL. */
 int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices) {
     array x = ARRAY(input), v = ARRAY(values), at = ARRAY(indices);
     if (dim < 0 || dim >= x->ndim || !is_contiguous(x) || !is_contiguous(v) || !is_contiguous(at)) return WRONG_SHAPE;
     struct rows rows = {.dtype = dtype_of(x), .n = x->shape[dim], .inner = 1, .k = k, .descending = descending,
                         .rank = (enum rank)rank, .x = x->data, .values = v->data, .indices = (int64_t *)at->data};
-    if (dtype_of(v) != rows.dtype || dtype_of(at) != INT64) return WRONG_DTYPE;
+    if (dtype_of(v) != rows.dtype || dtype_of(at) != INT64 || !has_keys(rows.dtype)) return WRONG_DTYPE;
     rows.itemsize = (ssize_t)size_of(rows.dtype);
     if (rows.n >= INT32_MAX) return UNSUPPORTED;
     if (rank == RANK_ALL ? k < 0 || k > rows.n : rows.n < 1 || (rank == RANK_KTH && (k < 0 || k >= rows.n)))
@@ -74,8 +73,6 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
     bool narrow = has_narrow_keys(x);
-    if ((narrow ? narrow_keys(rows.dtype, x->data, 0, 1, 0, NULL) : wide_keys(rows.dtype, x->data, 0, 1, 0, NULL)) != OK)
-        return WRONG_DTYPE;
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
     if (count < 4 && rows.n >= SHARED) task(&rows, 0, count); /* the threads share each row */
     else parallel_for(count, grain_for(16 * rows.n), task, &rows);
