@@ -357,7 +357,7 @@ INLINE double erfc_far_f64(double a) {
     even = even * z - 0.014019825626409811;
     even = even * z - 0.095469750306621567;
     even = even * z - 0.14658304803289107;
-    even = even * z + 0.0370034535441699; /* and 1/2, added last for less rounding */
+    even = even * z + 0.0370034535441698479; /* and 1/2, added last for less rounding */
     double square = a * a, high = coarse_f64(a), low = a - high;
     double lost = (high * high - square) + 2 * high * low + low * low; /* of a^2 by rounding */
     return exp_parts_f64(-square, lost, 0) * ((0.5 + (odd * v + even)) / a);
