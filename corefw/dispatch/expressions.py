@@ -47,7 +47,7 @@ def _all(inputs: str, *classes: str, test: bool = False, **formulas: str) -> lis
 
 
 _INTEGERS = ("signed", "unsigned")
-_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"  # its tanh approximates
+_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"
 
 EXPRESSIONS = (
     # -- arithmetic -------------------------------------------------------------------------------------------------

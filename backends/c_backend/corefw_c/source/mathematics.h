@@ -1,10 +1,10 @@
 /* Elementary functions without branches, so that loops over them become SIMD code; `exp(x)` and its like take the type
  * of x.
  *
- * Errors stay below 2.5 units in the last place of float, mostly below 2 and at most 5 of double; special values are those
- * of C's library (tests/test_expressions.py). sin, cos and tan hold for |x| <= LARGEST_ANGLE, fmod for |x / y| <
- * MANY_TIMES; whoever may meet others takes C's own functions there, exact_sin and so on. Coefficients are minimax fits by
- * Remez's algorithm, but where a comment names their origin. */
+ * Errors stay below 2.5 units in the last place of float and 3 of double; special values are
+ * those of C's library (tests/test_expressions.py). sin, cos and tan hold for |x| <= LARGEST_ANGLE, fmod for
+ * |x / y| < MANY_TIMES; whoever may meet others takes C's own functions there, exact_sin and so on. Coefficients are
+ * minimax fits by Remez's algorithm, but where a comment names their origin. */
 #ifndef COREFW_MATHEMATICS_H
 #define COREFW_MATHEMATICS_H
 

@@ -63,15 +63,15 @@ INLINE double exp_tail_f64(double r) {
     return p * r + 0.50000000000000056;
 }
 
-/* e^x * 2^shift: does not overflow before the result does. */
-INLINE double exp_shifted_f64(double x, int shift) {
+/* e^(x - rest) * 2^shift, with |rest| at most the rounding error of x: does not overflow before the result does. */
+INLINE double exp_parts_f64(double x, double rest, int shift) {
     x = x < -760 ? -760 : x > 760 ? 760 : x;
     double k = x * 1.4426950408889634 + ROUNDER_F64, n = k - ROUNDER_F64;
-    double r = x - n * 0.69314718055989033 - n * 5.4979230187083712e-14;
+    double r = x - n * 0.69314718055989033 - n * 5.4979230187083712e-14 - rest;
     return scaled_f64(1 + (r + r * r * exp_tail_f64(r)), k + shift);
 }
 
-INLINE double exp_f64(double x) { return exp_shifted_f64(x, 0); }
+INLINE double exp_f64(double x) { return exp_parts_f64(x, 0, 0); }
 
 INLINE double exp2_f64(double x) {
     x = x < -1100 ? -1100 : x > 1100 ? 1100 : x;
@@ -157,12 +157,12 @@ INLINE double tanh_f64(double x) {
 INLINE double sigmoid_f64(double x) { return 1 / (1 + exp_f64(-x)); }
 
 INLINE double cosh_f64(double x) {
-    double half = exp_shifted_f64(abs_f64(x), -1);
+    double half = exp_parts_f64(abs_f64(x), 0, -1);
     return half + 0.25 / half;
 }
 
 INLINE double sinh_f64(double x) {
-    double z = x * x, a = abs_f64(x), half = exp_shifted_f64(a, -1);
+    double z = x * x, a = abs_f64(x), half = exp_parts_f64(a, 0, -1);
     double p = 7.760984627585296e-13 * z + 1.605718775978227e-10;
     p = p * z + 2.5052124037226788e-08;
     p = p * z + 2.7557319151578141e-06;
@@ -193,7 +193,7 @@ INLINE double atanh_f64(double x) {
 
 /* -- trigonometric functions -- */
 
-/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is in parts: first products are exact. */
+/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. pi/2 is in parts, for exact products. */
 INLINE double reduced_f64(double x, uint64_t *quadrant) {
     double k = x * 0.63661977236758134 + ROUNDER_F64, n = k - ROUNDER_F64;
     *quadrant = bits_f64(k);
@@ -334,32 +334,33 @@ INLINE double erf_near_f64(double z) {
     return p * z + 0.12837916709551259;
 }
 
-/* erfc(a) for 0.85 <= a: e^(-a^2) / (a + 1/2) times a polynomial of (a - 3) / (a + 3), its odd and even part apart. */
+/* erfc(a) for 0.85 <= a: e^(-a^2) / a times a polynomial of (a - 3) / (a + 3), its odd and even part apart. */
 INLINE double erfc_far_f64(double a) {
     a = a > 28 ? 28 : a;
-    double inverse = 1 / ((a + 3) * (a + 0.5)), v = (a - 3) * (a + 0.5) * inverse, z = v * v;
-    double odd = 3.9776336240875358e-08 * z - 3.0841787127202597e-07;
-    odd = odd * z + 1.7443793679801507e-06;
-    odd = odd * z - 1.0056064220773407e-05;
-    odd = odd * z + 6.2551566924840885e-05;
-    odd = odd * z - 0.00038991647627141664;
-    odd = odd * z + 0.0012646959423640305;
-    odd = odd * z + 0.034154013670160188;
-    odd = odd * z + 0.064822579351423937;
-    odd = odd * z - 0.06781055306229089;
-    double even = -2.8865466595880181e-08 * z + 1.4128162820273909e-07;
-    even = even * z - 3.4822700634481079e-07;
-    even = even * z + 2.4699081876370565e-06;
-    even = even * z - 5.2579093160550677e-05;
-    even = even * z + 0.0009443450984063154;
-    even = even * z - 0.011885257454592835;
-    even = even * z - 0.059636831707798557;
-    even = even * z - 0.023781147176723579;
-    even = even * z + 0.6265040291348648;
+    double v = (a - 3) / (a + 3), z = v * v;
+    double odd = -1.1115750338533191e-08 * z + 5.9575119976746326e-08;
+    odd = odd * z - 3.2940842431210542e-07;
+    odd = odd * z + 1.8860322686573926e-06;
+    odd = odd * z - 1.1111032595551029e-05;
+    odd = odd * z + 6.8980051890457622e-05;
+    odd = odd * z - 0.00041254379995517315;
+    odd = odd * z + 0.00091082268971610263;
+    odd = odd * z + 0.046350263331268036;
+    odd = odd * z + 0.13988054760177041;
+    odd = odd * z + 0.09530622695922801;
+    double even = 2.0721120717957851e-08 * z - 9.4191993173093183e-08;
+    even = even * z + 2.9772576300097598e-07;
+    even = even * z - 9.9331381881018704e-07;
+    even = even * z + 6.4642413911476131e-06;
+    even = even * z - 8.4608262572737994e-05;
+    even = even * z + 0.0012428761638834077;
+    even = even * z - 0.014019825626409811;
+    even = even * z - 0.095469750306621567;
+    even = even * z - 0.14658304803289107;
+    even = even * z + 0.0370034535441698479; /* and 1/2, added last for less rounding */
     double square = a * a, high = coarse_f64(a), low = a - high;
     double lost = (high * high - square) + 2 * high * low + low * low; /* of a^2 by rounding */
-    double power = exp_f64(-square);
-    return (power - power * lost) * (odd * v + even) * ((a + 3) * inverse);
+    return exp_parts_f64(-square, lost, 0) * ((0.5 + (odd * v + even)) / a);
 }
 
 INLINE double erf_f64(double x) {
