@@ -32,7 +32,7 @@ enum {
     FEW_CHANNELS = 3,     /* results per group up to which panels do not pay */
     FEW_COLUMNS = 32,     /* columns of a weight's gradient up to which panels do not pay */
     FEWEST_CHANNELS = 16, /* for Winograd's algorithm */
-    FEWEST_TILES = 64,    /* for Winograd's algorithm */
+    FEWEST_TILES = 96,    /* for Winograd's algorithm */
     WIDEST_SPREAD = 256,  /* for Winograd's algorithm: the largest input by the mean magnitude */
 };
 
