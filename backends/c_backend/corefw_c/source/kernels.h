@@ -41,7 +41,8 @@ enum reduction {
     REDUCE_LARGEST, REDUCE_SMALLEST, REDUCE_FIRST_LARGEST, REDUCE_FIRST_SMALLEST, REDUCE_MODULI, REDUCE_SQUARES,
     REDUCE_POWERS, REDUCE_UNITS, REDUCE_LARGEST_MODULUS, REDUCE_SMALLEST_MODULUS, REDUCE_VARIANCE, REDUCE_DEVIATION
 };
-/* `dims`: bit d is set for each dimension d to reduce; 0 for all. `parameter`: the order of a norm, the correction of a variance. */
+/* `dims`: bit d is set for each dimension d to reduce; 0 for all. `parameter`: the order of a norm, or the correction of
+ * a variance. */
 int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output);
 /* The same where results have a position: indices, and the elements themselves unless `values` is 0. */
 int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
@@ -146,17 +147,18 @@ int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source);
 int find_true(uintptr_t mask, uintptr_t output); /* output: flat positions, or one row of coordinates for each */
 
 /* -- sorting -- */
-/* Of each row along `dim`: the first k elements in order, or one element: the most frequent, the one of rank k, the median.
- * NaN is the largest; equal elements stay in the order in which they came. */
+/* Of each row along `dim`: the first k elements in order, or one element: the most frequent, the one of rank k, the
+ * median. NaN is the largest; equal elements stay in the order in which they came. */
 enum rank { RANK_ALL, RANK_MODE, RANK_KTH, RANK_MEDIAN, RANK_NANMEDIAN };
 int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices);
 /* Where to insert the values into sorted rows (the last dimension): before equal elements, or after them. */
 int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions);
 /* Whether each element is (or with `invert` is not) in a sorted array. */
 int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output);
-/* The runs of equal elements that `order`, an array of positions or 0 for none, leads through: one element of each, the number of
- * each element's run, the runs' sizes. *count becomes how many there are. */
-int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts, uintptr_t count);
+/* The runs of equal elements that `order`, an array of positions or 0 for none, leads through: one element of each, the
+ * number of each element's run, the runs' sizes. The element of `count` becomes how many there are. */
+int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts,
+               uintptr_t count);
 
 /* -- random -- */
 /* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */
