@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from corefw.dispatch.registry import registry
 
 
 class _Settings:
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     deterministic = False
 
 
@@ -18,7 +15,7 @@ def get_num_threads() -> int:
     >>> get_num_threads() >= 1
     True
     """
-    return _Settings.threads
+    return registry.threads
 
 
 def set_num_threads(num: int) -> None:
@@ -28,10 +25,7 @@ def set_num_threads(num: int) -> None:
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer, but got {num}")
-    _Settings.threads = num
-    for backend in registry.backends.values():
-        if backend.set_num_threads is not None:
-            backend.set_num_threads(num)
+    registry.set_num_threads(num)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

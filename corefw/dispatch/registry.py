@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,8 +37,8 @@ class Backend:
     Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
     ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
     ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``unusable`` the reason why the backend
-    cannot run here, or None; ``set_num_threads`` is called with `corefw.set_num_threads`'s argument; ``api`` the
-    interface version it was written for.
+    cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
+    backend is registered; ``api`` the interface version it was written for.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Registry:
         self.preferred: list[dict[str, tuple[str, ...]]] = []  # scopes of {"cpu" or "op@cpu": backend names}
         self.disabled: set[str] = set()
         self.fallback: str | None = None
+        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
         self.resolve: Callable[[Op, Place], tuple]  # set by the resolver
@@ -208,11 +210,14 @@ class Registry:
         for kind, kernel in offers:
             for other, offered in self.kernels.get((kernel.op, kind), ()):
                 if other.priority == backend.priority and offered.dtypes & kernel.dtypes:
+                    first, second = sorted((other.name, backend.name))
                     raise BackendError(
-                        f"backends '{other.name}' and '{backend.name}' both offer {kernel.op} on {kind} with priority "
+                        f"backends '{first}' and '{second}' both offer {kernel.op} on {kind} with priority "
                         f"{backend.priority}; one of them must declare another priority"
                     )
         self.backends[backend.name] = backend
+        if backend.set_num_threads is not None:
+            backend.set_num_threads(self.threads)
         for kind in backend.devices:
             add_device_type(kind)
         for kind, runtime in backend.runtimes.items():
@@ -223,6 +228,13 @@ class Registry:
             listed.append((backend, kernel))
             listed.sort(key=lambda offer: -offer[0].priority)
         self.forget()
+
+    def set_num_threads(self, number: int) -> None:
+        """Tell the backends that have threads how many to use, now and when they are registered."""
+        self.threads = number
+        for backend in self.backends.values():
+            if backend.set_num_threads is not None:
+                backend.set_num_threads(number)
 
     def runtime(self, device_type: str) -> Runtime:
         """The runtime of a device type, loading the plugins that may serve it; DeviceError with reasons if none."""

@@ -42,9 +42,7 @@ class Property:
 PROPERTIES: dict[str, Property] = {}
 
 
-def property_of(
-    applies: Callable[[Case, Op], bool] = lambda case, op: True, once: bool = False, guests: bool = False
-):
+def property_of(applies: Callable[[Case, Op], bool] = lambda case, op: True, once: bool = False, guests: bool = False):
     def decorate(check):
         found = Property(check, applies, once, guests)
         PROPERTIES[found.name] = found

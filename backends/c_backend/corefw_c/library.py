@@ -10,7 +10,6 @@ from importlib.util import find_spec
 import ml_dtypes
 import numpy as np
 
-from corefw.settings import get_num_threads
 
 LEVELS = ("v4", "v3", "v2", "portable")
 
@@ -37,8 +36,7 @@ def load(level: str):
     """The library of a level, tested and initialised."""
     lib = import_module(f"corefw_c._{level}").lib
     _check_layout(lib)
-    lib.set_bfloat16_number(np.dtype(ml_dtypes.bfloat16).num)
-    lib.set_thread_count(get_num_threads())
+    lib.set_types(id(np.ndarray), np.dtype(ml_dtypes.bfloat16).num)
     return lib
 
 

@@ -5,6 +5,10 @@
 #include <string.h>
 
 int bfloat16_number = -1;
+const void *array_type;
+
+static struct descriptor no_descriptor = {.byteorder = '>'};
+const struct array not_an_array = {.ndim = -1, .descriptor = &no_descriptor};
 
 enum dtype dtype_of_number(int type_number) {
     /* NumPy's numbers: bool, (u)byte, (u)short, (u)int, (u)long, (u)longlong, float, double, longdouble, ... */
@@ -51,14 +55,17 @@ bool has_shape(array a, int ndim, const ssize_t *shape) {
 
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides,
               int type_number) {
-    array a = ARRAY(address);
+    array a = (array)address;
     if ((uintptr_t)a->data != data || a->ndim != ndim || a->descriptor->type_number != type_number) return 0;
     for (int i = 0; i < ndim; i++)
         if (a->shape[i] != shape[i] || a->strides[i] != strides[i]) return 0;
     return 1;
 }
 
-void set_bfloat16_number(int type_number) { bfloat16_number = type_number; }
+void set_types(uintptr_t array_class, int bfloat16) {
+    array_type = (const void *)array_class;
+    bfloat16_number = bfloat16;
+}
 
 int machine_level(void) {
 #if defined(__x86_64__)

@@ -32,9 +32,16 @@ struct array {
     struct descriptor *descriptor;
 };
 
-/* Kernels take the addresses of array objects, which Python's id() gives; 0 stands for an absent one. */
 typedef const struct array *array;
-#define ARRAY(address) ((array)(address))
+
+extern const void *array_type;          /* NumPy's class of arrays */
+extern const struct array not_an_array; /* of no shape and no dtype that a kernel takes */
+
+/* Kernels take the addresses of array objects, which Python's id() gives; 0 stands for an absent one. */
+static inline array ARRAY(uintptr_t address) {
+    array a = (array)address;
+    return !a || a->type == array_type ? a : &not_an_array;
+}
 
 extern int bfloat16_number; /* NumPy's type number of ml_dtypes.bfloat16, or -1 */
 

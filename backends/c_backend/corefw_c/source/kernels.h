@@ -9,7 +9,7 @@
 /* -- machine: layout, threads, memory -- */
 int machine_level(void);
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides, int type_number);
-void set_bfloat16_number(int type_number);
+void set_types(uintptr_t array_class, int bfloat16); /* the address of NumPy's class, the number of a dtype */
 void set_thread_count(int count);
 uintptr_t memory_handler(void);
 struct memory_statistics { int64_t in_use, peak, cached, allocations, hits; }; /* the first three in bytes */
