@@ -1,7 +1,7 @@
 """The C backend of corefw: fast kernels for the device `cpu`, on the same NumPy arrays as the reference.
 
-One file per family of ops, named as in `corefw.ops`: ``kernels(lib)`` gives the family's kernels over a loaded library. What
-this backend lacks, the NumPy backend computes.
+One file per family of ops, named as in `corefw.ops`: ``kernels(lib)`` gives the family's kernels over a loaded library.
+What this backend lacks, the NumPy backend computes.
 """
 
 from __future__ import annotations

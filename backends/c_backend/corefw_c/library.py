@@ -10,7 +10,6 @@ from importlib.util import find_spec
 import ml_dtypes
 import numpy as np
 
-
 LEVELS = ("v4", "v3", "v2", "portable")
 
 
