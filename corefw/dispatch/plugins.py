@@ -92,12 +92,17 @@ def _load_entry(entry: EntryPoint) -> None:
         registry.failures[name] = error
 
 
+def _is_foreign(entry: EntryPoint) -> bool:
+    return entry.dist is None or entry.dist.name != "corefw"
+
+
 def load(device_type: str | None) -> None:
     """Load the plugins that may serve a device type; all of them for None. A broken one is kept with its reason."""
     from importlib.metadata import entry_points  # a sixth of the time that `import corefw` takes otherwise
 
     with _lock:
-        for entry in entry_points(group=GROUP):
+        # Our own first: of two that contradict each other, the later one is refused.
+        for entry in sorted(entry_points(group=GROUP), key=_is_foreign):
             if device_type is None or _device_and_name(entry)[0] in (None, device_type):
                 _load_entry(entry)
 
