@@ -112,8 +112,8 @@ def explain(op, *args, **kwargs) -> str:
         args, kwargs: as for the op; only the tensors' devices and dtypes count.
 
     >>> import corefw as torch
-    >>> print(torch.explain(torch.add, torch.ones(2), 1))
-    add(float32[2] on cpu, 1)
+    >>> print(torch.explain("linalg_inv", torch.eye(2)))
+    linalg_inv(float32[2, 2] on cpu)
       place: cpu/float32, computed in float32
       numpy (priority 0): chosen
       -> kernel of backend 'numpy' (priority 0)

@@ -38,8 +38,8 @@ class LayerNorm(Module):
         bias: whether there is a bias beside the weight.
 
     >>> import corefw as torch
-    >>> torch.nn.LayerNorm(2)(torch.tensor([[0.0, 20.0]]))
-    tensor([[-1.,  1.]], grad_fn=<NativeLayerNormBackward0>)
+    >>> torch.nn.LayerNorm(2)(torch.tensor([[0.0, 2.0]]))
+    tensor([[-1.0000,  1.0000]], grad_fn=<NativeLayerNormBackward0>)
     """
 
     def __init__(
@@ -249,9 +249,9 @@ class BatchNorm1d(_BatchNorm):
         bias: whether there is a bias beside the weight.
 
     >>> import corefw as torch
-    >>> torch.nn.BatchNorm1d(1, affine=False)(torch.tensor([[0.0], [20.0]]))
-    tensor([[-1.],
-            [ 1.]])
+    >>> torch.nn.BatchNorm1d(1, affine=False)(torch.tensor([[0.0], [2.0]]))
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
 
     dimensions = (2, 3)
@@ -335,8 +335,8 @@ class InstanceNorm1d(_InstanceNorm):
         bias: whether there is a bias beside the weight.
 
     >>> import corefw as torch
-    >>> torch.nn.InstanceNorm1d(1)(torch.tensor([[[0.0, 20.0]]]))
-    tensor([[[-1.,  1.]]])
+    >>> torch.nn.InstanceNorm1d(1)(torch.tensor([[[0.0, 2.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
     """
 
     dimensions = (2, 3)
