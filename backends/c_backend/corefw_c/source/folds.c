@@ -1,11 +1,11 @@
 /* The folds of all reductions and element types, and the table that finds them. */
-#include "mathematics.h"
+#include "lanes.h"
 #include "reduction.h"
 
 #include <float.h>
 
 /* The columns as which a row is seen, and the least size of rows for which that pays. */
-enum { LANES = 64, LONG = 32 };
+enum { LANES = 64, LONG = 128 };
 
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
@@ -18,6 +18,9 @@ static inline double modulus_f64(double x) { return __builtin_fabs(x); }
 static inline float power_f32(float x, float p) { return powf(x, p); }
 static inline double power_f64(double x, double p) { return pow(x, p); }
 #define TEMPLATE "choice.inc"
+#include "each_real.h"
+
+#define TEMPLATE "fold_rows.inc"
 #include "each_real.h"
 
 #define TEMPLATE "fold_reals.inc"
@@ -124,6 +127,7 @@ static void position_start(void *totals, ssize_t width) {
 #undef IS_NAN
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT float
+#define PLACE place_in_row_f32
 #define FOLD first_largest_f32
 #define EXTREME largest_f32
 #define CHOOSE(a, b) larger_f32(a, b)
@@ -134,6 +138,7 @@ static void position_start(void *totals, ssize_t width) {
 #include "position.inc"
 #undef INDEX
 #undef INPUT
+#undef PLACE
 #undef IS_NAN
 #define IS_NAN NEVER
 #define INDEX int64_t
@@ -150,6 +155,7 @@ static void position_start(void *totals, ssize_t width) {
 #undef IS_NAN
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT double
+#define PLACE place_in_row_f64
 #define FOLD first_largest_f64
 #define EXTREME largest_f64
 #define CHOOSE(a, b) larger_f64(a, b)
@@ -159,6 +165,7 @@ static void position_start(void *totals, ssize_t width) {
 #define CHOOSE(a, b) smaller_f64(a, b)
 #include "position.inc"
 #undef INPUT
+#undef PLACE
 #undef INDEX
 
 /* -- moments -- */
