@@ -4,7 +4,7 @@ from corefw import dtypes
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
-from corefw_c.reduction import INT64, INTEGERS, reducing, without
+from corefw_c.reduction import INT32, INT64, INTEGERS, NARROW, reducing, through, without
 
 _PLACED = REALS | {dtypes.uint8, dtypes.int32, dtypes.int64}
 
@@ -36,9 +36,16 @@ def kernels(lib):
 
         return kernel
 
+    def widened(kernel):
+        kernel = through(INT32, kernel)
+        return lambda input, dim, keepdim=False: kernel(input, dim, keepdim).astype(input.dtype)
+
+    largest, smallest = reducing(lib, "amax", lib.REDUCE_LARGEST), reducing(lib, "amin", lib.REDUCE_SMALLEST)
     return [
-        Kernel("amax", reducing(lib, "amax", lib.REDUCE_LARGEST), REALS | INTEGERS),
-        Kernel("amin", reducing(lib, "amin", lib.REDUCE_SMALLEST), REALS | INTEGERS),
+        Kernel("amax", largest, REALS | INTEGERS),
+        Kernel("amin", smallest, REALS | INTEGERS),
+        Kernel("amax", widened(largest), NARROW),
+        Kernel("amin", widened(smallest), NARROW),
         Kernel("argmax", position("argmax", lib.REDUCE_FIRST_LARGEST), _PLACED),
         Kernel("argmin", position("argmin", lib.REDUCE_FIRST_SMALLEST), _PLACED),
         Kernel("max_dim", element("max_dim", lib.REDUCE_FIRST_LARGEST), _PLACED | {dtypes.bool_}),

@@ -14,14 +14,18 @@ def kernels(lib):
         1: lib.REDUCE_MODULI,
         2: lib.REDUCE_SQUARES,
         inf: lib.REDUCE_LARGEST_MODULUS,
-        -inf: lib.REDUCE_SMALLEST_MODULUS,
-        0: lib.REDUCE_UNITS,
+        -inf: lib.REDUCE_SMALLEST,  # of the moduli
+        0: lib.REDUCE_SUM,  # of ones
     }
 
     def vector_norm(input, ord, dim, keepdim):
         output = empty(without(input.shape, dim, keepdim), input.dtype)
         if ord < 0 and not input.size and output.size:
             raise ValueError("nothing to reduce")
+        if ord == 0:
+            input = (input != 0).astype(input.dtype)
+        elif ord == -inf:
+            input = abs(input)
         reduction = reductions.get(ord, lib.REDUCE_POWERS)
         if status := lib.reduce(reduction, id(input), mask_of(dim), ord, id(output)):
             fail("vector_norm", status)
