@@ -10,8 +10,12 @@ enum { LANES = 64, LONG = 128 };
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
 
-/* For what is called from several places: there are many folds. */
+/* For what is called from several places: there are many folds, so that copies would make up most of the module. */
+#ifdef __clang__
 #define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static const float greatest_f32 = FLT_MAX;
 static const double greatest_f64 = DBL_MAX;
@@ -113,29 +117,7 @@ static void position_start(void *totals, ssize_t width) {
     for (ssize_t j = 0; j < width; j++) ((int64_t *)totals)[width + j] = -1;
 }
 
-#define IS_NAN NEVER
-#define INPUT uint8_t
 #define INDEX int32_t
-#define FOLD first_largest_u8
-#define EXTREME largest_u8
-#define CHOOSE(a, b) larger_u8(a, b)
-#include "position.inc"
-#define FOLD first_smallest_u8
-#define EXTREME smallest_u8
-#define CHOOSE(a, b) smaller_u8(a, b)
-#include "position.inc"
-#undef INPUT
-#define INPUT int32_t
-#define FOLD first_largest_i32
-#define EXTREME largest_i32
-#define CHOOSE(a, b) larger_i32(a, b)
-#include "position.inc"
-#define FOLD first_smallest_i32
-#define EXTREME smallest_i32
-#define CHOOSE(a, b) smaller_i32(a, b)
-#include "position.inc"
-#undef INPUT
-#undef IS_NAN
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT float
 #define PLACE place_in_row_f32
@@ -233,8 +215,8 @@ static const struct fold *const folds[][NO_DTYPE + 1] = {
     [REDUCE_NONZERO] = {TRUTHS(nonzero)},
     [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest)},
     [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest)},
-    [REDUCE_FIRST_LARGEST] = {REALS(first_largest), INTEGERS(first_largest)},
-    [REDUCE_FIRST_SMALLEST] = {REALS(first_smallest), INTEGERS(first_smallest)},
+    [REDUCE_FIRST_LARGEST] = {REALS(first_largest), [INT64] = &first_largest_i64},
+    [REDUCE_FIRST_SMALLEST] = {REALS(first_smallest), [INT64] = &first_smallest_i64},
     [REDUCE_MODULI] = {REALS(sum_of_moduli)},
     [REDUCE_SQUARES] = {REALS(root_of_squares)},
     [REDUCE_POWERS] = {REALS(root_of_powers)},
