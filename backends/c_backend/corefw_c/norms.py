@@ -2,6 +2,8 @@
 
 from math import inf
 
+import numpy as np
+
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
@@ -23,9 +25,9 @@ def kernels(lib):
         if ord < 0 and not input.size and output.size:
             raise ValueError("nothing to reduce")
         if ord == 0:
-            input = (input != 0).astype(input.dtype)
+            input = np.asarray(input != 0, input.dtype)
         elif ord == -inf:
-            input = abs(input)
+            input = np.asarray(abs(input))
         reduction = reductions.get(ord, lib.REDUCE_POWERS)
         if status := lib.reduce(reduction, id(input), mask_of(dim), ord, id(output)):
             fail("vector_norm", status)

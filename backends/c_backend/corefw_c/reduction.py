@@ -62,7 +62,7 @@ def along(kernel):
 
 def through(dtype, kernel):
     """A kernel for `dtype`, made to take what converts to that."""
-    return lambda input, dim, keepdim: kernel(input.astype(dtype, copy=False), dim, keepdim)
+    return lambda input, dim, keepdim=False: kernel(input.astype(dtype, copy=False), dim, keepdim)
 
 
 def kernels(lib):

@@ -5,6 +5,7 @@
 #include "mathematics.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -20,6 +21,10 @@ enum { LANES_BYTES = 32 };
 #else
 enum { LANES_BYTES = 16 };
 #endif
+
+/* Integers of the size of a real number. */
+typedef int32_t integer_f32;
+typedef int64_t integer_f64;
 
 #define TEMPLATE "lanes.inc"
 #include "each_real.h"
