@@ -4,9 +4,10 @@ from corefw import dtypes
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
-from corefw_c.reduction import INT64, INTEGERS, reducing, without
+from corefw_c.reduction import INT32, INT64, INTEGERS, NARROW, reducing, through, without
 
-_PLACED = REALS | {dtypes.uint8, dtypes.int32, dtypes.int64}
+_PLACED = REALS | {dtypes.int64}
+_WIDENED = (INTEGERS | NARROW) - {dtypes.int64}
 
 
 def kernels(lib):
@@ -24,7 +25,7 @@ def kernels(lib):
                 fail(op, status)
             return indices
 
-        return kernel
+        return [Kernel(op, kernel, _PLACED), Kernel(op, through(INT64, kernel), _WIDENED - {dtypes.bool_})]
 
     def element(op, reduction):
         def kernel(input, dim, keepdim):
@@ -34,13 +35,24 @@ def kernels(lib):
                 fail(op, status)
             return values, indices
 
-        return kernel
+        def widened(input, dim, keepdim):
+            values, indices = kernel(input.astype(INT64), dim, keepdim)
+            return values.astype(input.dtype), indices
 
+        return [Kernel(op, kernel, _PLACED), Kernel(op, widened, _WIDENED)]
+
+    def widened(kernel):
+        kernel = through(INT32, kernel)
+        return lambda input, dim, keepdim=False: kernel(input, dim, keepdim).astype(input.dtype)
+
+    largest, smallest = reducing(lib, "amax", lib.REDUCE_LARGEST), reducing(lib, "amin", lib.REDUCE_SMALLEST)
     return [
-        Kernel("amax", reducing(lib, "amax", lib.REDUCE_LARGEST), REALS | INTEGERS),
-        Kernel("amin", reducing(lib, "amin", lib.REDUCE_SMALLEST), REALS | INTEGERS),
-        Kernel("argmax", position("argmax", lib.REDUCE_FIRST_LARGEST), _PLACED),
-        Kernel("argmin", position("argmin", lib.REDUCE_FIRST_SMALLEST), _PLACED),
-        Kernel("max_dim", element("max_dim", lib.REDUCE_FIRST_LARGEST), _PLACED | {dtypes.bool_}),
-        Kernel("min_dim", element("min_dim", lib.REDUCE_FIRST_SMALLEST), _PLACED | {dtypes.bool_}),
+        Kernel("amax", largest, REALS | INTEGERS),
+        Kernel("amin", smallest, REALS | INTEGERS),
+        Kernel("amax", widened(largest), NARROW),
+        Kernel("amin", widened(smallest), NARROW),
+        *position("argmax", lib.REDUCE_FIRST_LARGEST),
+        *position("argmin", lib.REDUCE_FIRST_SMALLEST),
+        *element("max_dim", lib.REDUCE_FIRST_LARGEST),
+        *element("min_dim", lib.REDUCE_FIRST_SMALLEST),
     ]

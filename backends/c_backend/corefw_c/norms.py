@@ -2,6 +2,8 @@
 
 from math import inf
 
+import numpy as np
+
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
@@ -14,14 +16,18 @@ def kernels(lib):
         1: lib.REDUCE_MODULI,
         2: lib.REDUCE_SQUARES,
         inf: lib.REDUCE_LARGEST_MODULUS,
-        -inf: lib.REDUCE_SMALLEST_MODULUS,
-        0: lib.REDUCE_UNITS,
+        -inf: lib.REDUCE_SMALLEST,  # of the moduli
+        0: lib.REDUCE_SUM,  # of ones
     }
 
     def vector_norm(input, ord, dim, keepdim):
         output = empty(without(input.shape, dim, keepdim), input.dtype)
         if ord < 0 and not input.size and output.size:
             raise ValueError("nothing to reduce")
+        if ord == 0:
+            input = np.asarray(input != 0, input.dtype)
+        elif ord == -inf:
+            input = np.asarray(abs(input))
         reduction = reductions.get(ord, lib.REDUCE_POWERS)
         if status := lib.reduce(reduction, id(input), mask_of(dim), ord, id(output)):
             fail("vector_norm", status)

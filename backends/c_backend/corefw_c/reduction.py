@@ -7,10 +7,13 @@ from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 
-INT64, BOOL, UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
-#: integers that sums and extremes are offered for
-INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64})
-_OTHERS = INTEGERS - {dtypes.uint8} | {dtypes.uint16, dtypes.uint32, dtypes.uint64}
+INT64, INT32, BOOL, UINT8 = map(np.dtype, (np.int64, np.int32, np.bool_, np.uint8))
+#: integers that sums and extremes are compiled for, and those that are widened to them
+INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int32, dtypes.int64})
+NARROW = frozenset({dtypes.int8, dtypes.int16})
+#: what is compared with zero as it is, and what becomes bool first
+_TESTED = REALS | {dtypes.bool_, dtypes.int8, dtypes.int64, dtypes.uint64}
+_CONVERTED = frozenset({dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32})
 _ALL = 0  # the mask that means all dimensions
 
 
@@ -57,26 +60,41 @@ def along(kernel):
     return lambda input, dim, keepdim: kernel(input, (dim,) if dim is not None and input.ndim else None, keepdim)
 
 
+def through(dtype, kernel):
+    """A kernel for `dtype`, made to take what converts to that."""
+    return lambda input, dim, keepdim=False: kernel(input.astype(dtype, copy=False), dim, keepdim)
+
+
 def kernels(lib):
     """The family's kernels."""
 
     def offered(op, reduction, taken, dtype=None):
         return Kernel(op, reducing(lib, op, reduction, dtype), taken)
 
+    def widened(op, reduction):
+        return Kernel(op, through(INT64, reducing(lib, op, reduction)), NARROW)
+
+    def truth(op, reduction, dtype, of_uint8):
+        kernel = reducing(lib, op, reduction, dtype)
+        return [
+            Kernel(op, kernel, _TESTED),
+            Kernel(op, through(BOOL, kernel), _CONVERTED),
+            offered(op, reduction, frozenset({dtypes.uint8}), of_uint8),
+        ]
+
     product = along(reducing(lib, "prod", lib.REDUCE_PRODUCT))
-    integer_product = along(reducing(lib, "prod", lib.REDUCE_PRODUCT, INT64))
     return [
         offered("sum", lib.REDUCE_SUM, REALS),
         offered("sum", lib.REDUCE_SUM, INTEGERS, INT64),
+        widened("sum", lib.REDUCE_SUM),
         offered("mean", lib.REDUCE_MEAN, REALS),
         offered("nansum", lib.REDUCE_NANSUM, REALS),
         offered("nansum", lib.REDUCE_NANSUM, INTEGERS, INT64),
+        widened("nansum", lib.REDUCE_NANSUM),
         Kernel("prod", product, REALS),
-        Kernel("prod", integer_product, INTEGERS),
+        Kernel("prod", through(INT64, product), INTEGERS | NARROW),
         offered("logsumexp", lib.REDUCE_LOGSUMEXP, REALS),
-        offered("all", lib.REDUCE_ALL, _OTHERS | REALS, BOOL),
-        offered("all", lib.REDUCE_ALL, frozenset({dtypes.uint8}), UINT8),
-        offered("any", lib.REDUCE_ANY, _OTHERS | REALS, BOOL),
-        offered("any", lib.REDUCE_ANY, frozenset({dtypes.uint8}), UINT8),
-        offered("count_nonzero", lib.REDUCE_NONZERO, _OTHERS | REALS | {dtypes.uint8}, INT64),
+        *truth("all", lib.REDUCE_ALL, BOOL, UINT8),
+        *truth("any", lib.REDUCE_ANY, BOOL, UINT8),
+        *truth("count_nonzero", lib.REDUCE_NONZERO, INT64, INT64),
     ]

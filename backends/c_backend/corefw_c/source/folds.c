@@ -1,14 +1,21 @@
 /* The folds of all reductions and element types, and the table that finds them. */
-#include "mathematics.h"
+#include "lanes.h"
 #include "reduction.h"
 
 #include <float.h>
 
 /* The columns as which a row is seen, and the least size of rows for which that pays. */
-enum { LANES = 64, LONG = 32 };
+enum { LANES = 64, LONG = 128 };
 
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
+
+/* For what is called from several places: there are many folds, so that copies would make up most of the module. */
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static const float greatest_f32 = FLT_MAX;
 static const double greatest_f64 = DBL_MAX;
@@ -17,31 +24,22 @@ static inline float modulus_f32(float x) { return __builtin_fabsf(x); }
 static inline double modulus_f64(double x) { return __builtin_fabs(x); }
 static inline float power_f32(float x, float p) { return powf(x, p); }
 static inline double power_f64(double x, double p) { return pow(x, p); }
+static NOINLINE double logarithm(double x) { return log(x); }
+static NOINLINE double root(double x, double p) { return pow(x, 1 / p); }
 #define TEMPLATE "choice.inc"
+#include "each_real.h"
+
+#define TEMPLATE "fold_rows.inc"
 #include "each_real.h"
 
 #define TEMPLATE "fold_reals.inc"
 #include "each_real.h"
-
-#define INPUT int8_t
-#define SUFFIX i8
-#define LANE int32_t
-#define LOWEST INT8_MIN
-#define HIGHEST INT8_MAX
-#include "fold_integers.inc"
 
 #define INPUT uint8_t
 #define SUFFIX u8
 #define LANE int32_t
 #define LOWEST 0
 #define HIGHEST UINT8_MAX
-#include "fold_integers.inc"
-
-#define INPUT int16_t
-#define SUFFIX i16
-#define LANE int32_t
-#define LOWEST INT16_MIN
-#define HIGHEST INT16_MAX
 #include "fold_integers.inc"
 
 #define INPUT int32_t
@@ -58,19 +56,39 @@ static inline double power_f64(double x, double p) { return pow(x, p); }
 #define HIGHEST INT64_MAX
 #include "fold_integers.inc"
 
+#define INPUT int64_t
+#define LANE uint64_t
+#define TOTAL uint64_t
+#define OUTPUT int64_t
+#define FOLD product_i64
+#define MAP(x, p) ((LANE)(x))
+#define JOIN(a, b) ((a) * (b))
+#define START 1
+#define IDENTITY true
+#define FINISH(total, options) (total)
+#include "fold.inc"
+#undef INPUT
+#undef LANE
+#undef TOTAL
+#undef OUTPUT
+
+/* -- truth -- */
+static void some_finish(const void *totals, ssize_t n, const struct options *options, char *const outputs[2],
+                        ssize_t begin, ssize_t step) {
+    const int64_t *count = totals;
+    (void)options;
+    for (ssize_t j = 0; j < n; j++) outputs[0][begin + j * step] = count[j] != 0;
+}
+
+static void every_finish(const void *totals, ssize_t n, const struct options *options, char *const outputs[2],
+                         ssize_t begin, ssize_t step) {
+    const int64_t *count = totals;
+    for (ssize_t j = 0; j < n; j++) outputs[0][begin + j * step] = count[j] == (int64_t)options->count;
+}
+
 #define INPUT uint8_t
 #define SUFFIX u8
 #define LANE uint8_t
-#include "fold_truth.inc"
-
-#define INPUT uint16_t
-#define SUFFIX u16
-#define LANE uint16_t
-#include "fold_truth.inc"
-
-#define INPUT uint32_t
-#define SUFFIX u32
-#define LANE uint32_t
 #include "fold_truth.inc"
 
 #define INPUT uint64_t
@@ -99,31 +117,10 @@ static void position_start(void *totals, ssize_t width) {
     for (ssize_t j = 0; j < width; j++) ((int64_t *)totals)[width + j] = -1;
 }
 
-#define IS_NAN NEVER
-#define INPUT uint8_t
 #define INDEX int32_t
-#define FOLD first_largest_u8
-#define EXTREME largest_u8
-#define CHOOSE(a, b) larger_u8(a, b)
-#include "position.inc"
-#define FOLD first_smallest_u8
-#define EXTREME smallest_u8
-#define CHOOSE(a, b) smaller_u8(a, b)
-#include "position.inc"
-#undef INPUT
-#define INPUT int32_t
-#define FOLD first_largest_i32
-#define EXTREME largest_i32
-#define CHOOSE(a, b) larger_i32(a, b)
-#include "position.inc"
-#define FOLD first_smallest_i32
-#define EXTREME smallest_i32
-#define CHOOSE(a, b) smaller_i32(a, b)
-#include "position.inc"
-#undef INPUT
-#undef IS_NAN
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT float
+#define PLACE place_in_row_f32
 #define FOLD first_largest_f32
 #define EXTREME largest_f32
 #define CHOOSE(a, b) larger_f32(a, b)
@@ -134,6 +131,7 @@ static void position_start(void *totals, ssize_t width) {
 #include "position.inc"
 #undef INDEX
 #undef INPUT
+#undef PLACE
 #undef IS_NAN
 #define IS_NAN NEVER
 #define INDEX int64_t
@@ -150,6 +148,7 @@ static void position_start(void *totals, ssize_t width) {
 #undef IS_NAN
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT double
+#define PLACE place_in_row_f64
 #define FOLD first_largest_f64
 #define EXTREME largest_f64
 #define CHOOSE(a, b) larger_f64(a, b)
@@ -159,6 +158,7 @@ static void position_start(void *totals, ssize_t width) {
 #define CHOOSE(a, b) smaller_f64(a, b)
 #include "position.inc"
 #undef INPUT
+#undef PLACE
 #undef INDEX
 
 /* -- moments -- */
@@ -200,34 +200,27 @@ static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *o
 
 /* -- the table -- */
 #define REALS(name) [FLOAT32] = &name##_f32, [FLOAT64] = &name##_f64
-#define INTEGERS(name)                                                                                        \
-    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_i8, [INT16] = &name##_i16, [INT32] = &name##_i32, \
-    [INT64] = &name##_i64
-#define TRUTHS(name)                                                                                              \
-    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT16] = &name##_u16, [UINT16] = &name##_u16, \
-    [INT32] = &name##_u32, [UINT32] = &name##_u32, [INT64] = &name##_u64, [UINT64] = &name##_u64, REALS(name)
-#define POSITIONS(name)                                                                                       \
-    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64, REALS(name)
-
+#define INTEGERS(name) [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64
+#define TRUTHS(name)                                                                                                 \
+    [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT64] = &name##_u64, [UINT64] = &name##_u64, \
+    REALS(name)
 static const struct fold *const folds[][NO_DTYPE + 1] = {
     [REDUCE_SUM] = {REALS(sum), INTEGERS(sum)},
     [REDUCE_MEAN] = {REALS(sum)},
     [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum)},
-    [REDUCE_PRODUCT] = {REALS(product), INTEGERS(product)},
+    [REDUCE_PRODUCT] = {REALS(product), [INT64] = &product_i64},
     [REDUCE_LOGSUMEXP] = {REALS(logsumexp)},
     [REDUCE_ALL] = {TRUTHS(every)},
     [REDUCE_ANY] = {TRUTHS(some)},
     [REDUCE_NONZERO] = {TRUTHS(nonzero)},
     [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest)},
     [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest)},
-    [REDUCE_FIRST_LARGEST] = {POSITIONS(first_largest)},
-    [REDUCE_FIRST_SMALLEST] = {POSITIONS(first_smallest)},
+    [REDUCE_FIRST_LARGEST] = {REALS(first_largest), [INT64] = &first_largest_i64},
+    [REDUCE_FIRST_SMALLEST] = {REALS(first_smallest), [INT64] = &first_smallest_i64},
     [REDUCE_MODULI] = {REALS(sum_of_moduli)},
     [REDUCE_SQUARES] = {REALS(root_of_squares)},
     [REDUCE_POWERS] = {REALS(root_of_powers)},
-    [REDUCE_UNITS] = {REALS(sum_of_units)},
     [REDUCE_LARGEST_MODULUS] = {REALS(largest_modulus)},
-    [REDUCE_SMALLEST_MODULUS] = {REALS(smallest_modulus)},
     [REDUCE_VARIANCE] = {REALS(variance)},
     [REDUCE_DEVIATION] = {REALS(deviation)},
 };

@@ -39,7 +39,7 @@ int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t re
 enum reduction {
     REDUCE_SUM, REDUCE_MEAN, REDUCE_NANSUM, REDUCE_PRODUCT, REDUCE_LOGSUMEXP, REDUCE_ALL, REDUCE_ANY, REDUCE_NONZERO,
     REDUCE_LARGEST, REDUCE_SMALLEST, REDUCE_FIRST_LARGEST, REDUCE_FIRST_SMALLEST, REDUCE_MODULI, REDUCE_SQUARES,
-    REDUCE_POWERS, REDUCE_UNITS, REDUCE_LARGEST_MODULUS, REDUCE_SMALLEST_MODULUS, REDUCE_VARIANCE, REDUCE_DEVIATION
+    REDUCE_POWERS, REDUCE_LARGEST_MODULUS, REDUCE_VARIANCE, REDUCE_DEVIATION
 };
 /* `dims`: bit d is set for each dimension d to reduce; 0 for all. `parameter`: the order of a norm, or the correction of
  * a variance. */

@@ -5,6 +5,7 @@
 #include "mathematics.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -21,13 +22,19 @@ enum { LANES_BYTES = 32 };
 enum { LANES_BYTES = 16 };
 #endif
 
+/* Integers of the size of a real number. */
+typedef int32_t integer_f32;
+typedef int64_t integer_f64;
+
 #define TEMPLATE "lanes.inc"
 #include "each_real.h"
 
 /* greater: lane by lane a where it is greater, else b; a NaN in a is passed over.
  * greatest_lane, sum_lanes: over the lanes of one vector.
  * load_first: the first `count` elements at x, which may be all that may be read, and `fill` beside them.
- * store_first: only the first `count` elements of a value. */
+ * store_first: only the first `count` elements of a value.
+ * either_nan: the mask of the lanes where a or b is NaN; any_lane: whether there is one in a mask.
+ * lane_of: the first lane that holds a value, which may be NaN; the number of lanes if none does. */
 #if defined(__AVX512F__)
 static inline lanes_f32 greater_f32(lanes_f32 a, lanes_f32 b) { return _mm512_max_ps(a, b); }
 static inline lanes_f64 greater_f64(lanes_f64 a, lanes_f64 b) { return _mm512_max_pd(a, b); }
@@ -46,6 +53,20 @@ static inline void store_first_f32(float *y, ssize_t count, lanes_f32 value) {
 }
 static inline void store_first_f64(double *y, ssize_t count, lanes_f64 value) {
     _mm512_mask_storeu_pd(y, count < LANES_f64 ? (__mmask8)((1u << count) - 1) : 0xff, value);
+}
+typedef __mmask16 lane_mask_f32;
+typedef __mmask8 lane_mask_f64;
+static inline bool any_lane_f32(lane_mask_f32 mask) { return mask; }
+static inline bool any_lane_f64(lane_mask_f64 mask) { return mask; }
+static inline lane_mask_f32 either_nan_f32(lanes_f32 a, lanes_f32 b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+static inline lane_mask_f64 either_nan_f64(lanes_f64 a, lanes_f64 b) { return _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q); }
+static inline int lane_of_f32(lanes_f32 x, float value) {
+    lane_mask_f32 equal = _mm512_cmp_ps_mask(x, splat_f32(value), _CMP_EQ_OQ);
+    return __builtin_ctz((value == value ? equal : either_nan_f32(x, x)) | 1u << LANES_f32);
+}
+static inline int lane_of_f64(lanes_f64 x, double value) {
+    lane_mask_f64 equal = _mm512_cmp_pd_mask(x, splat_f64(value), _CMP_EQ_OQ);
+    return __builtin_ctz((value == value ? equal : either_nan_f64(x, x)) | 1u << LANES_f64);
 }
 #else
 #define TEMPLATE "lanes_partial.inc"

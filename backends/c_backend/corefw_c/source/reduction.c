@@ -38,7 +38,6 @@ struct plan {
     char *partial;                /* totals of [results][blocks], if there is more than one block */
     size_t total_size;            /* bytes of one of them */
     char *outputs[2];
-    ssize_t result_size;          /* bytes of an element of the first one */
 };
 
 static void insert(struct dims *dims, int at, ssize_t size, ssize_t stride, ssize_t step) {
@@ -143,14 +142,27 @@ static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block
     return strip.width;
 }
 
+/* The results of rows that lie one after another. */
+static void fold_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
+    const struct fold *fold = plan->fold;
+    ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
+    struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
+                          .width = 1, .step = 1, .options = &plan->options};
+    if (fold->rows) fold->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
+    else
+        for (ssize_t i = begin; i < end; i++, strip.x = (const char *)strip.x + stride) {
+            _Alignas(8) char totals[8 * PARTS];
+            fold->start(totals, 1);
+            fold->row(&strip, totals);
+            fold->finish(totals, 1, &plan->options, plan->outputs, i, 1);
+        }
+}
+
 static void fold_results(void *context, ssize_t begin, ssize_t end) {
     const struct plan *plan = context;
     _Alignas(64) char totals[8 * PARTS * STRIP];
-    if (plan->fold->rows && plan->width == 1 && plan->kept.n <= 1 && !plan->reduced.n) {
-        ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
-        struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
-                              .width = 1, .options = &plan->options};
-        plan->fold->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs[0] + begin * plan->result_size);
+    if (plan->width == 1 && plan->kept.n <= 1 && !plan->reduced.n) {
+        fold_rows(plan, begin, end);
         return;
     }
     for (ssize_t result = begin; result < end; result++) {
@@ -269,7 +281,6 @@ static enum status reduce_into(int reduction, array x, uint64_t mask, double par
     plan.data = x->data;
     plan.itemsize = (ssize_t)size_of(dtype_of(x));
     plan.outputs[0] = values ? values->data : NULL;
-    plan.result_size = (ssize_t)size_of(dtype);
     plan.outputs[1] = indices ? indices->data : NULL;
     for (int i = 0; i < x->ndim; i++)
         if (x->strides[i] % plan.itemsize) return WRONG_SHAPE;

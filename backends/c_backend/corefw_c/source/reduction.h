@@ -31,8 +31,8 @@ struct fold {
     void (*start)(void *totals, ssize_t width);
     void (*columns)(const struct strip *, void *totals);  /* strip->width <= STRIP */
     void (*row)(const struct strip *, void *totals);      /* one column: rows elements, stride apart */
-    /* the results of `count` such columns that begin `step` elements apart; absent where it would not be faster */
-    void (*rows)(const struct strip *, ssize_t step, ssize_t count, void *output);
+    /* the results of `count` such columns that begin `step` elements apart; absent where that is not faster */
+    void (*rows)(const struct strip *, ssize_t step, ssize_t count, char *const outputs[2], ssize_t begin);
     /* totals[:n] join others[from : from + n] */
     void (*join)(void *totals, ssize_t width, ssize_t n, const void *others, ssize_t others_width, ssize_t from);
     /* the results of n columns into elements `step` apart; the second output is of folds that have positions */
