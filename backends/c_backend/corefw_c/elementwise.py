@@ -102,8 +102,12 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
         result = out
         if result is None:
             shape = broadcast(*inputs).shape
-            alike = next((a for a in inputs if a.shape == shape), None)
-            result = empty(shape, dtype) if alike is None else empty_like(alike, dtype)
+            for a in inputs:
+                if a.shape == shape:
+                    result = empty_like(a, dtype)
+                    break
+            else:
+                result = empty(shape, dtype)
         if run(loop, len(inputs), [id(a) for a in inputs], id(result)):
             return ufunc(*inputs, out=out)
         return result

@@ -8,9 +8,11 @@
 enum {
     MOST_OPERANDS = 6,
     BLOCK = 8192,        /* bytes of an operand in a block */
-    LONG_ROW = 256,      /* elements; from so many on a block is of one row */
+    LONG_ROW = 512,      /* elements; from so many on a block is of one row */
+    REPEATED = 256,      /* the elements of such a block if a repeated one has to be written out, once per strip */
     SMALLEST_BLOCK = 64, /* elements; smaller ones cost more than NumPy's iterator does */
     TILE_ROWS = 32,      /* of a block some of whose operands are transposed */
+    STRIP = 8,           /* blocks */
 };
 
 struct operand {
@@ -25,9 +27,11 @@ struct job {
     const struct elementwise_loop *loop;
     int inputs; /* the operands, before the result */
     struct operand operands[MOST_OPERANDS];
-    int ndim;                                              /* the loops, the innermost first; at least 2 */
+    int ndim; /* the loops, the innermost first; at least 2 */
     ssize_t shape[MAX_DIMS];
-    ssize_t columns, rows, column_blocks, row_blocks;      /* sizes of a block and how many cover the inner two loops */
+    ssize_t columns, rows;      /* of a block */
+    ssize_t strip;              /* columns of neighbouring blocks, which have the repeated elements in common */
+    ssize_t strips, row_blocks; /* so many cover the inner two loops */
 };
 
 /* What a thread has in its buffers: an operand's block of that many rows and columns from there. */
@@ -36,6 +40,8 @@ struct buffer {
     ssize_t rows, columns;
     char elements[BLOCK] __attribute__((aligned(64)));
 };
+
+static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
 
 /* -- blocks -- */
 /* Whether a block's elements lie one after the other. */
@@ -86,17 +92,26 @@ static void write_block(const struct operand *o, ssize_t rows, ssize_t columns, 
         copy_block(rows, columns, o->size, to, o->strides, results, (ssize_t[]){o->size, columns * o->size});
 }
 
-static void run_blocks(void *context, ssize_t begin, ssize_t end) {
-    const struct job *job = context;
+static void run_block(const struct job *job, ssize_t rows, ssize_t columns, char *const *at, struct buffer *buffers) {
     int inputs = job->inputs;
     const struct operand *result = job->operands + inputs;
+    char *in[MOST_OPERANDS];
+    for (int i = 0; i < inputs; i++) in[i] = read_block(job->operands + i, rows, columns, at[i], buffers + i);
+    bool direct = !result->widen && is_dense(result, rows, columns);
+    char *results = direct ? at[inputs] : buffers[inputs].elements;
+    job->loop->span(rows * columns, in, results);
+    if (!direct) write_block(result, rows, columns, results, at[inputs]);
+}
+
+static void run_strips(void *context, ssize_t begin, ssize_t end) {
+    const struct job *job = context;
     struct buffer buffers[MOST_OPERANDS];
-    for (int i = 0; i <= inputs; i++) buffers[i].from = NULL;
-    for (ssize_t block = begin; block < end; block++) {
-        ssize_t left = block / job->column_blocks, column = block % job->column_blocks * job->columns;
+    for (int i = 0; i < job->inputs; i++) buffers[i].from = NULL;
+    for (ssize_t strip = begin; strip < end; strip++) {
+        ssize_t left = strip / job->strips, column = strip % job->strips * job->strip;
         ssize_t row = left % job->row_blocks * job->rows;
-        char *at[MOST_OPERANDS], *in[MOST_OPERANDS];
-        for (int i = 0; i <= inputs; i++) {
+        char *at[MOST_OPERANDS];
+        for (int i = 0; i <= job->inputs; i++) {
             const struct operand *o = job->operands + i;
             at[i] = o->data + column * o->strides[0] + row * o->strides[1];
         }
@@ -104,15 +119,14 @@ static void run_blocks(void *context, ssize_t begin, ssize_t end) {
         for (int d = 2; d < job->ndim; d++) {
             ssize_t index = left % job->shape[d];
             left /= job->shape[d];
-            for (int i = 0; i <= inputs; i++) at[i] += index * job->operands[i].strides[d];
+            for (int i = 0; i <= job->inputs; i++) at[i] += index * job->operands[i].strides[d];
         }
-        ssize_t columns = job->shape[0] - column, rows = job->shape[1] - row;
-        columns = columns < job->columns ? columns : job->columns, rows = rows < job->rows ? rows : job->rows;
-        for (int i = 0; i < inputs; i++) in[i] = read_block(job->operands + i, rows, columns, at[i], buffers + i);
-        bool direct = !result->widen && is_dense(result, rows, columns);
-        char *results = direct ? at[inputs] : buffers[inputs].elements;
-        job->loop->span(rows * columns, in, results);
-        if (!direct) write_block(result, rows, columns, results, at[inputs]);
+        ssize_t rows = smaller(job->shape[1] - row, job->rows), stop = smaller(job->shape[0], column + job->strip);
+        for (; column < stop; column += job->columns) {
+            ssize_t columns = smaller(stop - column, job->columns);
+            run_block(job, rows, columns, at, buffers);
+            for (int i = 0; i <= job->inputs; i++) at[i] += columns * job->operands[i].strides[0];
+        }
     }
 }
 
@@ -192,19 +206,21 @@ static bool find_loops(struct job *job, const array *arrays) {
 /* Cut the two inner loops into blocks; false if they are too short for that. */
 static bool find_blocks(struct job *job) {
     ssize_t widest = 1, n = job->shape[0], rows = job->shape[1];
-    bool transposed = false;
+    bool transposed = false, repeated = false;
     for (int i = 0; i <= job->inputs; i++) {
         const struct operand *o = job->operands + i;
         ssize_t size = o->widen ? (ssize_t)sizeof(float) : o->size;
         widest = size > widest ? size : widest;
         transposed |= o->strides[1] == o->size && o->strides[0] != o->size && o->strides[0] != 0;
+        repeated |= o->strides[0] == 0;
     }
     ssize_t most = BLOCK / widest;
     if (transposed) most /= TILE_ROWS;
-    job->columns = n < most ? n : most;
-    job->rows = transposed ? TILE_ROWS : n < LONG_ROW ? most / job->columns : 1;
-    job->rows = job->rows < rows ? job->rows : rows;
-    job->column_blocks = (n + job->columns - 1) / job->columns;
+    if (repeated && n >= LONG_ROW) most = REPEATED;
+    job->columns = smaller(n, most);
+    job->rows = smaller(rows, transposed ? TILE_ROWS : n < LONG_ROW ? most / job->columns : 1);
+    job->strip = STRIP * job->columns;
+    job->strips = (n + job->strip - 1) / job->strip;
     job->row_blocks = (rows + job->rows - 1) / job->rows;
     return job->columns * job->rows >= SMALLEST_BLOCK;
 }
@@ -226,8 +242,8 @@ int elementwise_broadcast(const struct elementwise_loop *loop, int count, const 
     }
     if (count_of(out) == 0) return OK;
     if (!find_loops(&job, arrays) || !find_blocks(&job)) return UNSUPPORTED;
-    ssize_t blocks = job.column_blocks * job.row_blocks;
-    for (int d = 2; d < job.ndim; d++) blocks *= job.shape[d];
-    parallel_for(blocks, grain_for(loop->cost * job.columns * job.rows), run_blocks, &job);
+    ssize_t strips = job.strips * job.row_blocks, elements = job.rows * smaller(job.strip, job.shape[0]);
+    for (int d = 2; d < job.ndim; d++) strips *= job.shape[d];
+    parallel_for(strips, grain_for((loop->cost + 1) * elements), run_strips, &job);
     return OK;
 }
