@@ -9,7 +9,7 @@ enum {
     MOST_OPERANDS = 6,
     BLOCK = 8192,        /* bytes of an operand in a block */
     LONG_ROW = 512,      /* elements; from so many on a block is of one row */
-    REPEATED = 256,      /* the elements of such a block if a repeated one has to be written out, once per strip */
+    REPEATED = 512,      /* columns of a block if repeated elements have to be written out, once per strip */
     SMALLEST_BLOCK = 64, /* elements; smaller ones cost more than NumPy's iterator does */
     TILE_ROWS = 32,      /* of a block some of whose operands are transposed */
     STRIP = 8,           /* blocks */
@@ -59,7 +59,8 @@ static void copy_block(ssize_t rows, ssize_t columns, ssize_t size, char *to, co
         return;
     }
     for (ssize_t i = 0; i < rows; i++)
-        copy_row(columns, to + i * to_strides[1], to_strides[0], from + i * from_strides[1], from_strides[0], (size_t)size);
+        copy_row(columns, to + i * to_strides[1], to_strides[0], from + i * from_strides[1], from_strides[0],
+                 (size_t)size);
 }
 
 /* The block from `from` as the loop takes it, where it lies or in the buffer. */
@@ -166,7 +167,8 @@ static int order_of(array out, int *order) {
     for (int d = out->ndim - 1; d >= 0; d--) {
         if (out->shape[d] == 1) continue;
         int at = ndim++;
-        for (; at > 0 && distance(out->strides[d]) < distance(out->strides[order[at - 1]]); at--) order[at] = order[at - 1];
+        ssize_t stride = distance(out->strides[d]);
+        for (; at > 0 && stride < distance(out->strides[order[at - 1]]); at--) order[at] = order[at - 1];
         order[at] = d;
     }
     return ndim;
@@ -216,7 +218,7 @@ static bool find_blocks(struct job *job) {
     }
     ssize_t most = BLOCK / widest;
     if (transposed) most /= TILE_ROWS;
-    if (repeated && n >= LONG_ROW) most = REPEATED;
+    else if (repeated && n >= LONG_ROW) most = smaller(most, REPEATED);
     job->columns = smaller(n, most);
     job->rows = smaller(rows, transposed ? TILE_ROWS : n < LONG_ROW ? most / job->columns : 1);
     job->strip = STRIP * job->columns;

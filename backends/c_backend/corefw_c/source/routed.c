@@ -6,7 +6,7 @@
 #include "kernels.h"
 
 /* CPython exports it since 3.9; the limited API's headers declare it from 3.12 on. */
-PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *callable, PyObject *const *arguments, size_t count, PyObject *names);
+PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *, PyObject *const *arguments, size_t count, PyObject *names);
 
 enum { FEWEST = 1 << 15, MOST_INPUTS = 5 }; /* the elements of a result that is worth more than a ufunc's call */
 
@@ -27,7 +27,7 @@ static bool are_many(PyObject *const *inputs, Py_ssize_t count, int ndim) {
     return false;
 }
 
-/* Whether arrays lie alike and without gaps, so that a ufunc has one loop over all of them; an element alone fits any. */
+/* Whether arrays lie alike and without gaps, so that a ufunc has one loop over all; an element alone fits any. */
 static bool are_flat(PyObject *const *arrays, Py_ssize_t count) {
     array first = NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -51,7 +51,8 @@ static bool is_for_other(PyObject *const *arguments, Py_ssize_t count, PyObject 
     if (!are_many(arguments, count, ndim)) return false;
     if (names && PyTuple_Size(names)) {
         PyObject *out = arguments[count];
-        if (PyTuple_Size(names) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out")) return false;
+        if (PyTuple_Size(names) != 1) return false;
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out")) return false;
         if (out != Py_None) {
             if (as_array(out)->type != array_type) return false;
             count++;
