@@ -1,13 +1,15 @@
 """Elementwise ops: NumPy's own ufunc objects around loops in C.
 
 NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own
-ufuncs; the loops bring SIMD code, threads and half types. What the ops compute stands in
+ufuncs; the loops bring SIMD code, threads and half types. Large operands that broadcast or are strided, which NumPy
+copies piece by piece in one thread, go to a parallel walk of our own. What the ops compute stands in
 `corefw.dispatch.expressions`.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import lru_cache
 
 import _cffi_backend
@@ -62,27 +64,66 @@ def _ufunc(name: str, function: int, loops: list[tuple[tuple[int, ...], int]]) -
     return made
 
 
-def ufuncs(lib) -> dict[str, tuple[np.ufunc, frozenset[dtypes.dtype]]]:
-    """By name of the function its ufunc and its element types."""
+def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
+    """By name of the function its ufunc and its loops: (element types, of the result last; loop in C)."""
     ffi = _cffi_backend.FFI()
 
     def address(pointer) -> int:
         return int(ffi.cast("uintptr_t", pointer))
 
     run = address(ffi.addressof(lib, "elementwise_run"))
-    found: dict[str, list[tuple[list[int], int]]] = {}
+    found: dict[str, list] = {}
     group = 0
     while rows := lib.elementwise_loops(group):
         group += 1
         i = 0
         while rows[i].op:
-            types = [rows[i].types[j] for j in (*range(rows[i].tensors + rows[i].numbers), 5)]
-            found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, address(rows + i)))
+            types = [_DTYPES[rows[i].types[j]] for j in (*range(rows[i].tensors + rows[i].numbers), 5)]
+            found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, rows + i))
             i += 1
     made = {}
     for name, loops in found.items():
-        numbered = [(tuple(_DTYPES[t].numpy.num for t in types), address) for types, address in loops]
-        made[name] = _ufunc(name, run, numbered), frozenset(_DTYPES[types[-2]] for types, _ in loops)
+        numbered = [(tuple(t.numpy.num for t in types), address(loop)) for types, loop in loops]
+        made[name] = _ufunc(name, run, numbered), loops
+    return made
+
+
+def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
+    """What computes the same as the ufunc, in parallel, where the operands are as one of the loops takes them."""
+    by_dtypes = {tuple(t.numpy for t in types[:-1]): (loop, types[-1].numpy) for types, loop in loops}
+    no_loop = None, None
+    loop_of, broadcast, empty, empty_like = by_dtypes.get, np.broadcast, np.empty, np.empty_like
+    run = lib.elementwise_broadcast
+
+    def kernel(*inputs, out=None):
+        loop, dtype = loop_of(tuple([a.dtype for a in inputs]), no_loop)
+        if loop is None or (out is not None and not out.flags.writeable):
+            return ufunc(*inputs, out=out)
+        result = out
+        if result is None:
+            shape = broadcast(*inputs).shape
+            for a in inputs:
+                if a.shape == shape:
+                    result = empty_like(a, dtype)
+                    break
+            else:
+                result = empty(shape, dtype)
+        if run(loop, len(inputs), [id(a) for a in inputs], id(result)):
+            return ufunc(*inputs, out=out)
+        return result
+
+    return kernel
+
+
+def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
+    """By name of the function what computes it, a ufunc or what uses one for most operands, and its element types."""
+    ffi = _cffi_backend.FFI()
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "routed")))
+    routed = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
+    made = {}
+    for name, (ufunc, loops) in ufuncs(lib).items():
+        function = routed((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc
+        made[name] = function, frozenset(types[-2] for types, _ in loops)
     return made
 
 
@@ -102,17 +143,17 @@ def _replacements(dtype: np.dtype, nan, posinf, neginf) -> list[np.ndarray]:
 
 def kernels(lib):
     """The family's kernels."""
-    loops = ufuncs(lib)
-    table = {name: ufunc for name, (ufunc, _) in loops.items()}
+    loops = functions(lib)
+    table = {name: function for name, (function, _) in loops.items()}
 
     def with_numbers(name, of=lambda *numbers: numbers):
         """The kernel of an op whose tensors are followed by numbers, from which `of` makes those of its expression."""
-        ufunc, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
+        function, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
 
         def kernel(*arguments, out=None):
             dtype = arguments[0].dtype
             numbers = [_number(value, dtype) for value in of(*arguments[tensors:])]
-            return ufunc(*arguments[:tensors], *numbers, out=out)
+            return function(*arguments[:tensors], *numbers, out=out)
 
         return kernel
 

@@ -28,6 +28,11 @@ struct elementwise_loop {
 };
 const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */
 void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);
+/* The loop over inputs that broadcast to the output, in parallel; UNSUPPORTED where NumPy's iterator is as good. */
+int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
+/* A new Python object that calls the second of a pair of Python functions, taking inputs and perhaps out=, for large
+ * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
+void *routed(void *pair);
 
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
