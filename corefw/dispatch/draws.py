@@ -19,14 +19,12 @@ from corefw.tensor import Tensor, wrap
 # 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
 # where the dtype has 53 bits.
 _WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+_DTYPE_WORDS = {d: (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1) for d in dtypes.ALL}
 
 
 def seed_and_offset(kind: str, place: Place, count: int, generator: Generator | None) -> tuple[int, int]:
     """Seed and offset for `count` values of a kind at `place`."""
-    words = _WORDS.get(kind)
-    if words is None:
-        d = place.dtype
-        words = (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1)
+    words = _WORDS.get(kind) or _DTYPE_WORDS[place.dtype]
     return take(generator, place.device, -(-count * words // 4))
 
 

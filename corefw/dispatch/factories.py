@@ -83,6 +83,12 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
         size = size or (named.pop("size", None),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    for n in size[0] if len(size) == 1 and size[0].__class__ is tuple else size:
+        if n.__class__ is not int or n < 0:
+            break
+    else:
+        if size:
+            return size[0] if size[0].__class__ is tuple else size
     if len(size) == 1 and (isinstance(size[0], list | tuple) or (getattr(size[0], "ndim", 0) == 1)):
         size = tuple(size[0])
     elif not size:
