@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive, view
@@ -77,14 +78,20 @@ def sum_to_size(input, size: Sizes):
     tensor([[2., 2., 2.]])
     """
     size, shape = as_shape(size), input.array.shape
+    leading, inner = _broadcast_dims(size, shape)
+    if not inner:
+        return sum_.op.function(input, leading) if leading else input
+    result = sum_.op.function(input, leading + inner, True)
+    return result.reshape(size) if leading else result
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_dims(size: tuple, shape: tuple) -> tuple[tuple, tuple]:
+    """The dimensions of `shape` that `size` does not have, and those in which it was broadcast from 1."""
     leading = len(shape) - len(size)
     if leading < 0 or [n for n, m in zip(size, shape[leading:]) if n not in (1, m)]:
         raise ShapeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
-    inner = [i for i, n in enumerate(size, leading) if n == 1 != shape[i]]
-    if not inner:
-        return input.sum(tuple(range(leading))) if leading else input
-    result = input.sum((*range(leading), *inner), keepdim=True)
-    return result.reshape(size) if leading else result
+    return tuple(range(leading)), tuple(i for i, n in enumerate(size, leading) if n == 1 != shape[i])
 
 
 @primitive(dtype=same.without("bool", "integer"), shape=reduced_shape, rewrites=("dtype",), out=True)
