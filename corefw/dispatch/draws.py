@@ -9,7 +9,7 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import Place
 from corefw.dispatch.declare import ops
-from corefw.dispatch.factories import ArgumentError
+from corefw.dispatch.factories import INTEGER_LIMITS, ArgumentError
 from corefw.dispatch.generator import Generator, take
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
@@ -91,16 +91,17 @@ def check_bounds(low: int, high: int, d: dtype) -> None:
                     stacklevel=4,
                 )
         return
-    smallest, largest = (0, 1) if d is dtypes.bool_ else (dtypes.iinfo(d).min, dtypes.iinfo(d).max)
-    name = _C_TYPES.get(d.name, d.name)
+    smallest, largest = (0, 1) if d is dtypes.bool_ else INTEGER_LIMITS[d]
     if not smallest <= low <= largest:
-        raise ArgumentError(f"from is out of bounds for {name}")
+        raise ArgumentError(f"from is out of bounds for {_C_TYPES.get(d.name, d.name)}")
     if high - 1 > largest:
-        raise ArgumentError(f"to - 1 is out of bounds for {name}")
+        raise ArgumentError(f"to - 1 is out of bounds for {_C_TYPES.get(d.name, d.name)}")
 
 
 def integer_argument(name: str, argument: str, value) -> int:
     """An int given to `name`, or what has an index."""
+    if value.__class__ is int:
+        return value
     if isinstance(value, float | complex) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
     return value.__index__()

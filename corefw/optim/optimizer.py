@@ -143,17 +143,17 @@ class Optimizer:
         """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one
         item per parameter."""
         places = {p.place for p in params}
-        lists = [[p._grad for p in params], *arguments]
-        for place in places:
-            if len(places) == 1:
-                chosen, given = params, lists
-            else:
-                kept = [i for i, p in enumerate(params) if p.place is place]
-                chosen = [params[i] for i in kept]
-                given = [[a[i] for i in kept] if a and a.__class__ is list else a for a in lists]
-            registry.ops[op].table[place][0](
-                [p.array for p in chosen], *[_raw(a) if a.__class__ is list else a for a in given]
-            )
+        if len(places) > 1:
+            for place in places:
+                chosen = [i for i, p in enumerate(params) if p.place is place]
+                given = ([a[i] for i in chosen] if a and isinstance(a, list) else a for a in arguments)
+                self.call(op, [params[i] for i in chosen], *given)
+            return
+        registry.ops[op].table[params[0].place][0](
+            [p.array for p in params],
+            [p._grad.array for p in params],
+            *[_raw(a) if a.__class__ is list else a for a in arguments],
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
