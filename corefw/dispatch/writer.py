@@ -346,23 +346,24 @@ class Writer:
         ]
 
     def _several_results(self) -> list[str]:
-        lines = []
+        indices = range(len(self.op.outputs))
+        arrays = ", ".join(f"{name}_array" for name in self.op.outputs)
+        lines = [f"{arrays}, = array", ", ".join(f"place_{i}" for i in indices) + ", = places"]
         for i, name in enumerate(self.op.outputs):
             lines += [
-                f"{name}_array = array_{i} = array[{i}]",
-                f"if array_{i}.__class__ is not array_type:",
-                f"    {name}_array = array_{i} = places[{i}].runtime.wrap(array_{i})",
+                f"if {name}_array.__class__ is not array_type:",
+                f"    {name}_array = place_{i}.runtime.wrap({name}_array)",
                 f"result_{i} = new(Tensor)",
-                f"result_{i}.array = array_{i}",
-                f"result_{i}.place = places[{i}]",
+                f"result_{i}.array = {name}_array",
+                f"result_{i}.place = place_{i}",
                 f"result_{i}.origin = result_{i}.node = None",
                 f"result_{i}.version = {name}_version = [0]",
             ]
-        results = ", ".join(f"result_{i}" for i in range(len(self.op.outputs)))
+        results = ", ".join(f"result_{i}" for i in indices)
         if self.differentiable:
             marked = [
-                f"if places[{i}].dtype.category >= 2: result_{i}.node = output_node(node, {i}, array_{i}, places[{i}])"
-                for i in range(len(self.op.outputs))
+                f"if place_{i}.dtype.category >= 2: result_{i}.node = output_node(node, {i}, {name}_array, place_{i})"
+                for i, name in enumerate(self.op.outputs)
             ]
             lines += [
                 *self.histories(),
