@@ -16,6 +16,8 @@ def _with_separate_sizes(function, position: int):
     """A method whose last argument, a shape or dimensions, may also come as separate arguments."""
 
     def only(self, *sizes, **keywords):
+        if sizes and not keywords:
+            return function(self, sizes)
         return function(self, *((sizes,) if sizes else ()), **keywords)
 
     def second(self, first, *sizes, **keywords):

@@ -48,6 +48,8 @@ def canonical_dim(dim: int, ndim: int) -> int:
     >>> canonical_dim(-1, 3)
     2
     """
+    if dim.__class__ is int and -ndim <= dim < ndim:
+        return dim + ndim if dim < 0 else dim
     size = ndim or 1
     try:
         dim = index(dim)
@@ -73,9 +75,11 @@ def canonical_dims(dims, ndim: int) -> Shape | None:
         dim = canonical_dim(dims, ndim)
         return (dim,) if ndim else None
     try:
-        given = [canonical_dim(d, ndim) for d in dims]
+        given = [d if d.__class__ is int and 0 <= d < ndim else canonical_dim(d, ndim) for d in dims]
     except TypeError:
         given = [canonical_dim(dims, ndim)]
+    if len(given) == 1 and ndim:
+        return tuple(given)
     if len(set(given)) != len(given):
         repeated = next(d for d in given if given.count(d) > 1)
         raise ShapeError(f"dim {repeated} appears multiple times in the list of dims")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
+from math import prod
+from operator import le
 from sys import getrefcount
 from typing import Any
 
@@ -11,7 +13,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode
 from corefw.dispatch.registry import registry
 from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor, wrap
+from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, wrap
 
 _add = registry.ops["add"]
 
@@ -45,7 +47,7 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
     shape = following.shape
     if gradient.array.shape != shape:
         try:
-            gradient = gradient.sum_to_size(shape)
+            gradient = ops.sum_to_size(gradient, shape)
         except RuntimeError:
             index = next(i for i, g in enumerate(gradients) if g is gradient)
             raise GradientError(
@@ -82,12 +84,44 @@ _OWN_HOLDERS = _own_holders()
 def _is_ours(gradient: Tensor) -> bool:
     """Whether nobody else holds the gradient or its memory, so that it may become a leaf's ``.grad`` as it is."""
     array = gradient.array
-    if gradient.node is not None or gradient.origin is not None or getrefcount(gradient) > _OWN_HOLDERS[0]:
+    if gradient.node is not None or getrefcount(gradient) > _OWN_HOLDERS[0]:
         return False
     if getrefcount(array) > _OWN_HOLDERS[1]:
         return False
+    if gradient.origin is not None:
+        return _is_all_of_ours(gradient.origin, array)
     base = getattr(array, "base", None)  # who owns the memory, where that is another object
     return base is None or (getrefcount(base) <= _OWN_HOLDERS[1] and 0 not in array.strides)
+
+
+def _is_all_of_ours(view: View, array) -> bool:
+    """Whether an array shows all of a base that only its `view` holds; further views would hold the base too."""
+    memory = getattr(array, "base", None)
+    return (
+        view.base.array is memory
+        and view.base.origin is None
+        and view.base.node is None
+        and prod(array.shape) == prod(memory.shape)
+        and 0 not in array.strides
+        and getattr(memory, "base", None) is None
+        and all(map(le, _base_holders(view, memory), _OWN_BASE_HOLDERS))
+    )
+
+
+def _base_holders(view: View, memory) -> tuple[int, int]:
+    """How many references there are to the base of a view and to its array."""
+    return getrefcount(view.base), getrefcount(memory)
+
+
+def _own_base_holders() -> tuple[int, int]:
+    """What `_base_holders` finds when only the view holds its base, and the array shown and `memory` the base's."""
+    memory = object()
+    view, shown = new(View), [memory]
+    view.base = wrap(memory, None)
+    return _base_holders(view, shown[0])
+
+
+_OWN_BASE_HOLDERS = _own_base_holders()
 
 
 def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
@@ -100,6 +134,7 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
         if create_graph:
             leaf._grad = gradient.clone()
         elif _is_ours(gradient):
+            gradient.origin = None
             leaf._grad = gradient
         else:
             leaf._grad = gradient.detach().clone()

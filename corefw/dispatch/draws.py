@@ -9,7 +9,7 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import Place
 from corefw.dispatch.declare import ops
-from corefw.dispatch.factories import ArgumentError
+from corefw.dispatch.factories import INTEGER_LIMITS, ArgumentError
 from corefw.dispatch.generator import Generator, take
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
@@ -19,14 +19,12 @@ from corefw.tensor import Tensor, wrap
 # 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
 # where the dtype has 53 bits.
 _WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+_DTYPE_WORDS = {d: (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1) for d in dtypes.ALL}
 
 
 def seed_and_offset(kind: str, place: Place, count: int, generator: Generator | None) -> tuple[int, int]:
     """Seed and offset for `count` values of a kind at `place`."""
-    words = _WORDS.get(kind)
-    if words is None:
-        d = place.dtype
-        words = (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1)
+    words = _WORDS.get(kind) or _DTYPE_WORDS[place.dtype]
     return take(generator, place.device, -(-count * words // 4))
 
 
@@ -93,16 +91,17 @@ def check_bounds(low: int, high: int, d: dtype) -> None:
                     stacklevel=4,
                 )
         return
-    smallest, largest = (0, 1) if d is dtypes.bool_ else (dtypes.iinfo(d).min, dtypes.iinfo(d).max)
-    name = _C_TYPES.get(d.name, d.name)
+    smallest, largest = (0, 1) if d is dtypes.bool_ else INTEGER_LIMITS[d]
     if not smallest <= low <= largest:
-        raise ArgumentError(f"from is out of bounds for {name}")
+        raise ArgumentError(f"from is out of bounds for {_C_TYPES.get(d.name, d.name)}")
     if high - 1 > largest:
-        raise ArgumentError(f"to - 1 is out of bounds for {name}")
+        raise ArgumentError(f"to - 1 is out of bounds for {_C_TYPES.get(d.name, d.name)}")
 
 
 def integer_argument(name: str, argument: str, value) -> int:
     """An int given to `name`, or what has an index."""
+    if value.__class__ is int:
+        return value
     if isinstance(value, float | complex) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
     return value.__index__()

@@ -83,6 +83,12 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
         size = size or (named.pop("size", None),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    for n in size[0] if len(size) == 1 and size[0].__class__ is tuple else size:
+        if n.__class__ is not int or n < 0:
+            break
+    else:
+        if size:
+            return size[0] if size[0].__class__ is tuple else size
     if len(size) == 1 and (isinstance(size[0], list | tuple) or (getattr(size[0], "ndim", 0) == 1)):
         size = tuple(size[0])
     elif not size:
@@ -213,16 +219,18 @@ def fitting_number(value, d: dtypes.dtype):
         if kind is not int and kind is not bool and not isfinite(value):
             raise _overflow(d)
         value = int(value)
-        limits = np.iinfo(d.numpy)
-        if not (limits.min if d.is_signed else -int(limits.max)) <= value <= limits.max:
+        smallest, largest = INTEGER_LIMITS[d]
+        if not (smallest if d.is_signed else -largest) <= value <= largest:
             raise _overflow(d)
-        return value & int(limits.max) if value < 0 and not d.is_signed else value
+        return value & largest if value < 0 and not d.is_signed else value
     value = float(value)
     if isfinite(value) and abs(value) > _LARGEST[d]:
         raise _overflow(d)
     return value
 
 
+#: the smallest and the largest number of each integer type
+INTEGER_LIMITS = {d: (dtypes.iinfo(d).min, dtypes.iinfo(d).max) for d in dtypes.ALL if d.category == INTEGER}
 _LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
 _C_NAMES = {
     "float32": "float",

@@ -147,7 +147,7 @@ defaults = _Defaults()
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[int, int]:
     """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
     if generator is None:
-        return defaults.of(where).take(blocks)
+        return (defaults.generators.get(where) or defaults.of(where)).take(blocks)
     if generator.__class__ is not Generator:
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     if generator.device.type != where.type and where.type != "meta":

@@ -46,12 +46,25 @@ _HELPERS = {
     "recover_body": recover_body,
     "recover_into": recover_into,
     "stale": record.stale,
+    "tuple_of": tuple.__new__,
     "write_out": write_out,
 }
 
 
 #: names of the generated code, which a parameter of an op would hide
-RESERVED = {*_HELPERS, "array", "array_type", "kernel", "node", "places", "recorder", "result", "table", "version"}
+RESERVED = {
+    *_HELPERS,
+    "array",
+    "array_type",
+    "arrays",
+    "kernel",
+    "node",
+    "places",
+    "recorder",
+    "result",
+    "table",
+    "version",
+}
 
 
 # -- functions that compile themselves on the first call --------------------------------------------------------------

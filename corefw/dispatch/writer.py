@@ -33,7 +33,8 @@ class Writer:
             if p.keyword_only and not starred:
                 text.append("*")
                 starred = True
-            text.append(p.name if p.default is REQUIRED else f"{p.name}=DEFAULTS[{i}]")
+            default = "None" if p.kind == "dims" and p.default == () else f"DEFAULTS[{i}]"  # both mean all dimensions
+            text.append(p.name if p.default is REQUIRED else f"{p.name}={default}")
         if out:
             text += ["out=None"] if starred else ["*", "out=None"]
         return ", ".join(text)
@@ -52,7 +53,7 @@ class Writer:
             elif p.kind == "optional":
                 text.append(f"None if {p.name} is None else {p.name}.array")
             elif p.kind == "tensors":
-                text.append(f"[t.array for t in {p.name}]")
+                text.append("arrays" if p is self.several else f"[t.array for t in {p.name}]")
             elif p.kind == "indices":
                 text.append(f"[None if t is None else t.array for t in {p.name}]")
             else:
@@ -87,7 +88,9 @@ class Writer:
                 ]
             elif p.kind == "dims":
                 lines += [
-                    f"if {p.name} is not None:",
+                    f"if {p.name}.__class__ is int and 0 <= {p.name} < {reference}.array.ndim:",
+                    f"    {p.name} = ({p.name},)",
+                    f"elif {p.name} is not None:",
                     f"    {p.name} = canonical_dims({p.name}, {reference}.array.ndim)",
                 ]
             elif p.kind == "sizes":
@@ -165,7 +168,7 @@ class Writer:
 
     def any_history(self) -> str:
         if self.several:
-            return "any(n is not None for n in n0)"
+            return "n0.count(None) < len(n0)"
         conditions = [f"n{i} is not None" for i in range(len(self.differentiable))]
         return conditions[0] if len(conditions) == 1 else "(" + " or ".join(conditions) + ")"
 
@@ -288,10 +291,12 @@ class Writer:
             body += [
                 f"place = {self.several.name}[0].place",
                 *self.canonical(),
+                "arrays = []",
                 f"for t in {self.several.name}:",
                 "    if t.place is not place:",
                 f"        {convert}",
                 "        break",
+                "    arrays.append(t.array)",
                 "else:",
                 *_indent([lookup, call]),
             ]
@@ -341,30 +346,31 @@ class Writer:
         ]
 
     def _several_results(self) -> list[str]:
-        lines = []
+        indices = range(len(self.op.outputs))
+        arrays = ", ".join(f"{name}_array" for name in self.op.outputs)
+        lines = [f"{arrays}, = array", ", ".join(f"place_{i}" for i in indices) + ", = places"]
         for i, name in enumerate(self.op.outputs):
             lines += [
-                f"{name}_array = array_{i} = array[{i}]",
-                f"if array_{i}.__class__ is not array_type:",
-                f"    {name}_array = array_{i} = places[{i}].runtime.wrap(array_{i})",
+                f"if {name}_array.__class__ is not array_type:",
+                f"    {name}_array = place_{i}.runtime.wrap({name}_array)",
                 f"result_{i} = new(Tensor)",
-                f"result_{i}.array = array_{i}",
-                f"result_{i}.place = places[{i}]",
+                f"result_{i}.array = {name}_array",
+                f"result_{i}.place = place_{i}",
                 f"result_{i}.origin = result_{i}.node = None",
                 f"result_{i}.version = {name}_version = [0]",
             ]
-        results = ", ".join(f"result_{i}" for i in range(len(self.op.outputs)))
+        results = ", ".join(f"result_{i}" for i in indices)
         if self.differentiable:
             marked = [
-                f"if places[{i}].dtype.category >= 2: result_{i}.node = output_node(node, {i}, array_{i}, places[{i}])"
-                for i in range(len(self.op.outputs))
+                f"if place_{i}.dtype.category >= 2: result_{i}.node = output_node(node, {i}, {name}_array, place_{i})"
+                for i, name in enumerate(self.op.outputs)
             ]
             lines += [
                 *self.histories(),
                 f"if {self.any_history()} and (recorder := grad_mode.recording):",
                 *_indent([*self.make_node(), *marked]),
             ]
-        return [*lines, f"return RESULT({results})"]
+        return [*lines, f"return tuple_of(RESULT, ({results},))"]
 
     def _view_results(self) -> list[str]:
         statics = ", ".join(self.names()[1:])

@@ -148,7 +148,7 @@ attention_backward.no_gradient("output", "logsumexp")
 # -- scaled dot-product attention -------------------------------------------------------------------------------------
 def _bias(mask, query):
     """A mask as numbers to add to the scores: 0 where attention is allowed."""
-    if mask is None or mask.dtype is query.dtype:
+    if mask.dtype is query.dtype:
         return mask
     if mask.dtype is dtypes.bool_:
         zeros = ops.zeros(mask.shape, dtype=query.dtype, device=query.device)
@@ -196,25 +196,29 @@ def scaled_dot_product_attention(
     >>> torch.nn.functional.scaled_dot_product_attention(q, k, v)
     tensor([[2.]])
     """
-    if not query.dtype is key.dtype is value.dtype:
+    if not query.place.dtype is key.place.dtype is value.place.dtype:
         raise DtypeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{query.dtype.name} key.dtype: {key.dtype.name} and value.dtype: {value.dtype.name} instead."
         )
-    if min(query.ndim, key.ndim, value.ndim) < 2:
+    if min(query.array.ndim, key.array.ndim, value.array.ndim) < 2:
         raise ShapeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if enable_gqa:
         key, value = _shared_heads(query, key), _shared_heads(query, value)
-    batch = broadcast(broadcast(query.shape[:-2], key.shape[:-2]), value.shape[:-2])
-    query, key, value = (
-        x if tuple(x.shape[:-2]) == tuple(batch) else x.expand(*batch, *x.shape[-2:]) for x in (query, key, value)
-    )
+    shapes = [x.array.shape[:-2] for x in (query, key, value)]
+    if not shapes[0] == shapes[1] == shapes[2]:
+        batch = broadcast(broadcast(shapes[0], shapes[1]), shapes[2])
+        query, key, value = (
+            x if shape == batch else x.expand(*batch, *x.shape[-2:])
+            for x, shape in zip((query, key, value), shapes, strict=True)
+        )
     if scale is None:
-        scale = 1 / sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    bias = _bias(attn_mask, query)
+        width = query.array.shape[-1]
+        scale = 1 / sqrt(width) if width else 1.0
+    bias = None if attn_mask is None else _bias(attn_mask, query)
     if dropout_p == 0:
         return ops.attention(query, key, value, bias, is_causal, scale)[0]
     _attention_shapes(*_shapes(query, key, value, bias))

@@ -7,7 +7,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import Place
-from corefw.dispatch.declare import Sizes, composite, ops, primitive
+from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.factories import (
     checked_strides,
     filled,
@@ -36,12 +36,12 @@ def _sized(size, *statics):
 
 
 @primitive(dtype=same, shape=_sized, method=False)
-def zeros_at(place: Place, size: Sizes, dtype: Any):
+def zeros_at(place: Place, size: tuple, dtype: Any):
     """Zeros of shape `size`."""
 
 
 @primitive(dtype=same, shape=_sized, method=False)
-def full_at(place: Place, size: Sizes, value: Number, dtype: Any):
+def full_at(place: Place, size: tuple, value: Number, dtype: Any):
     """The number `value`, which `dtype` holds, everywhere in a tensor of shape `size`."""
 
 

@@ -188,10 +188,22 @@ def _is_basic(key: tuple) -> bool:
     return True
 
 
+def _are_positions(self: Tensor, key: tuple) -> bool:
+    """Whether a key holds only int64 tensors with dimensions, at the device of `self`."""
+    for item in key:
+        if item.__class__ is not Tensor or item.place.dtype is not dtypes.int64 or not item.array.ndim:
+            return False
+        if item.place.device is not self.place.device:
+            return False
+    return bool(key)
+
+
 def _part(self: Tensor, key):
     """The view of `self` that the basic entries of `key` show, and the index tensors to apply to it, or None."""
     if key.__class__ is tuple and _is_basic(key):
         return ops.basic_index(self, key), None
+    if key.__class__ is tuple and len(key) <= self.array.ndim and _are_positions(self, key):
+        return self, list(key)
     if isinstance(key, Tensor) and key.array.ndim:
         indices: list = [_positions(self, key)]
         if _taken(indices[0]) > self.array.ndim:

@@ -29,15 +29,17 @@ def _new_like(
     place = target_like(name, like, dtype, device, layout, pin_memory)
     array = like.array
     shape = tuple(array.shape)
-    if memory_format is None and like.place.runtime.is_contiguous(array):
-        strides = contiguous_strides(shape)
-    else:
+    in_order = memory_format is None and like.place.runtime.is_contiguous(array)
+    if not in_order:
         strides = strides_like(like, memory_format)
-    if fill is None or strides != contiguous_strides(shape):
+        in_order = strides == contiguous_strides(shape)
+    if not in_order:
         result = new_strided(place, shape, strides)
         if fill is not None:
             number = place.runtime.constant(fitting_number(fill, place.dtype), place.dtype, place.device.index)
             place.runtime.copy(result.array, number)
+    elif fill is None:
+        result = wrap(place.runtime.empty(shape, place.dtype, place.device.index), place)
     elif fill == 0:
         result = ops.zeros_at(place, shape, place.dtype.numpy)
     else:

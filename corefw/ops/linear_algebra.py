@@ -86,9 +86,10 @@ def _(grad, input_shape, other):
 
 def _rows(tensor):
     """The last dimension's vectors as the rows of one matrix."""
-    if tensor.ndim == 2:
+    ndim = tensor.array.ndim
+    if ndim == 2:
         return tensor
-    return tensor.unsqueeze(0) if tensor.ndim == 1 else tensor.flatten(0, -2)
+    return tensor.unsqueeze(0) if ndim == 1 else tensor.flatten(0, -2)
 
 
 @matmul.gradient("other")
@@ -491,14 +492,16 @@ def linear(input, weight, bias=None):
 
 @linear.gradient("input")
 def _(grad, weight):
-    return ops.matmul(grad, weight.conj()) if weight.ndim == 2 else grad.unsqueeze(-1) * weight.conj()
+    weight = weight.conj() if weight.place.dtype.is_complex else weight
+    return ops.matmul(grad, weight) if weight.array.ndim == 2 else grad.unsqueeze(-1) * weight
 
 
 @linear.gradient("weight")
 def _(grad, input, weight_shape):
     if len(weight_shape) == 1:
         return input.conj() * grad.unsqueeze(-1)
-    return ops.adjoint_matmul(_rows(grad), _rows(input)).conj()
+    product = ops.adjoint_matmul(_rows(grad), _rows(input))
+    return product.conj() if product.place.dtype.is_complex else product
 
 
 @linear.gradient("bias")

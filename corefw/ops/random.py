@@ -10,7 +10,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import Place
-from corefw.dispatch.declare import Sizes, composite, ops, primitive
+from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.draws import (
     MISSING,
     SIGNIFICAND,
@@ -51,42 +51,42 @@ def _sized(size, *statics):
 
 
 @primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
-def uniform_at(place: Place, size: Sizes, seed: int, offset: int, low: float, high: float, dtype: Any):
+def uniform_at(place: Place, size: tuple, seed: int, offset: int, low: float, high: float, dtype: Any):
     """Uniform numbers in ``[low, high)``."""
 
 
 @primitive(dtype=same.without("complex"), shape=_sized, method=False)
-def integers_at(place: Place, size: Sizes, seed: int, offset: int, low: int, high: int, dtype: Any):
+def integers_at(place: Place, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
     """Integers in ``[low, high)``."""
 
 
 @primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
-def normal_at(place: Place, size: Sizes, seed: int, offset: int, mean: float, std: float, dtype: Any):
+def normal_at(place: Place, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Normal numbers."""
 
 
 @primitive(dtype=same.without("complex"), shape=lambda p, size, *statics: size, method=False)
-def bernoulli_at(place: Place, p, size: Sizes, seed: int, offset: int, dtype: Any):
+def bernoulli_at(place: Place, p, size: tuple, seed: int, offset: int, dtype: Any):
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
 
 
 @primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
-def exponential_at(place: Place, size: Sizes, seed: int, offset: int, lambd: float, dtype: Any):
+def exponential_at(place: Place, size: tuple, seed: int, offset: int, lambd: float, dtype: Any):
     """Exponential numbers of rate `lambd`."""
 
 
 @primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
-def cauchy_at(place: Place, size: Sizes, seed: int, offset: int, median: float, sigma: float, dtype: Any):
+def cauchy_at(place: Place, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
 
 
 @primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
-def log_normal_at(place: Place, size: Sizes, seed: int, offset: int, mean: float, std: float, dtype: Any):
+def log_normal_at(place: Place, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Exponentials of normal numbers."""
 
 
 @primitive(dtype=same.without("bool", "complex"), shape=_sized, method=False)
-def geometric_at(place: Place, size: Sizes, seed: int, offset: int, p: float, dtype: Any):
+def geometric_at(place: Place, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive, view
@@ -77,14 +78,26 @@ def sum_to_size(input, size: Sizes):
     tensor([[2., 2., 2.]])
     """
     size, shape = as_shape(size), input.array.shape
+    dims, keepdim, longer = _broadcast_dims(size, shape)
+    if dims == ():
+        return input
+    result = _sum(input, dims, keepdim)
+    return result.reshape(size) if keepdim and longer else result
+
+
+_sum = sum_.op.function
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_dims(size: tuple, shape: tuple) -> tuple[int | tuple, bool, bool]:
+    """The dimensions in which `size` was broadcast to `shape`, whether one was there and of size 1, and whether one
+    was not."""
     leading = len(shape) - len(size)
     if leading < 0 or [n for n, m in zip(size, shape[leading:]) if n not in (1, m)]:
         raise ShapeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     inner = [i for i, n in enumerate(size, leading) if n == 1 != shape[i]]
-    if not inner:
-        return input.sum(tuple(range(leading))) if leading else input
-    result = input.sum((*range(leading), *inner), keepdim=True)
-    return result.reshape(size) if leading else result
+    dims = (*range(leading), *inner)
+    return dims[0] if len(dims) == 1 else dims, bool(inner), leading > 0
 
 
 @primitive(dtype=same.without("bool", "integer"), shape=reduced_shape, rewrites=("dtype",), out=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import floor
 
 from corefw.dispatch.declare import composite, ops, primitive
@@ -74,7 +75,7 @@ def _(grad, output_grad_shape, filter, align_corners, scales, antialias):
 # -- the function -----------------------------------------------------------------------------------------------------
 def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tuple[tuple, tuple]:
     """(new sizes, scales to use instead of the sizes' quotients) from the function's arguments."""
-    spatial = tuple(input.shape[2:])
+    spatial = input.array.shape[2:]
     n = len(spatial)
     unscaled = (None,) * n
     if size is not None and scale_factor is not None:
@@ -99,8 +100,14 @@ def _sizes_and_scales(input, size, scale_factor, recompute_scale_factor) -> tupl
             f"dimensions of {list(spatial)} and scale_factor of shape {scale_factor}. Please provide input tensor in "
             "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
-    sizes = tuple(floor(float(old) * scale) for old, scale in zip(spatial, scales))
-    return sizes, unscaled if recompute_scale_factor else tuple(map(float, scales))
+    scales = tuple(map(float, scales))
+    return _scaled(spatial, scales), unscaled if recompute_scale_factor else scales
+
+
+@lru_cache(maxsize=4096)
+def _scaled(spatial: tuple, scales: tuple) -> tuple:
+    """The sizes times their scales, rounded down."""
+    return tuple(floor(float(old) * scale) for old, scale in zip(spatial, scales))
 
 
 @composite(method=False)
@@ -129,7 +136,7 @@ def interpolate(
     >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2, mode="linear")
     tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
-    ndim = input.ndim
+    ndim = input.array.ndim
     if mode not in _FILTERS and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"

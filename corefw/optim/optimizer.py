@@ -143,14 +143,17 @@ class Optimizer:
         """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one
         item per parameter."""
         places = {p.place for p in params}
-        for place in places:
-            chosen = [i for i, p in enumerate(params) if p.place is place] if len(places) > 1 else range(len(params))
-            kernel = registry.ops[op].table[place][0]
-            kernel(
-                [params[i].array for i in chosen],
-                [params[i]._grad.array for i in chosen],
-                *(_raw(argument, chosen) for argument in arguments),
-            )
+        if len(places) > 1:
+            for place in places:
+                chosen = [i for i, p in enumerate(params) if p.place is place]
+                given = ([a[i] for i in chosen] if a and isinstance(a, list) else a for a in arguments)
+                self.call(op, [params[i] for i in chosen], *given)
+            return
+        registry.ops[op].table[params[0].place][0](
+            [p.array for p in params],
+            [p._grad.array for p in params],
+            *[_raw(a) if a.__class__ is list else a for a in arguments],
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
@@ -264,12 +267,8 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _raw(argument, chosen):
-    if isinstance(argument, list):
-        return (
-            [argument[i].array if isinstance(argument[i], Tensor) else argument[i] for i in chosen] if argument else []
-        )
-    return argument
+def _raw(items: list) -> list:
+    return [item.array if isinstance(item, Tensor) else item for item in items]
 
 
 def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
