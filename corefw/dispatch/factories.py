@@ -224,14 +224,15 @@ def fitting_number(value, d: dtypes.dtype):
             raise _overflow(d)
         return value & largest if value < 0 and not d.is_signed else value
     value = float(value)
-    if isfinite(value) and abs(value) > _LARGEST[d]:
+    if isfinite(value) and abs(value) > LARGEST[d]:
         raise _overflow(d)
     return value
 
 
 #: the smallest and the largest number of each integer type
 INTEGER_LIMITS = {d: (dtypes.iinfo(d).min, dtypes.iinfo(d).max) for d in dtypes.ALL if d.category == INTEGER}
-_LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
+#: the largest number of each floating type
+LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
 _C_NAMES = {
     "float32": "float",
     "float64": "double",

@@ -20,7 +20,7 @@ from corefw.dispatch.draws import (
     probability_tensor,
     refusal,
 )
-from corefw.dispatch.factories import ArgumentError
+from corefw.dispatch.factories import LARGEST, ArgumentError
 from corefw.dispatch.generator import Generator
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
@@ -32,7 +32,7 @@ def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) ->
 
 
 def _limits(d: dtype) -> tuple[float, float]:
-    largest = dtypes.finfo(d).max
+    largest = LARGEST[d.to_real()]
     return -largest, largest
 
 
