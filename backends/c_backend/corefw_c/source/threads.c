@@ -1,8 +1,9 @@
 /* The thread pool: workers that wait for the next range of work, spinning for a moment before they sleep.
  *
- * A job is open while pieces of it are left. A worker that sees an open job joins it by counting itself in; the caller
- * takes pieces too, closes the job when none is left, and waits only for the workers that joined. A worker that wakes
- * up late thus delays nobody. A forked child starts with no workers and makes its own. */
+ * Each thread has a part of the items, the same in every job of a size, so that it finds in its caches what it wrote before,
+ * and takes pieces of the others' parts when its own is done. A worker that sees an open job joins it by counting
+ * itself in; the caller works too, closes the job when nothing is left, and waits only for the workers that joined. A
+ * worker that wakes up late thus delays nobody. A forked child starts with no workers and makes its own. */
 #include "threads.h"
 #include "kernels.h"
 
@@ -26,8 +27,12 @@ static struct {
     atomic_int state;          /* OPEN, plus the number of workers that joined */
     atomic_uint epoch;         /* counts jobs */
     atomic_int sleepers;
-    _Atomic ssize_t next;      /* the first item that nobody took */
-    ssize_t n, piece;
+    struct part {
+        _Alignas(64) _Atomic ssize_t next; /* the first item that nobody took */
+        ssize_t end;
+    } parts[MAX_WORKERS + 1];
+    ssize_t piece;
+    int threads;               /* with a part */
     atomic_int joinable;       /* how many workers the job takes */
     range_task task;
     void *context;
@@ -39,10 +44,15 @@ static struct {
 static atomic_int wanted = 1;         /* threads, the caller's included */
 static _Thread_local bool inside;     /* this thread works on a job */
 
-static void take_pieces(void) {
-    ssize_t n = pool.n, piece = pool.piece, begin;
-    while ((begin = atomic_fetch_add_explicit(&pool.next, piece, memory_order_relaxed)) < n)
-        pool.task(pool.context, begin, begin + piece < n ? begin + piece : n);
+/* Work on the part of thread `own`, then on what is left of the others'. */
+static void take_pieces(int own) {
+    ssize_t piece = pool.piece;
+    for (int i = 0; i < pool.threads; i++) {
+        struct part *part = pool.parts + (own + i) % pool.threads;
+        ssize_t begin, end = part->end;
+        while ((begin = atomic_fetch_add_explicit(&part->next, piece, memory_order_relaxed)) < end)
+            pool.task(pool.context, begin, begin + piece < end ? begin + piece : end);
+    }
 }
 
 static unsigned await_epoch(unsigned seen) {
@@ -59,14 +69,15 @@ static unsigned await_epoch(unsigned seen) {
     return epoch;
 }
 
-static void *work(void *first_epoch) {
+static void *work(void *number) {
+    int own = (int)(intptr_t)number;
     inside = true;
-    for (unsigned seen = (unsigned)(uintptr_t)first_epoch;;) {
+    for (unsigned seen = 0;;) {
         seen = await_epoch(seen);
         int state = atomic_load(&pool.state);
         while (state & OPEN && (state & ~OPEN) < pool.joinable) {
             if (!atomic_compare_exchange_weak(&pool.state, &state, state + 1)) continue;
-            take_pieces();
+            take_pieces(own);
             atomic_fetch_sub_explicit(&pool.state, 1, memory_order_release);
             break;
         }
@@ -95,7 +106,7 @@ static void start_workers(int count) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.workers < count) {
         pthread_t thread;
-        if (pthread_create(&thread, &detached, work, (void *)(uintptr_t)atomic_load(&pool.epoch))) break;
+        if (pthread_create(&thread, &detached, work, (void *)(intptr_t)(pool.workers + 1))) break;
         pool.workers++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -112,14 +123,16 @@ void parallel_for(ssize_t n, ssize_t grain, range_task task, void *context) {
         return;
     }
     if (pool.workers < threads - 1) start_workers(threads - 1);
-    ssize_t pieces = 4 * (ssize_t)threads; /* more than threads, so that a slow one takes fewer */
-    pool.piece = (n + pieces - 1) / pieces;
-    if (pool.piece < grain) pool.piece = grain;
-    pool.n = n;
+    ssize_t pieces = 4 * (ssize_t)threads; /* so that a slow thread leaves some to the others */
+    pool.piece = (n + pieces - 1) / pieces > grain ? (n + pieces - 1) / pieces : grain;
+    pool.threads = threads;
     atomic_store_explicit(&pool.joinable, threads - 1, memory_order_relaxed);
     pool.task = task;
     pool.context = context;
-    atomic_store_explicit(&pool.next, 0, memory_order_relaxed);
+    for (int i = 0; i < threads; i++) {
+        atomic_store_explicit(&pool.parts[i].next, n * i / threads, memory_order_relaxed);
+        pool.parts[i].end = n * (i + 1) / threads;
+    }
     atomic_store(&pool.state, OPEN);
     atomic_fetch_add(&pool.epoch, 1);
     if (atomic_load(&pool.sleepers)) {
@@ -128,7 +141,7 @@ void parallel_for(ssize_t n, ssize_t grain, range_task task, void *context) {
         pthread_mutex_unlock(&pool.mutex);
     }
     inside = true;
-    take_pieces();
+    take_pieces(0);
     inside = false;
     atomic_fetch_and(&pool.state, ~OPEN);
     for (int i = 0; atomic_load_explicit(&pool.state, memory_order_acquire); i++)
