@@ -61,7 +61,21 @@ def kernels(lib):
             index = index.astype(np.int64)
         return index if index.ndim else index.reshape(1)
 
+    def slices(index, dim, shape):
+        """The positions of whole slices along `dim` of an array of this shape, where `index` is one expanded over the
+        other dimensions; else None."""
+        if index.ndim < 2 or index.dtype != INT64 or 0 in index.shape:
+            return None
+        for d, (size, stride) in enumerate(zip(index.shape, index.strides)):
+            if d != dim and (size != shape[d] or (stride and size > 1)):
+                return None
+        return index[(*(0,) * dim, slice(None), *(0,) * (index.ndim - dim - 1))]
+
     def gather(input, dim, index):
+        if index.strides[-1:] == (0,) and len(index.shape) == input.ndim:
+            whole = slices(checked(index), dim, input.shape)
+            if whole is not None:
+                return blocks.read("gather", input, dim, (whole,), index.shape)
         output = empty(index.shape, input.dtype)
         if index.size:
             at, array, result = positions(index), line(input), line(output)
