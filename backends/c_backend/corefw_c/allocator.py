@@ -12,6 +12,7 @@ import os
 from typing import NamedTuple
 
 from corefw_c import library
+from corefw_c.interface import numpy_function
 
 _SET_HANDLER = 304  # of NumPy's table of functions (numpy/_core/code_generators/numpy_api.py): PyDataMem_SetHandler
 
@@ -54,7 +55,7 @@ def install(lib) -> None:
         return
     lib.set_cache_limit(limit)
     capsule = _capsule(b"mem_handler", lib.memory_handler())
-    _numpy_function(_SET_HANDLER, ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object))(capsule)
+    numpy_function("_ARRAY_API", _SET_HANDLER, ctypes.py_object, ctypes.py_object)(capsule)
 
 
 def cache_limit(environment) -> int:
@@ -69,16 +70,6 @@ def cache_limit(environment) -> int:
     if not wanted.isdecimal():
         raise ImportError(f"COREFW_C_CACHE={wanted!r}: expected a number of bytes, 0 for NumPy's own allocator")
     return int(wanted)
-
-
-def _numpy_function(index: int, prototype):
-    """A function of NumPy's C interface."""
-    from numpy._core import _multiarray_umath
-
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
-    return prototype(table[index])
 
 
 def _capsule(name: bytes, address: int):

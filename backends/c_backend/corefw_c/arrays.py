@@ -7,10 +7,14 @@ from functools import cache
 import numpy as np
 
 from corefw import dtypes
+from corefw.dispatch.registry import registry
 from corefw_c import library
 
 #: element types of most kernels; half types are computed in float32 (see `Backend.compute_dtype`)
 REALS = frozenset({dtypes.float32, dtypes.float64})
+
+#: the reductions of losses, numbered as `loss_reduction` in kernels.h
+LOSS_REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 
 #: arrays of fewer bytes are moved by NumPy, whose call costs less
 SMALL = 1 << 12
@@ -32,3 +36,10 @@ def dense(array: np.ndarray) -> np.ndarray:
         return array.copy("C")
     result = empty(array.shape, array.dtype)
     return array.copy("C") if _copy()(id(array), id(result)) else result
+
+
+def shape_rule(op: str):
+    """The function that gives the shape of an op's result, from the shapes of its arrays and its other arguments."""
+    rule = registry.ops[op].shape
+    assert rule is not None
+    return rule

@@ -3,10 +3,9 @@
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
 from corefw_c.library import fail
 
-REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 OUT_OF_RANGE = 4
 
 
@@ -30,7 +29,7 @@ def kernels(lib):
         weight = None if weight is None else dense(weight)
         loss = empty(target.shape if reduction == "none" else (), input.dtype)
         weighing = 0 if weight is None else id(weight)
-        if status := lib.class_nll(id(input), id(target), weighing, ignore_index, REDUCTIONS[reduction], id(loss)):
+        if status := lib.class_nll(id(input), id(target), weighing, ignore_index, LOSS_REDUCTIONS[reduction], id(loss)):
             refuse("class_nll", status, target, count(input.shape), ignore_index)
         return loss
 
@@ -40,7 +39,7 @@ def kernels(lib):
         result = empty(shape, grad.dtype)
         weighing = 0 if weight is None else id(weight)
         if status := lib.class_nll_backward(
-            id(grad), id(target), weighing, ignore_index, REDUCTIONS[reduction], id(result)
+            id(grad), id(target), weighing, ignore_index, LOSS_REDUCTIONS[reduction], id(result)
         ):
             refuse("class_nll_backward", status, target, count(shape), ignore_index)
         return result
@@ -50,7 +49,7 @@ def kernels(lib):
         loss = empty(target.shape if reduction == "none" else (), input.dtype)
         logsumexp = empty(target.shape, input.dtype)
         if status := lib.class_cross_entropy(
-            id(input), id(target), ignore_index, REDUCTIONS[reduction], id(loss), id(logsumexp)
+            id(input), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(loss), id(logsumexp)
         ):
             refuse("class_cross_entropy", status, target, count(input.shape), ignore_index)
         return loss, logsumexp
@@ -59,7 +58,7 @@ def kernels(lib):
         grad, input, logsumexp, target = dense(grad), dense(input), dense(logsumexp), indices(target)
         result = empty(input.shape, input.dtype)
         if status := lib.class_cross_entropy_backward(
-            id(grad), id(input), id(logsumexp), id(target), ignore_index, REDUCTIONS[reduction], id(result)
+            id(grad), id(input), id(logsumexp), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(result)
         ):
             refuse("class_cross_entropy_backward", status, target, count(input.shape), ignore_index)
         return result

@@ -20,6 +20,7 @@ from corefw import dtypes
 from corefw.dispatch.expressions import EXPRESSIONS
 from corefw.dispatch.registry import Kernel
 from corefw.errors import DtypeError
+from corefw_c.interface import numpy_function
 
 #: dtypes by their numbers in array.h
 _DTYPES = (
@@ -29,22 +30,14 @@ _DTYPES = (
 )
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
-_kept = []  # what the ufuncs point to: they live as long as the process
+_kept: list = []  # what the ufuncs point to: they live as long as the process
 
 
-def _interface(index: int, *signature):
-    """A function of NumPy's C interface for ufuncs, by its index in numpy/__ufunc_api.h."""
-    pointer_of = ctypes.PYFUNCTYPE(_pointer, ctypes.py_object, ctypes.c_char_p)
-    get = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))
-    table = ctypes.cast(get(np._core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(_pointer))
-    return ctypes.PYFUNCTYPE(*signature)(table[index])
-
-
-_new_ufunc = _interface(
-    *(1, ctypes.py_object, _pointer, _pointer, ctypes.c_char_p, _int, _int, _int, _int),
+_new_ufunc = numpy_function(
+    *("_UFUNC_API", 1, ctypes.py_object, _pointer, _pointer, ctypes.c_char_p, _int, _int, _int, _int),
     *(ctypes.c_char_p, ctypes.c_char_p, _int),
 )
-_add_loop = _interface(2, _int, ctypes.py_object, _int, _pointer, _pointer, _pointer)
+_add_loop = numpy_function("_UFUNC_API", 2, _int, ctypes.py_object, _int, _pointer, _pointer, _pointer)
 
 
 def _ufunc(name: str, function: int, loops: list[tuple[tuple[int, ...], int]]) -> np.ufunc:
@@ -57,10 +50,8 @@ def _ufunc(name: str, function: int, loops: list[tuple[tuple[int, ...], int]]) -
     _kept.append((functions, data, types, name.encode()))
     made = _new_ufunc(functions, data, types, len(builtin), operands - 1, 1, -1, _kept[-1][3], None, 0)
     for numbers, address in loops:
-        if _BFLOAT16.num in numbers:
-            numbers = (_int * operands)(*numbers)
-            if _add_loop(made, _BFLOAT16.num, function, numbers, address):
-                raise ImportError(f"{name}: NumPy takes no loop for bfloat16")
+        if _BFLOAT16.num in numbers and _add_loop(made, _BFLOAT16.num, function, (_int * operands)(*numbers), address):
+            raise ImportError(f"{name}: NumPy takes no loop for bfloat16")
     return made
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
 from corefw_c.library import fail
-
-REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 
 
 def alike(input, target):
@@ -22,7 +20,7 @@ def kernels(lib):
     def squared_error(input, target, reduction):
         input, target = alike(input, target)
         loss = empty(input.shape if reduction == "none" else (), input.dtype)
-        if status := lib.squared_error(id(input), id(target), REDUCTIONS[reduction], id(loss)):
+        if status := lib.squared_error(id(input), id(target), LOSS_REDUCTIONS[reduction], id(loss)):
             fail("squared_error", status)
         return loss
 
@@ -31,7 +29,9 @@ def kernels(lib):
         if grad.ndim:
             grad = dense(np.broadcast_to(grad, input.shape))
         result = empty(input.shape, input.dtype)
-        if status := lib.squared_error_backward(id(grad), id(input), id(target), REDUCTIONS[reduction], id(result)):
+        if status := lib.squared_error_backward(
+            id(grad), id(input), id(target), LOSS_REDUCTIONS[reduction], id(result)
+        ):
             fail("squared_error_backward", status)
         return result
 

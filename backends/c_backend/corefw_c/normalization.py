@@ -26,7 +26,7 @@ def vector(array, shape):
 
 
 @lru_cache(4096)
-def layer(shape, normalized_shape) -> tuple:
+def layer(shape, normalized_shape) -> tuple[int, tuple]:
     """(the size of a row, the shape of the rows' statistics)."""
     first = len(shape) - len(normalized_shape)
     if not normalized_shape or shape[first:] != normalized_shape:

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
-from corefw_c.arrays import REALS, dense, empty
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty, shape_rule
 from corefw_c.library import fail
 
 
@@ -13,7 +13,7 @@ from corefw_c.library import fail
 def _plan(op, *arguments):
     """The shape of an op's result, and its windows in an array: sizes, strides, paddings, steps; zeros for those that
     divide the input evenly. Raises ShapeError for arguments that do not fit."""
-    shape = registry.ops[op].shape(*arguments)
+    shape = shape_rule(op)(*arguments)
     arguments = arguments[2:] if op.endswith("_backward") else arguments[1:]
     if op.startswith("adaptive"):
         windows = (0,) * 4 * (len(arguments[0] if arguments else shape[2:]))
@@ -25,7 +25,7 @@ def _plan(op, *arguments):
 
 @lru_cache(maxsize=4096)
 def _max_pool_backward_shape(*arguments):
-    return registry.ops["max_pool_backward"].shape(*arguments)
+    return shape_rule("max_pool_backward")(*arguments)
 
 
 def kernels(lib):

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
-from corefw_c.arrays import REALS, dense, empty
+from corefw.dispatch.registry import Kernel
+from corefw_c.arrays import REALS, dense, empty, shape_rule
 from corefw_c.library import fail
 
 
@@ -69,7 +69,7 @@ def _reversed(positions, weights, size):
 @lru_cache(maxsize=256)
 def _plan(op, shape, sizes, filter, align_corners, scales, antialias, dtype):
     """The shape of the result; positions and weights in each dimension, one after the other; and their addresses."""
-    result = registry.ops[op].shape(shape, sizes, filter, align_corners, scales, antialias)
+    result = shape_rule(op)(shape, sizes, filter, align_corners, scales, antialias)
     arrays = []
     for axis, scale in enumerate(scales, 2):
         options = filter, align_corners, scale, antialias, dtype

@@ -7,8 +7,6 @@
 #include <string.h>
 
 enum { BUNDLE = 8 };                /* rows whose logarithms are taken at once */
-enum loss_reduction { NONE, SUM, MEAN }; /* as classification.py counts them */
-
 /* Scores x and their gradients y are [samples][classes][inner], targets and what belongs to them [samples][inner]. */
 struct class_job {
     ssize_t samples, classes, inner;

@@ -97,6 +97,7 @@ int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t el
                                 uintptr_t grad_bias);
 
 /* -- classification, loss, likelihood: targets are int64; reduction: 0 none, 1 sum, 2 mean -- */
+enum loss_reduction { NONE, SUM, MEAN }; /* arrays.py counts as this */
 int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss);
 int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
                        uintptr_t result);

@@ -8,8 +8,6 @@
 #include <stdatomic.h>
 
 enum { SUMMED = 16384 };            /* elements of a sum that one thread makes */
-enum loss_reduction { NONE, SUM, MEAN }; /* as loss.py counts them */
-
 struct loss_job {
     ssize_t count;
     const void *a, *b, *g; /* g: gradients of the losses, or NULL */
