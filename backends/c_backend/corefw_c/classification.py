@@ -4,9 +4,7 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
-from corefw_c.library import fail
-
-OUT_OF_RANGE = 4
+from corefw_c.library import OUT_OF_RANGE, fail
 
 
 def kernels(lib):

@@ -51,6 +51,9 @@ def _check_layout(lib) -> None:
             )
 
 
+#: statuses that some shims look at, numbered as in array.h
+WRONG_DTYPE, OUT_OF_RANGE, UNSUPPORTED = 2, 4, 5
+
 _MEANINGS = {
     1: (ValueError, "arrays whose shapes do not fit"),
     2: (TypeError, "arrays of other element types than it takes"),

@@ -2,10 +2,8 @@
 
 from corefw.dispatch.registry import Kernel
 from corefw_c.arrays import REALS, empty
-from corefw_c.library import fail
+from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.loss import alike
-
-OUT_OF_RANGE = 4
 
 
 def kernels(lib):

@@ -4,9 +4,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw_c.arrays import SMALL, empty
-from corefw_c.library import fail
-
-OUT_OF_RANGE, WRONG_DTYPE, UNSUPPORTED = 4, 2, 5  # of the statuses in array.h
+from corefw_c.library import OUT_OF_RANGE, UNSUPPORTED, WRONG_DTYPE, fail
 
 HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
 
