@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 
 import numpy as np
 import pytest
@@ -32,3 +33,16 @@ def _register_levels() -> None:
 
 
 _register_levels()
+
+
+def _register_emulation() -> None:
+    """Where CuPy and a C++ compiler are, the CuPy backend is tested on the device `emulated`."""
+    if "COREFW_EMULATE" not in os.environ:
+        return
+    if importlib.util.find_spec("cupy") is None or importlib.util.find_spec("corefw_cupy") is None:
+        return
+    if importlib.import_module("tests.emulation.compiler").COMPILER is not None:
+        importlib.import_module("tests.emulation.device").install()
+
+
+_register_emulation()

@@ -1,0 +1,69 @@
+"""The CuPy backend of corefw: every op on the device `cuda`.
+
+One file per family of ops, named as in `corefw.ops`: ``kernels(cuda)`` gives the family's kernels, built on CUDA
+functions in source/ and on NVIDIA's libraries through CuPy. Importing this package needs neither CuPy nor a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+import pluggy
+
+from corefw import __version__, dtypes
+from corefw.dispatch.registry import Backend, Kernel
+from corefw_cupy.cuda import Cuda
+from corefw_cupy.faults import Faults
+from corefw_cupy.runtime import CupyRuntime
+
+FAMILIES = (
+    "creation",
+    "elementwise",
+    "indexing",
+    "memory",
+)
+
+
+def table(cuda: Cuda) -> list[Kernel]:
+    """All kernels, over functions that `cuda` compiles."""
+    return [kernel for family in FAMILIES for kernel in import_module(f"corefw_cupy.{family}").kernels(cuda)]
+
+
+def unusable() -> str | None:
+    """Why there is no CUDA device for us here, or None."""
+    try:
+        import cupy
+    except ImportError as error:
+        return f'CuPy cannot be imported ({error}): install "corefw-cupy[cuda13]" (or cuda12, as the driver needs)'
+    try:
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            return "the driver finds no GPU"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"no CUDA driver, or one too old for this CuPy ({error})"
+    return None
+
+
+@pluggy.HookimplMarker("corefw")
+def corefw_backend() -> Backend:
+    """The plugin hook."""
+    if reason := unusable():
+        return Backend(name="cupy", version=__version__, devices=("cuda",), unusable=reason)
+    import cupy
+
+    faults = Faults.shared(cupy, blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1")
+    cuda = Cuda(cupy, faults)
+    return backend(cuda, CupyRuntime(cuda))
+
+
+def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
+    """The backend over given functions and memory."""
+    device = runtime.device_type
+    return Backend(
+        name=name,
+        version=__version__,
+        devices=(device,),
+        kernels={device: table(cuda)},
+        runtimes={device: runtime},
+        compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
+    )

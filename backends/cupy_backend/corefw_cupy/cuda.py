@@ -1,0 +1,55 @@
+"""What kernels are built on: CuPy's arrays, and CUDA functions compiled when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from corefw_cupy.copying import Copying
+from corefw_cupy.faults import Faults
+from corefw_cupy.launch import OPTIONS, Function, text
+
+
+class Cuda:
+    """CuPy and our functions, on one kind of device.
+
+    Attributes: ``xp`` CuPy; ``empty(shape, dtype)`` a new array; ``functions`` all functions that were asked for;
+    ``faults`` what kernels report; ``copying`` copies and conversions by our own functions.
+    """
+
+    def __init__(self, xp: Any, faults: Faults):
+        self.xp = xp
+        self.empty = xp.empty
+        self.faults = faults
+        self.functions: list[Function] = []
+        self.copying = Copying(self)
+
+    def function(self, file: str, name: str, **macros: Mapping[Any, str]) -> Function:
+        """The function `name` of a file in source/, with the keys that each macro may have.
+
+        A function is launched by ``function[key]((blocks,), (threads,), (arrays and numbers))``: integers arrive as
+        ``long long``, floats as ``double``, arrays as pointers, and 0 stands for no array.
+        """
+        return self.generated(f'#include "{file}"', name, macros)
+
+    def generated(self, source: str, name: str, macros: dict[str, Mapping[Any, str]]) -> Function:
+        """The function `name` of a source that was made."""
+        made = Function(self, source, name, macros)
+        self.functions.append(made)
+        return made
+
+    def compile(self, function: Function, definitions: dict[str, str]) -> Callable:
+        """What launches a function; CuPy compiles it on the first launch, and keeps the result on disk."""
+        module = _module(self.xp, text(function.source, definitions))
+        launch = module.get_function(function.name)
+        return self.faults.checked(launch) if self.faults.blocking else launch
+
+    def dense(self, array):
+        """The array itself if its elements lie in row-major order without gaps, else a copy that does."""
+        return array if array.flags.c_contiguous else self.copying.dense(array)
+
+
+@cache
+def _module(xp, source: str):
+    return xp.RawModule(code=source, options=OPTIONS)

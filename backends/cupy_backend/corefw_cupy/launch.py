@@ -1,0 +1,96 @@
+"""CUDA functions: where their sources are, what their macros stand for, and the geometry of their launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corefw import dtypes
+from corefw.errors import DtypeError
+
+if TYPE_CHECKING:
+    from corefw_cupy.cuda import Cuda
+
+FOLDER = Path(__file__).parent / "source"
+OPTIONS = ("-std=c++17",)
+INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+THREADS = 256  # in a block, unless a kernel says otherwise
+
+
+def _types(*members: dtypes.dtype) -> dict[Any, str]:
+    """NumPy's dtypes and the names of their types in CUDA sources (types.cuh)."""
+    return {member.numpy: member.name for member in members}
+
+
+#: what a macro of a source may stand for: {key that a kernel is looked up with: text in the source}
+REALS = _types(dtypes.float32, dtypes.float64)
+HALVES = _types(dtypes.float16, dtypes.bfloat16)
+FLOATS = {**REALS, **HALVES}
+SIGNED = _types(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+UNSIGNED = _types(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+INTEGERS = {**SIGNED, **UNSIGNED}
+BOOL = _types(dtypes.bool_)
+NUMBERS = {**FLOATS, **INTEGERS}
+COMPLEX = {dtypes.complex64.numpy: "Complex<float>", dtypes.complex128.numpy: "Complex<double>"}
+BITS = {size: f"bits{8 * size}" for size in (1, 2, 4, 8, 16)}
+
+
+def offered(keys: Mapping[Any, str]) -> frozenset[dtypes.dtype]:
+    """The dtypes that such keys stand for, as a `Kernel` declares them."""
+    return frozenset(d for d in dtypes.ALL if d.numpy in keys or (d.itemsize in keys and keys is BITS))
+
+
+@cache
+def _complete(source: str) -> str:
+    """A source with the files that it includes, each once."""
+    seen: set[str] = set()
+
+    def included(found: re.Match) -> str:
+        file = found[1]
+        if file in seen:
+            return ""
+        seen.add(file)
+        return INCLUDE.sub(included, (FOLDER / file).read_text(encoding="utf-8"))
+
+    return INCLUDE.sub(included, source)
+
+
+def text(source: str, definitions: Mapping[str, str]) -> str:
+    """What is compiled: the macros, which compiler options would define in CUDA's own headers too, and the source."""
+    return "".join(f"#define {macro} {value}\n" for macro, value in definitions.items()) + _complete(source)
+
+
+class Function(dict):
+    """A CUDA function: {key: what launches it for this key}, filled when first looked up.
+
+    The key has one item for each macro (a single one stands alone): the element type, its size, or a constant.
+    """
+
+    def __init__(self, cuda: Cuda, source: str, name: str, macros: dict[str, Mapping[Any, str]]):
+        self.cuda, self.source, self.name, self.macros = cuda, source, name, macros
+
+    def __missing__(self, key):
+        keys = key if isinstance(key, tuple) else (key,)
+        for part, (macro, texts) in zip(keys, self.macros.items(), strict=True):
+            if part not in texts:
+                names = ", ".join(texts.values())
+                raise DtypeError(f"CUDA function {self.name}: there is none for {macro} = {part}, only for {names}")
+        made = self[key] = self.cuda.compile(self, self.definitions(keys))
+        return made
+
+    def definitions(self, keys: tuple) -> dict[str, str]:
+        """What the macros stand for."""
+        return {macro: texts[part] for part, (macro, texts) in zip(keys, self.macros.items(), strict=True)}
+
+    def variants(self) -> list[dict[str, str]]:
+        """All definitions that the function may be compiled with."""
+        return [self.definitions(keys) for keys in product(*self.macros.values())]
+
+
+def blocks(n: int, threads: int = THREADS) -> tuple[int]:
+    """The grid of as many blocks as `n` threads need, at least one."""
+    return (max(1, -(-n // threads)),)

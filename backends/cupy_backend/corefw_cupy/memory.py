@@ -1,0 +1,16 @@
+"""Copies of arrays in a memory order."""
+
+from __future__ import annotations
+
+from corefw.dispatch.registry import Kernel
+from corefw_cupy.cuda import Cuda
+
+
+def kernels(cuda: Cuda) -> list[Kernel]:
+    """The family's kernels."""
+    copying = cuda.copying
+
+    def clone_in_order(input, order):
+        return copying.dense(input.transpose(order)).transpose([order.index(d) for d in range(input.ndim)])
+
+    return [Kernel("clone", copying.clone), Kernel("clone_in_order", clone_in_order)]

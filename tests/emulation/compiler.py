@@ -1,0 +1,82 @@
+"""Compiles CUDA sources as C++ and calls what comes out."""
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from tests.emulation import memory
+
+HEADER = Path(__file__).with_name("emulator.h")
+FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+FLAGS = "-std=c++20 -O1 -fPIC -shared -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-strict-aliasing".split()  # noqa: SIM905
+KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(', re.MULTILINE)
+MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
+
+
+def library(text: str) -> ctypes.CDLL:
+    """A source as a library, compiled once per content for all processes."""
+    text += "".join(f"\nEMULATED_KERNEL({name})" for name in KERNEL.findall(text))
+    key = hashlib.sha256("\0".join([HEADER.read_text(), text, *FLAGS]).encode()).hexdigest()[:32]
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{key}.so"
+    with open(FOLDER / f"{key}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            source, made = path.with_suffix(".cpp"), path.with_suffix(f".{os.getpid()}")
+            source.write_text(text)
+            command = [COMPILER, *FLAGS, "-include", HEADER, source, "-o", made]
+            result = subprocess.run(command, capture_output=True, text=True)
+            if result.returncode:
+                raise RuntimeError(f"{source} does not compile:\n{result.stderr[:4000]}")
+            made.rename(path)
+    return ctypes.CDLL(str(path))
+
+
+def _argument(kind: str, value, name: str):
+    """A value as the memory that holds it, refused where CUDA would read something else."""
+    if kind == "p" and hasattr(value, "data") and not isinstance(value, np.ndarray):
+        return ctypes.c_uint64(value.data.ptr)
+    accepted = {"p": int, "i": int, "d": float, "b": bool}
+    if kind in accepted and type(value) is accepted[kind]:
+        return {"p": ctypes.c_uint64, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_bool}[kind](value)
+    if kind == "s" and type(value) is complex:
+        value = np.array([value])
+    if kind == "s" and isinstance(value, np.ndarray) and value.size == 1:
+        return (ctypes.c_char * value.nbytes).from_buffer_copy(value)
+    raise TypeError(f"{name}: {value!r} was passed for a parameter of kind {kind!r}")
+
+
+def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
+    """What launches a kernel, called as CuPy's RawKernel is."""
+    function = getattr(loaded, f"emulated_{name}")
+    described = getattr(loaded, f"signature_{name}")
+    described.restype = ctypes.c_char_p
+    signature = described().decode()
+
+    def launch(grid, block, arguments, *, shared_mem=0):
+        grid, block = ((*sizes, 1, 1)[:3] for sizes in (grid, block))
+        if not (0 < grid[0] < 1 << 31 and 0 < grid[1] < 1 << 16 and 0 < grid[2] < 1 << 16):
+            raise ValueError(f"{name}: no device takes a grid of {grid} blocks")
+        if not 0 < block[0] * block[1] * block[2] <= 1024:
+            raise ValueError(f"{name}: no device takes a block of {block} threads")
+        if shared_mem > MOST_SHARED:
+            raise ValueError(f"{name}: no device has {shared_mem} bytes of shared memory for a block")
+        if len(arguments) != len(signature):
+            raise TypeError(f"{name} takes {len(signature)} arguments, {len(arguments)} were given")
+        held = [_argument(kind, value, name) for kind, value in zip(signature, arguments)]
+        pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
+        if not function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), pointers):
+            raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
+        memory.check(name)
+
+    return launch

@@ -1,0 +1,74 @@
+"""The device "emulated": the CuPy backend over host memory and compiled C++."""
+
+from functools import cache
+
+import cupy
+import numpy as np
+
+from corefw.dispatch.registry import registry
+from corefw_cupy import backend
+from corefw_cupy.cuda import Cuda
+from corefw_cupy.faults import Faults
+from corefw_cupy.launch import text
+from corefw_cupy.runtime import CupyRuntime
+from tests.emulation import compiler, memory
+from tests.emulation.namespace import namespace
+
+
+class EmulatedCuda(Cuda):
+    """Functions compiled as C++. Elementwise ones of the same types are compiled at once, to save time."""
+
+    def compile(self, function, definitions):
+        definitions = {macro: text for macro, text in definitions.items() if (macro, text) != ("SIZE", "int32")}
+        sources = [function.source]
+        if "__global__" in function.source:  # a generated one
+            sources = list(dict.fromkeys(f.source for f in self.functions if self._alike(f, function)))
+        files = [source for source in sources if "__global__" not in source]
+        generated = "\n".join(source for source in sources if source not in files)
+        loaded = self._library(text("\n".join([*files, generated]), definitions))
+        return self.faults.checked(compiler.launcher(loaded, function.name))
+
+    def _alike(self, other, function) -> bool:
+        return (
+            "__global__" in other.source
+            and all(other.macros.get(macro) is texts for macro, texts in function.macros.items() if macro != "SIZE")
+            and other.macros.keys() - {"SIZE"} == function.macros.keys() - {"SIZE"}
+        )
+
+    @cache  # noqa: B019 (there is one, for the life of the process)
+    def _library(self, source):
+        return compiler.library(source)
+
+
+class EmulatedRuntime(CupyRuntime):
+    """Host memory in the place of a device's; work is done when a call returns."""
+
+    device_type = "emulated"
+
+    def device_count(self):
+        return 1
+
+    def current_device(self):
+        return 0
+
+    def upload(self, host, index):
+        return memory.device(host)
+
+    def download(self, array):
+        return memory.host(array).copy()
+
+    def synchronize(self, index=None):
+        self.faults.check()
+
+
+@cache
+def cuda() -> EmulatedCuda:
+    """The functions of the emulated device."""
+    cupy.cuda.set_allocator(memory.allocate)
+    return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=True))
+
+
+def install() -> None:
+    """Register the device, once per process."""
+    if "emulated" not in registry.backends:
+        registry.add_backend(backend(cuda(), EmulatedRuntime(cuda()), name="emulated"))
