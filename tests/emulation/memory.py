@@ -33,8 +33,8 @@ class Block:
         for hook in Hook.active:
             hook.malloc_postprocess(device_id=0, size=size, mem_size=size, mem_ptr=self.address, pmem_id=0)
 
-    def __del__(self):
-        for hook in Hook.active:
+    def __del__(self, hooks=Hook.active):  # at the end of the process the name may be gone
+        for hook in hooks:
             hook.free_postprocess(device_id=0, mem_size=self.size, mem_ptr=self.address, pmem_id=0)
 
     def whole(self) -> bool:
