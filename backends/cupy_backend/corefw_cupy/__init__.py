@@ -20,8 +20,10 @@ from corefw_cupy.runtime import CupyRuntime
 FAMILIES = (
     "creation",
     "elementwise",
+    "extremes",
     "indexing",
     "memory",
+    "reduction",
 )
 
 
