@@ -23,7 +23,9 @@ FAMILIES = (
     "extremes",
     "indexing",
     "memory",
+    "norms",
     "reduction",
+    "statistics",
 )
 
 

@@ -76,9 +76,9 @@ def _power(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _rows(rows: int, count: int, size: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Grid and block for rows whose elements lie together."""
-    packs = -(-count // min(8, 16 // size))
+def _rows(rows: int, count: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Grid and block for rows whose elements lie together, in packs of `width`."""
+    packs = -(-count // width)
     threads = min(WARP, _power(-(-packs // 2)))
     if packs > 8 * WARP and not (rows >= ENOUGH and packs <= LONGEST * WARP):
         threads = THREADS
@@ -98,8 +98,16 @@ def _columns(outer: int, inner: int, count: int, width: int) -> tuple[tuple[int,
 
 
 @lru_cache(maxsize=1 << 14)
-def plan(shape: tuple[int, ...], strides: tuple[int, ...], size: int, dims: tuple | None, keepdim: bool) -> Plan:
-    """The plan for elements of `size` bytes with these strides in bytes, reduced over `dims`, None for all."""
+def plan(
+    shape: tuple[int, ...], strides: tuple[int, ...], size: int, aligned: bool, dims: tuple | None, keepdim: bool
+) -> Plan:
+    """The plan for an array reduced over `dims`, None for all.
+
+    Args:
+        strides: in bytes.
+        size: bytes of an element.
+        aligned: whether the first element's address is a multiple of 16.
+    """
     over = range(len(shape)) if dims is None or not shape else dims
     without = [d for d in range(len(shape)) if d not in over]
     result = tuple([1 if d in over else n for d, n in enumerate(shape)] if keepdim else [shape[d] for d in without])
@@ -114,12 +122,12 @@ def plan(shape: tuple[int, ...], strides: tuple[int, ...], size: int, dims: tupl
     (outer, outer_stride, outer_place), (inner, inner_stride, inner_place) = [(1, 0, 0)] * (2 - len(kept)) + kept
     (slow, slow_stride), (fast, fast_stride) = [(1, 0)] * (2 - len(reduced)) + reduced
     columns = fast > 1 < inner and (not fast_stride or 0 < abs(inner_stride) < abs(fast_stride))
-    width = min(4, 16 // size)
-    packed = inner_stride == 1 and all(n % width == 0 for n in (inner, outer_stride, slow_stride, fast_stride))
+    width = min(4 if columns else 8, 16 // size)
+    near, *far = (inner_stride, fast_stride, inner) if columns else (fast_stride, inner_stride, fast)
+    packed = aligned and near == 1 and all(n % width == 0 for n in (*far, outer_stride, slow_stride))
+    grid, block = _columns(outer, inner, count, width if packed else 1) if columns else _rows(results, count, width)
     numbers = (outer, inner, slow, fast, outer_stride, inner_stride, slow_stride, fast_stride, outer_place, inner_place)
-    walk = np.array([(*numbers, packed)], WALK)
-    grid, block = _columns(outer, inner, count, width if packed else 1) if columns else _rows(results, count, size)
-    return Plan(result, results, count, columns, walk, grid, block)
+    return Plan(result, results, count, columns, np.array([(*numbers, packed)], WALK), grid, block)
 
 
 class Reduction:
@@ -154,26 +162,48 @@ class Reduction:
         self.parts = cuda.function(file, "reduce_parts", **macros)
 
     def __call__(self, input, dim, keepdim=False, number=0.0):
-        """The results over the dimensions `dim`, None for all."""
-        walk = plan(input.shape, input.strides, input.itemsize, dim, keepdim)
-        if not walk.count and not self.takes_nothing:
-            raise ValueError("nothing to reduce")
+        """The results over the dimensions `dim`, None for all; `number` is what the operation depends on besides."""
+        planned = self._plan(input, dim, keepdim)
         dtype = input.dtype
-        results = self.empty(walk.shape, dtype if self.result is None else self.result[dtype])
-        if not walk.results:
-            return results
-        if walk.walk is None:
-            over = range(input.ndim) if dim is None else dim
-            order = [d for d in range(input.ndim) if d not in over] + list(over)
-            input = self.dense(input.transpose(order)).reshape(walk.results, walk.count)
-            walk = plan(input.shape, input.strides, input.itemsize, (1,), False)
-        key = dtype, self.operation
-        function = (self.columns if walk.columns else self.rows)[key]
-        if walk.parts == 1:
-            function(walk.grid, walk.block, (input, results, 0, walk.walk, walk.count, number))
-        else:
-            parts = self.empty((walk.results * walk.parts * STATE,), np.uint8)
-            function(walk.grid, walk.block, (input, results, parts, walk.walk, walk.count, number))
-            threads = min(THREADS, max(WARP, _power(walk.parts)))
-            self.parts[key]((walk.results,), (threads,), (parts, walk.parts, results, walk.count, number))
+        results = self.empty(planned.shape, dtype if self.result is None else self.result[dtype])
+        self._launch(planned, input, dim, results, 0, number)
         return results
+
+    def positions(self, input, dim, keepdim):
+        """The positions of the elements found."""
+        planned = self._plan(input, dim, keepdim)
+        positions = self.empty(planned.shape, np.int64)
+        self._launch(planned, input, dim, 0, positions, 0.0)
+        return positions
+
+    def elements(self, input, dim, keepdim):
+        """The elements found, and their positions."""
+        planned = self._plan(input, dim, keepdim)
+        elements, positions = self.empty(planned.shape, input.dtype), self.empty(planned.shape, np.int64)
+        self._launch(planned, input, dim, elements, positions, 0.0)
+        return elements, positions
+
+    def _plan(self, input, dim, keepdim) -> Plan:
+        planned = plan(input.shape, input.strides, input.itemsize, input.data.ptr % 16 == 0, dim, keepdim)
+        if not planned.count and not self.takes_nothing:
+            raise ValueError("nothing to reduce")
+        return planned
+
+    def _launch(self, planned: Plan, input, dim, results, positions, number) -> None:
+        if not planned.results:
+            return
+        if planned.walk is None:
+            over = range(input.ndim) if dim is None else dim
+            order = [*(d for d in range(input.ndim) if d not in over), *over]
+            input = self.dense(input.transpose(order)).reshape(planned.results, planned.count)
+            planned = plan(input.shape, input.strides, input.itemsize, True, (1,), False)
+        key = input.dtype, self.operation
+        launch = (self.columns if planned.columns else self.rows)[key]
+        tail = results, positions, planned.count, number
+        if planned.parts == 1:
+            launch(planned.grid, planned.block, (input, planned.walk, 0, *tail))
+        else:
+            parts = self.empty((planned.results * planned.parts * STATE,), np.uint8)
+            launch(planned.grid, planned.block, (input, planned.walk, parts, *tail))
+            threads = min(THREADS, max(WARP, _power(planned.parts)))
+            self.parts[key]((planned.results,), (threads,), (parts, planned.parts, *tail))

@@ -6,21 +6,37 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, INTEGERS, NUMBERS, offered
+from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, INTEGERS, offered
 from corefw_cupy.reducing import Reduction
 
-_WHOLE = {**INTEGERS, **BOOL}
-_EVERY = {**NUMBERS, **BOOL, **COMPLEX}
-_SUMS = {dtype: np.dtype(np.int64) if dtype in _WHOLE else dtype for dtype in _EVERY}
+WHOLE = {**INTEGERS, **BOOL}
+FIELDS = {**FLOATS, **COMPLEX}
+INT64, UINT8, TRUTH = map(np.dtype, (np.int64, np.uint8, np.bool_))
+#: the dtypes of sums and products, by those of the elements
+SUMS = {dtype: INT64 if dtype in WHOLE else dtype for dtype in (*WHOLE, *FIELDS)}
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
+    every, real = {**WHOLE, **FIELDS}, {**WHOLE, **FLOATS}
+    counts = dict.fromkeys(every, INT64)
+    truths = {**dict.fromkeys(every, TRUTH), UINT8: UINT8}
 
-    def offer(op, operation, types, result=None):
-        return Kernel(op, Reduction(cuda, "reduction.cu", operation, types, result), offered(types))
+    def offer(op, operation, types, result=None, file="reduction.cu"):
+        return Kernel(op, Reduction(cuda, file, operation, types, result), offered(types))
+
+    multiply = Reduction(cuda, "reduction.cu", "Product", every, SUMS)
+
+    def product(input, dim, keepdim):
+        return multiply(input, None if dim is None else (dim,), keepdim)
 
     return [
-        offer("sum", "Total", _EVERY, _SUMS),
-        offer("mean", "Mean", {**FLOATS, **COMPLEX}),
+        offer("sum", "Total", every, SUMS),
+        offer("mean", "Mean", FIELDS),
+        offer("nansum", "TotalOfNumbers", real, SUMS),
+        Kernel("prod", product, offered(every)),
+        offer("all", "All", every, truths),
+        offer("any", "Any", every, truths),
+        offer("count_nonzero", "Nonzero", every, counts),
+        offer("logsumexp", "LogSumExp", FIELDS, file="logsumexp.cu"),
     ]
