@@ -25,6 +25,7 @@ FAMILIES = (
     "memory",
     "norms",
     "reduction",
+    "scan",
     "statistics",
 )
 

@@ -71,7 +71,7 @@ def _joined(dims: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return joined
 
 
-def _power(n: int) -> int:
+def power_of_two(n: int) -> int:
     """The least power of two that is not below `n`."""
     return 1 << max(0, n - 1).bit_length()
 
@@ -79,7 +79,7 @@ def _power(n: int) -> int:
 def _rows(rows: int, count: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Grid and block for rows whose elements lie together, in packs of `width`."""
     packs = -(-count // width)
-    threads = min(WARP, _power(-(-packs // 2)))
+    threads = min(WARP, power_of_two(-(-packs // 2)))
     if packs > 8 * WARP and not (rows >= ENOUGH and packs <= LONGEST * WARP):
         threads = THREADS
     together = THREADS // threads
@@ -90,7 +90,7 @@ def _rows(rows: int, count: int, width: int) -> tuple[tuple[int, int], tuple[int
 
 def _columns(outer: int, inner: int, count: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Grid and block for columns that lie together, `width` of which a thread reads at once."""
-    lanes = min(WARP, _power(-(-inner // width)))
+    lanes = min(WARP, power_of_two(-(-inner // width)))
     along = THREADS // lanes
     blocks = outer * -(-inner // (lanes * width))
     parts = min(-(-BLOCKS // blocks), count // (8 * along))
@@ -205,5 +205,5 @@ class Reduction:
         else:
             parts = self.empty((planned.results * planned.parts * STATE,), np.uint8)
             launch(planned.grid, planned.block, (input, planned.walk, parts, *tail))
-            threads = min(THREADS, max(WARP, _power(planned.parts)))
+            threads = min(THREADS, max(WARP, power_of_two(planned.parts)))
             self.parts[key]((planned.results,), (threads,), (parts, planned.parts, *tail))

@@ -12,13 +12,16 @@ struct Greater {
     template <class Number> __device__ static Number of(Number a, Number b) { return a > b || a != a ? a : b; }
 };
 
-// The word that the lane gives whose number differs by the bits `flipped`; and that of the lane `distance` before,
-// its own where there is none.
+// The word that a lane gives: that whose number differs by the bits `flipped`; that `distance` before, for the first
+// ones their own; or a certain one.
 struct Flipped {
     __device__ static int32 word(int32 own, int flipped) { return __shfl_xor_sync(EVERY_LANE, own, flipped); }
 };
 struct Before {
     __device__ static int32 word(int32 own, int distance) { return __shfl_up_sync(EVERY_LANE, own, distance); }
+};
+struct Numbered {
+    __device__ static int32 word(int32 own, int lane) { return __shfl_sync(EVERY_LANE, own, lane); }
 };
 
 // A value of any type from another lane, word by word.
