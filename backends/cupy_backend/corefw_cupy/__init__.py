@@ -20,8 +20,13 @@ from corefw_cupy.runtime import CupyRuntime
 FAMILIES = (
     "creation",
     "elementwise",
+    "extremes",
     "indexing",
     "memory",
+    "norms",
+    "reduction",
+    "scan",
+    "statistics",
 )
 
 
