@@ -19,9 +19,12 @@ from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
     "activation",
+    "classification",
     "creation",
     "elementwise",
     "indexing",
+    "likelihood",
+    "loss",
     "memory",
 )
 

@@ -98,7 +98,7 @@ __device__ inline void store(T *row, int64 n, Lane lane, bool packed, const A (&
 }
 
 // Visits the elements from `begin` to `end` that fall to one of several lanes.
-template <class Visit> __device__ void walk(int64 begin, int64 end, int lane, int lanes, bool packed, Visit visit)
+template <class Visit> __device__ void walk(int64 begin, int64 end, int64 lane, int64 lanes, bool packed, Visit visit)
 {
     if (packed)
         for (int64 at = begin + lane * WIDTH; at < end; at += lanes * WIDTH)
