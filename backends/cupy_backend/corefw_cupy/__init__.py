@@ -26,6 +26,7 @@ FAMILIES = (
     "likelihood",
     "loss",
     "memory",
+    "normalization",
 )
 
 
