@@ -18,11 +18,16 @@ from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
+    "activation",
+    "classification",
     "creation",
     "elementwise",
     "extremes",
     "indexing",
+    "likelihood",
+    "loss",
     "memory",
+    "normalization",
     "norms",
     "reduction",
     "scan",
