@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import cupy
 import numpy as np
 
-from tests.emulation import memory
+from tests.emulation import cublas, memory
 
 #: what works without a device
 _OWN = ("ndarray", "empty", "float16", "float32", "float64", "int64", "bool_", "cuda.MemoryPointer")
@@ -59,4 +59,7 @@ def _module(own, numpy, own_names, hosted_names):
 
 def namespace():
     """The stand-in; a name that is not listed is not there."""
-    return _module(cupy, np, _OWN, _HOSTED)
+    made = _module(cupy, np, _OWN, _HOSTED)
+    made.cuda.cublas = cublas
+    made.cuda.get_cublas_handle = lambda: 0
+    return made

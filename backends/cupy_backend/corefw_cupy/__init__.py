@@ -21,6 +21,7 @@ FAMILIES = (
     "creation",
     "elementwise",
     "indexing",
+    "linear_algebra",
     "memory",
 )
 
