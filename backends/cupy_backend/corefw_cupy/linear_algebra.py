@@ -13,8 +13,7 @@ from math import prod
 import numpy as np
 
 from corefw import shapes
-from corefw.backends import cuda as settings
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
 from corefw_cupy.pointwise_function import Pointwise
@@ -119,12 +118,17 @@ def plan(left: tuple, right: tuple, itemsize: int, forms: tuple[int, int]) -> Pl
         steps = [0 if size == 1 else step // itemsize for size, step in zip(shape[:-2], strides)]
         return _jump(batch_shape, (0,) * lead + tuple(steps))
 
+    result = *batch_shape, *kept_rows, *kept_columns
+    if not prod(result) or not inner:  # nothing is read
+        whole = Factor(False, 1, 0), Factor(False, max(columns, 1), 0)
+        return Plan(result, batch_shape, 1, prod(result) // max(columns, 1), columns, inner, *whole)
     first = _factor((rows, inner), left_steps, jump(left_shape, left_strides), forms[0] == ADJOINT)
     second = _factor((inner, columns), right_steps, jump(right_shape, right_strides), forms[1] == ADJOINT)
     if first and second and batch > 1 and second.jump == 0 and not first.turned:
-        if first.jump == rows * first.step or (rows == 1 and first.jump >= inner):  # the rows of one large product
-            first, rows, batch = Factor(False, first.jump // rows, 0), rows * batch, 1
-    return Plan((*batch_shape, *kept_rows, *kept_columns), batch_shape, batch, rows, columns, inner, first, second)
+        step = first.jump if rows == 1 else first.step
+        if step >= inner and first.jump == rows * step:  # the rows of one large product
+            first, rows, batch = Factor(False, step, 0), rows * batch, 1
+    return Plan(result, batch_shape, batch, rows, columns, inner, first, second)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -184,20 +188,17 @@ class Products:
     def _cublas(self, how: Plan, left, right, forms, alpha, beta, out):
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
         element, compute, fast, scale = CUBLAS[out.dtype.name]
-        if settings.matmul.allow_tf32:
+        if registry.allow_tf32:
             compute = fast
-        first, second, inner = how.left, how.right, how.inner
-        if not inner:  # only the addend is scaled
-            alpha, inner = 0, 1
-        form = ADJOINT if forms[0] == ADJOINT else TRANSPOSED
-        left_form = form if first.turned else AS_IT_IS
-        form = ADJOINT if forms[1] == ADJOINT else TRANSPOSED
-        right_form = form if second.turned else AS_IT_IS
-        _, alpha = _number(alpha, scale)
+        first, second, rows, columns = how.left, how.right, how.rows, how.columns
+        left_form, right_form = (
+            AS_IT_IS if not factor.turned else ADJOINT if form == ADJOINT else TRANSPOSED
+            for factor, form in zip((first, second), forms)
+        )
+        _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
         _, beta = _number(beta, scale)
         device = self.cuda.xp.cuda
-        handle, rows, columns = device.get_cublas_handle(), how.rows, how.columns
-        shape = (handle, right_form, left_form, columns, rows, inner, alpha)
+        shape = (device.get_cublas_handle(), right_form, left_form, columns, rows, max(how.inner, 1), alpha)
         address, right_address, left_address = out.data.ptr, right.data.ptr, left.data.ptr
         if how.batch == 1:
             a, b = (right_address, element, second.step), (left_address, element, first.step)
