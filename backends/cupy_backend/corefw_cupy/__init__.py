@@ -18,6 +18,7 @@ from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
+    "convolution",
     "creation",
     "elementwise",
     "indexing",
