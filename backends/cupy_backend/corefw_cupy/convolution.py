@@ -92,7 +92,7 @@ class Convolutions:
         kernels = self.cuda.dense(weight).reshape(groups, channels, prod(weight.shape[1:]))
         images = self.cuda.dense(input).reshape(samples, groups, channels, places)
         columns = self.product(kernels, images, (TRANSPOSED, AS_IT_IS))
-        return self._overlay(columns, shape, weight.shape[2:], dilation, padding, stride, bias)
+        return self._overlay(columns, shape, weight.shape[2:], dilation, padding, stride, input.shape[2:], bias)
 
     def _multiply(self, part: Geometry, input, weight, bias, out, may_split: bool):
         """Fill the results of one part of a convolution."""
@@ -154,13 +154,13 @@ class Convolutions:
 
     def overlay(self, input, *options):
         """The result of the op `col2im`."""
-        return self._overlay(input, col2im_shape(input.shape, *options), *options[1:], None)
+        return self._overlay(input, col2im_shape(input.shape, *options), *options[1:])
 
-    def _overlay(self, columns, shape, kernel_size, dilation, padding, stride, bias):
+    def _overlay(self, columns, shape, kernel_size, dilation, padding, stride, places=None, bias=None):
         """Columns added where they lie in images of this shape, and a number for each channel."""
         out = self.cuda.empty(shape, columns.dtype)
         if out.size:
-            struct = geometry.columns(Layout.dense(shape), kernel_size, dilation, padding, stride).struct
+            struct = geometry.columns(Layout.dense(shape), kernel_size, dilation, padding, stride, places).struct
             bias = 0 if bias is None else self.cuda.dense(bias)
             arrays = self.cuda.dense(columns), bias, out
             self.columns_to_images[out.dtype](blocks(out.size), (THREADS,), (*arrays, struct))

@@ -178,9 +178,9 @@ def weight_gradient(
 
 
 @lru_cache(maxsize=1 << 12)
-def columns(image: Layout, kernel_size, dilation, padding, stride) -> Geometry:
-    """The windows of images: a convolution with one row."""
-    places = window_counts(image.shape[2:], kernel_size, stride, padding, dilation)
+def columns(image: Layout, kernel_size, dilation, padding, stride, places=None) -> Geometry:
+    """The windows of images, all or the first of them: a convolution with one row."""
+    places = places or window_counts(image.shape[2:], kernel_size, stride, padding, dilation)
     axes = _forward_axes(places, kernel_size, stride, padding, dilation)
     result = Layout.dense((image.shape[0], 1, *places))
     kernel = Layout.dense((1, image.shape[1], *kernel_size))
