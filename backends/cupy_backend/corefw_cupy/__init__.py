@@ -20,11 +20,13 @@ from corefw_cupy.runtime import CupyRuntime
 FAMILIES = (
     "activation",
     "classification",
+    "convolution",
     "creation",
     "elementwise",
     "extremes",
     "indexing",
     "likelihood",
+    "linear_algebra",
     "loss",
     "memory",
     "normalization",
