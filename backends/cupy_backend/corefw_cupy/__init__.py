@@ -21,7 +21,9 @@ FAMILIES = (
     "creation",
     "elementwise",
     "indexing",
+    "joining",
     "memory",
+    "ranges",
 )
 
 
