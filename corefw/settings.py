@@ -5,10 +5,6 @@ from __future__ import annotations
 from corefw.dispatch.registry import registry
 
 
-class _Settings:
-    deterministic = False
-
-
 def get_num_threads() -> int:
     """How many threads kernels may use.
 
@@ -31,9 +27,9 @@ def set_num_threads(num: int) -> None:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never
     do."""
-    _Settings.deterministic = bool(mode)
+    registry.deterministic = bool(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic kernels were asked for."""
-    return _Settings.deterministic
+    return registry.deterministic

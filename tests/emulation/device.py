@@ -41,24 +41,12 @@ class EmulatedCuda(Cuda):
 
 
 class EmulatedRuntime(CupyRuntime):
-    """Host memory in the place of a device's; work is done when a call returns."""
+    """The first of the driver's devices, as a device type of its own."""
 
     device_type = "emulated"
 
     def device_count(self):
         return 1
-
-    def current_device(self):
-        return 0
-
-    def upload(self, host, index):
-        return memory.device(host)
-
-    def download(self, array):
-        return memory.host(array).copy()
-
-    def synchronize(self, index=None):
-        self.faults.check()
 
 
 @cache

@@ -32,6 +32,11 @@ def allocate(size: int) -> cupy.cuda.MemoryPointer:
     return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, size, block, 0), 0)
 
 
+def used() -> int:
+    """Bytes of all arrays that live."""
+    return sum(block.size for block in _blocks.values())
+
+
 def check(name: str) -> None:
     """Raise if a kernel wrote outside of its arrays."""
     for block in list(_blocks.values()):

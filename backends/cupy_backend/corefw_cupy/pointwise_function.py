@@ -43,7 +43,8 @@ extern "C" __global__ void {name}_flat({pointers}{result} *out, int64 n, int64 s
     {result} results[width];
     {fetches}
     for (int k = 0; k < width; ++k)
-        results[k] = {name}_formula({fetched});
+        if (whole || first + k < n)
+            results[k] = {name}_formula({fetched});
     deposit(out, first, n, whole, results);
 }}
 
