@@ -18,12 +18,15 @@ from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
+    "complex",
     "creation",
     "elementwise",
     "indexing",
     "joining",
     "memory",
+    "padding",
     "ranges",
+    "slicing",
 )
 
 
