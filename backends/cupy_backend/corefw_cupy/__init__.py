@@ -22,6 +22,7 @@ FAMILIES = (
     "elementwise",
     "indexing",
     "memory",
+    "scattering",
 )
 
 
