@@ -20,6 +20,7 @@ from corefw_cupy.runtime import CupyRuntime
 FAMILIES = (
     "creation",
     "elementwise",
+    "embedding",
     "indexing",
     "memory",
     "scattering",

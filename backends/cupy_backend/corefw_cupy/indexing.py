@@ -11,8 +11,12 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast
+from corefw_cupy.combining import combining
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.positions import along_slices, at_offsets, positions
+from corefw_cupy.selection import selection
+
+BOOL = np.dtype(bool)
 
 
 def as_mask(mask, op: str):
@@ -38,8 +42,9 @@ def arranged(array, indices: list):
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    copying, at = cuda.copying, positions(cuda)
+    copying, at, sums, masks = cuda.copying, positions(cuda), combining(cuda), selection(cuda)
     index_bounds, put_bounds = (cuda.faults.out_of_bounds(op) for op in ("index", "index_put"))
+    broadcast_to = cuda.xp.broadcast_to
 
     # -- index arrays
     def without_masks(array, indices: list) -> list:
@@ -59,8 +64,6 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         array, first, arrays, shape = arranged(array, indices)
         if len(arrays) == 1:
             return array, along_slices(array, first, arrays[0], from_end=True), arrays[0], kind
-        if min(array.strides) < 0:
-            raise ValueError("an array that is stepped through backwards")
         offsets = at.offsets(array, list(range(first, first + len(arrays))), arrays, kind)
         return array, at_offsets(array, first, len(arrays), offsets, shape), offsets, 0
 
@@ -73,15 +76,20 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     def index_put(input, indices, values, add, out=None):
         out = at.changed(input, out)
-        return put_at(out, indices, values, add)
-
-    def put_at(out, indices, values, add):
-        if min(out.strides, default=0) < 0:
-            copying.copy(out, put_at(copying.dense(out), indices, values, add))
-            return out
-        array, grid, offsets, kind = located(out, without_masks(out, indices), put_bounds)
-        (at.add if add else at.write)(array, grid, offsets, values, kind)
+        if add:
+            sums.wide(out, lambda array: put(array, indices, values, sums.combine))
+        else:
+            put(out, indices, values, at.write)
         return out
+
+    def put(array, indices, values, write):
+        if min(array.strides, default=0) < 0:
+            forwards = copying.dense(array)
+            put(forwards, indices, values, write)
+            copying.copy(array, forwards)
+        else:
+            array, grid, offsets, kind = located(array, without_masks(array, indices), put_bounds)
+            write(array, grid, offsets, values, kind)
 
     # -- copies and fills
     def copy(input, src, out=None):
@@ -104,6 +112,24 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             raise ValueError("the value has dimensions")
         return copying.choose(as_mask(mask, "masked_fill"), value, input, out)
 
+    def nonzero(input):
+        return masks.positions(cuda.dense(input if input.dtype == np.bool_ else copying.cast(input, BOOL)))
+
+    def masked_select(input, mask):
+        shape = broadcast(input.shape, as_mask(mask, "masked_select").shape)
+        return masks.read(cuda.dense(broadcast_to(mask, shape)), cuda.dense(broadcast_to(input, shape)))
+
+    def masked_scatter(input, mask, source, out=None):
+        shape = input.shape if out is input else broadcast(input.shape, as_mask(mask, "masked_scatter").shape)
+        if source.dtype != input.dtype:
+            raise ValueError("the source has another dtype than the input")
+        out = at.changed(broadcast_to(input, shape) if input.shape != shape else input, out)
+        array = cuda.dense(out)
+        masks.write(cuda.dense(broadcast_to(mask, shape)), array, cuda.dense(source))
+        if array is not out:
+            copying.copy(out, array)
+        return out
+
     return [
         Kernel("choose", choose, out=True),
         Kernel("copy", copy, out=True),
@@ -111,4 +137,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         Kernel("index", index),
         Kernel("index_put", index_put, out=True),
         Kernel("masked_fill", masked_fill, out=True),
+        Kernel("masked_scatter", masked_scatter, out=True),
+        Kernel("masked_select", masked_select),
+        Kernel("nonzero", nonzero),
     ]

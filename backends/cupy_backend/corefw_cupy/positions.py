@@ -52,12 +52,10 @@ class Walk:
     size: int  # bytes of what is moved at once
     wide: bool  # whether offsets need 64 bits
     struct: Any  # Walk in positions.cuh
-    outer: int  # elements of the dimensions that the index array steps through
-    reach: int  # elements from the first to the last of the array
 
 
 @lru_cache(maxsize=1 << 13)
-def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, alignment: int, outer_first: bool) -> Walk:
+def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_size: int, alignment: int = 0) -> Walk:
     """The walk over a grid.
 
     Args:
@@ -65,18 +63,14 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, alignme
         other: strides in bytes of the third array.
         size: bytes of an element.
         index_size: bytes of a position.
+        other_size: bytes of an element of the third array.
         alignment: bytes that may be moved at once, where the pointers allow it.
-        outer_first: whether the dimensions that the index array steps through come first.
     """
     strides = [
         [step // unit for step in steps]
-        for steps, unit in ((grid.array, size), (grid.index, index_size), (other, size))
+        for steps, unit in ((grid.array, size), (grid.index, index_size), (other, other_size))
     ]
-    sizes = list(grid.shape)
-    if outer_first:
-        order = sorted(range(len(sizes)), key=lambda d: not strides[1][d])
-        sizes, strides = [sizes[d] for d in order], [[own[d] for d in order] for own in strides]
-    sizes, strides = _merged(sizes, strides)
+    sizes, strides = _merged(list(grid.shape), strides)
     array, index, third = strides
     step = grid.axis.step // size
     while (
@@ -94,16 +88,15 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, alignme
     reach, *others = (sum(abs(s) * (m - 1) for s, m in zip(own, sizes)) for own in strides)
     wide = max(n, reach + limit, *others) >= 1 << 31
     kind = np.int64 if wide else np.int32
-    names = ("n", "dims", "outer", "size", "step", "wrap", "dim")
+    names = ("n", "dims", "size", "step", "wrap", "dim")
     lines = ("sizes", "array", "index", "other")
     struct = np.zeros(1, [*((name, "i8") for name in names), *((name, kind, MAX_DIMS) for name in lines)])
-    outer = max((d + 1 for d, s in enumerate(index) if s), default=0)
     axis = grid.axis
     struct[0] = (
-        *(n, len(sizes), outer, axis.size, step, axis.size if axis.from_end else 0, axis.dim),
+        *(n, len(sizes), axis.size, step, axis.size if axis.from_end else 0, axis.dim),
         *(own + [0] * (MAX_DIMS - len(own)) for own in (sizes, *strides)),
     )
-    return Walk(n, size, wide, struct, prod(sizes[:outer]), reach + limit + 1)
+    return Walk(n, size, wide, struct)
 
 
 def along_slices(array, dim: int, index, from_end: bool = False) -> Grid:
@@ -202,7 +195,7 @@ class Positions:
         check_index(index)
         pointers = array.data.ptr | other.data.ptr | 16
         size = array.dtype.itemsize
-        found = walk(grid, steps, size, index.dtype.itemsize, pointers & -pointers, False)
+        found = walk(grid, steps, size, index.dtype.itemsize, size, pointers & -pointers)
         if found.n:
             function[found.size, index.dtype, found.wide](
                 blocks(found.n), (THREADS,), (array, index, other, found.struct, self.cuda.faults.address, kind)

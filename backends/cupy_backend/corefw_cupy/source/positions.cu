@@ -7,7 +7,7 @@ extern "C" __global__ void read_at(const T *array, const I *index, T *out, Walk 
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= walk.n)
         return;
-    Offsets at = locate(walk, i, 0, walk.dims);
+    Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], faults, kind);
     if (along >= 0)
         out[at.other] = array[at.array + along];
@@ -18,7 +18,7 @@ extern "C" __global__ void write_at(T *array, const I *index, const T *values, W
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= walk.n)
         return;
-    Offsets at = locate(walk, i, 0, walk.dims);
+    Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], faults, kind);
     if (along >= 0)
         array[at.array + along] = values[at.other];

@@ -13,10 +13,10 @@
 // A grid of elements, and how the array that is indexed, the index array and a third one are stepped through: the
 // strides of the array are 0 along the dimensions of the index array, whose positions step through it instead.
 struct Walk {
-    int64 n, dims, outer; // the index array has no steps in the dimensions behind the `outer` ones
-    int64 size, step;     // of the indexed dimension
-    int64 wrap;           // what is added to negative positions
-    int64 dim;            // the number by which errors call it
+    int64 n, dims;
+    int64 size, step; // of the indexed dimension
+    int64 wrap;       // what is added to negative positions
+    int64 dim;        // the number by which errors call it
     SIZE sizes[MAX_DIMS], array[MAX_DIMS], index[MAX_DIMS], other[MAX_DIMS];
 };
 
@@ -24,12 +24,12 @@ struct Offsets {
     SIZE array, index, other;
 };
 
-// Where element `i` of the dimensions from `first` to before `end` lies.
-__device__ inline Offsets locate(const Walk &walk, int64 i, int first, int end)
+// Where element `i` of the grid lies.
+__device__ inline Offsets locate(const Walk &walk, int64 i)
 {
     Offsets at = {0, 0, 0};
     typename Unsigned<SIZE>::type rest = i;
-    for (int dim = end - 1; dim >= first; --dim) {
+    for (int dim = walk.dims - 1; dim >= 0; --dim) {
         typename Unsigned<SIZE>::type outer = rest / walk.sizes[dim];
         SIZE along = rest - outer * walk.sizes[dim];
         rest = outer;
