@@ -24,6 +24,7 @@ FAMILIES = (
     "convolution",
     "creation",
     "elementwise",
+    "embedding",
     "extremes",
     "indexing",
     "joining",
@@ -37,6 +38,7 @@ FAMILIES = (
     "ranges",
     "reduction",
     "scan",
+    "scattering",
     "slicing",
     "statistics",
 )
