@@ -19,9 +19,11 @@ from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
     "creation",
+    "dropout",
     "elementwise",
     "indexing",
     "memory",
+    "random",
 )
 
 
