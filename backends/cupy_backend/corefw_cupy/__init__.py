@@ -18,6 +18,7 @@ from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
+    "attention",
     "creation",
     "elementwise",
     "indexing",
