@@ -11,7 +11,7 @@ template <class Combine> __device__ A combine_row(A value)
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention(const T *query, const T *key, const T *value, const T *bias,
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT) attention(const T *query, const T *key, const T *value, const T *bias,
                                                             Attention of, bool causal, double scale, T *output,
                                                             A *logsumexp)
 {

@@ -21,7 +21,7 @@ extern "C" __global__ void attention_averages(const T *gradient, const T *output
 }
 
 // Blocks (x, y): tiles of the rows of all heads; D columns each of dQ, then of dK, then of dV.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT)
     attention_backward(const T *gradient, const T *query, const T *key, const T *value, const T *bias,
                        const A *logsumexp, const A *averages, Attention of, bool causal, double scale, T *grad_query,
                        T *grad_key, T *grad_value)

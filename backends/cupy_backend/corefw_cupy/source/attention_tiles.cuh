@@ -10,6 +10,7 @@ const int STAGE = 2 * DEPTH * PITCH;             // elements that wait to be mul
 const int STEP = D % 64 == 0 ? 4 : D % 32 == 0 ? 2 : 1; // neighbouring columns of a thread, of D
 const int STEPS = D / (SIDE * STEP);
 const int STAGED = STAGE / D < TILE ? STAGE / D / EACH * EACH : TILE; // rows of D columns that fit into a stage
+const int RESIDENT = sizeof(A) == 4 && D <= 128 ? 2 : 1; // blocks that an SM shall have registers for
 
 template <class Number, int width> struct alignas(sizeof(Number) * width) Group {
     Number values[width];
