@@ -23,6 +23,7 @@ FAMILIES = (
     "elementwise",
     "indexing",
     "memory",
+    "recurrent",
 )
 
 
