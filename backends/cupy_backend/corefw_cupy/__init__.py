@@ -19,6 +19,7 @@ from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
     "activation",
+    "attention",
     "classification",
     "complex",
     "convolution",
@@ -38,6 +39,7 @@ FAMILIES = (
     "padding",
     "random",
     "ranges",
+    "recurrent",
     "reduction",
     "scan",
     "scattering",
