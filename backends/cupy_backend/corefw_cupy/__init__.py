@@ -25,6 +25,7 @@ FAMILIES = (
     "joining",
     "memory",
     "padding",
+    "pooling",
     "ranges",
     "slicing",
 )
