@@ -37,6 +37,7 @@ FAMILIES = (
     "normalization",
     "norms",
     "padding",
+    "pooling",
     "random",
     "ranges",
     "recurrent",
