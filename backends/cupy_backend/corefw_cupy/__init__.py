@@ -24,6 +24,7 @@ FAMILIES = (
     "indexing",
     "memory",
     "scattering",
+    "sorting",
 )
 
 
