@@ -13,7 +13,7 @@ from corefw_cupy.launch import BOOL, NUMBERS, THREADS, blocks
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
 
-INT64, UINT32 = np.dtype(np.int64), np.dtype(np.uint32)
+INT64, UINT32, UINT64 = np.dtype(np.int64), np.dtype(np.uint32), np.dtype(np.uint64)
 SORTED = {**NUMBERS, **BOOL}
 #: keys by their size
 KEYS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}

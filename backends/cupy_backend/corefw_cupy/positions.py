@@ -55,7 +55,15 @@ class Walk:
 
 
 @lru_cache(maxsize=1 << 13)
-def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_size: int, alignment: int = 0) -> Walk:
+def walk(
+    grid: Grid,
+    other: tuple[int, ...],
+    size: int,
+    index_size: int,
+    other_size: int,
+    alignment: int = 0,
+    wide: bool = False,
+) -> Walk:
     """The walk over a grid.
 
     Args:
@@ -65,6 +73,7 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_s
         index_size: bytes of a position.
         other_size: bytes of an element of the third array.
         alignment: bytes that may be moved at once, where the pointers allow it.
+        wide: whether offsets of 64 bits are wanted in any case.
     """
     strides = [
         [step // unit for step in steps]
@@ -86,7 +95,7 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_s
         raise ValueError(f"a grid of {len(sizes)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     n, limit = prod(sizes), max(0, grid.axis.size - 1) * abs(step)
     reach, *others = (sum(abs(s) * (m - 1) for s, m in zip(own, sizes)) for own in strides)
-    wide = max(n, reach + limit, *others) >= 1 << 31
+    wide = wide or max(n, reach + limit, *others) >= 1 << 31
     kind = np.int64 if wide else np.int32
     names = ("n", "dims", "size", "step", "wrap", "dim")
     lines = ("sizes", "array", "index", "other")
