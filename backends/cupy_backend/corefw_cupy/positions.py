@@ -134,14 +134,14 @@ def along_elements(array, dim: int, index) -> Grid:
     )
 
 
-def at_offsets(array, first: int, dims: int, offsets, shape: tuple[int, ...]) -> Grid:
-    """The grid of `shape`, in which the dimensions of `offsets` replace `dims` dimensions of the array."""
-    steps, size = array.strides, array.dtype.itemsize
-    reach = sum(step // size * (n - 1) for step, n in zip(steps[first : first + dims], array.shape[first:])) + 1
+def at_offsets(array, first: int, count: int, offsets) -> Grid:
+    """The grid in which the dimensions of `offsets` replace `count` dimensions of the array."""
+    steps, shape, size, end = array.strides, array.shape, array.dtype.itemsize, first + count
+    reach = sum(step // size * (n - 1) for step, n in zip(steps[first:end], shape[first:end])) + 1
     return Grid(
-        shape,
-        steps[:first] + (0,) * offsets.ndim + steps[first + dims :],
-        (0,) * first + offsets.strides + (0,) * (array.ndim - first - dims),
+        shape[:first] + offsets.shape + shape[end:],
+        steps[:first] + (0,) * offsets.ndim + steps[end:],
+        (0,) * first + offsets.strides + (0,) * (array.ndim - end),
         Axis(reach, size, first, False),
     )
 
