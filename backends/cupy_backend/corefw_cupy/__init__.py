@@ -18,13 +18,34 @@ from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
+    "activation",
+    "attention",
+    "classification",
+    "complex",
+    "convolution",
     "creation",
+    "dropout",
     "elementwise",
     "embedding",
+    "extremes",
     "indexing",
+    "joining",
+    "likelihood",
+    "linear_algebra",
+    "loss",
     "memory",
+    "normalization",
+    "norms",
+    "padding",
+    "random",
+    "ranges",
+    "recurrent",
+    "reduction",
+    "scan",
     "scattering",
+    "slicing",
     "sorting",
+    "statistics",
 )
 
 
