@@ -45,6 +45,7 @@ FAMILIES = (
     "scan",
     "scattering",
     "slicing",
+    "sorting",
     "statistics",
 )
 

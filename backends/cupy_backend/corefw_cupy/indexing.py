@@ -26,18 +26,12 @@ def as_mask(mask, op: str):
     return mask
 
 
-def arranged(array, indices: list):
-    """A view with the indexed dimensions side by side, the first of them, the index arrays, the result's shape."""
-    if len(indices) > array.ndim:
-        raise IndexError("too many indices")
-    dims = [i for i, item in enumerate(indices) if item is not None]
-    arrays = [indices[i] for i in dims]
-    first = dims[0]
-    if dims[-1] - first >= len(dims):
-        array = array.transpose(dims + [i for i in range(array.ndim) if i not in dims])
-        first = 0
-    shape = array.shape
-    return array, first, arrays, shape[:first] + broadcast(*(a.shape for a in arrays)) + shape[first + len(dims) :]
+def side_by_side(array, dims: list[int]):
+    """A view with the indexed dimensions side by side, and the first of them: in place where these are neighbours,
+    else in front."""
+    if dims[-1] - dims[0] < len(dims):
+        return array, dims[0]
+    return array.transpose(dims + [d for d in range(array.ndim) if d not in dims]), 0
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -60,12 +54,17 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return found
 
     def located(array, indices: list, kind: int):
-        """The grid of the elements that index arrays give together, and the index array of the grid."""
-        array, first, arrays, shape = arranged(array, indices)
-        if len(arrays) == 1:
-            return array, along_slices(array, first, arrays[0], from_end=True), arrays[0], kind
-        offsets = at.offsets(array, list(range(first, first + len(arrays))), arrays, kind)
-        return array, at_offsets(array, first, len(arrays), offsets, shape), offsets, 0
+        """The grid of the elements that index arrays give together, the index array of the grid, and the kind of fault
+        that is left to report."""
+        dims = [dim for dim, item in enumerate(indices) if item is not None]
+        if dims[-1] >= array.ndim:
+            raise IndexError("too many indices")
+        if len(dims) == 1:
+            index = indices[dims[0]]
+            return array, along_slices(array, dims[0], index, from_end=True), index, kind
+        offsets = at.offsets(array, dims, [indices[dim] for dim in dims], kind)
+        array, first = side_by_side(array, dims)
+        return array, at_offsets(array, first, len(dims), offsets), offsets, 0
 
     def index(input, indices):
         if len(indices) == 1 and (mask := indices[0]).dtype == np.bool_ and mask.shape == input.shape:
@@ -74,7 +73,21 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             input = copying.dense(input)
         return at.read(*located(input, without_masks(input, indices), index_bounds))
 
+    def is_fill(input, indices, values) -> bool:
+        """Whether one value goes to where one mask is true."""
+        mask = indices[0]
+        return (
+            values.size == 1
+            and len(indices) == 1
+            and mask is not None
+            and mask.dtype == BOOL
+            and mask.shape == input.shape[: mask.ndim]
+        )
+
     def index_put(input, indices, values, add, out=None):
+        if not add and is_fill(input, indices, values) and values.dtype == input.dtype:
+            mask = indices[0][(..., *(None,) * (input.ndim - indices[0].ndim))]
+            return copying.choose(mask, values.reshape(()), input, out)
         out = at.changed(input, out)
         if add:
             sums.wide(out, lambda array: put(array, indices, values, sums.combine))

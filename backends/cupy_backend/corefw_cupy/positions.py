@@ -55,7 +55,15 @@ class Walk:
 
 
 @lru_cache(maxsize=1 << 13)
-def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_size: int, alignment: int = 0) -> Walk:
+def walk(
+    grid: Grid,
+    other: tuple[int, ...],
+    size: int,
+    index_size: int,
+    other_size: int,
+    alignment: int = 0,
+    wide: bool = False,
+) -> Walk:
     """The walk over a grid.
 
     Args:
@@ -65,6 +73,7 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_s
         index_size: bytes of a position.
         other_size: bytes of an element of the third array.
         alignment: bytes that may be moved at once, where the pointers allow it.
+        wide: whether offsets of 64 bits are wanted in any case.
     """
     strides = [
         [step // unit for step in steps]
@@ -86,7 +95,7 @@ def walk(grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_s
         raise ValueError(f"a grid of {len(sizes)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     n, limit = prod(sizes), max(0, grid.axis.size - 1) * abs(step)
     reach, *others = (sum(abs(s) * (m - 1) for s, m in zip(own, sizes)) for own in strides)
-    wide = max(n, reach + limit, *others) >= 1 << 31
+    wide = wide or max(n, reach + limit, *others) >= 1 << 31
     kind = np.int64 if wide else np.int32
     names = ("n", "dims", "size", "step", "wrap", "dim")
     lines = ("sizes", "array", "index", "other")
@@ -125,14 +134,14 @@ def along_elements(array, dim: int, index) -> Grid:
     )
 
 
-def at_offsets(array, first: int, dims: int, offsets, shape: tuple[int, ...]) -> Grid:
-    """The grid of `shape`, in which the dimensions of `offsets` replace `dims` dimensions of the array."""
-    steps, size = array.strides, array.dtype.itemsize
-    reach = sum(step // size * (n - 1) for step, n in zip(steps[first : first + dims], array.shape[first:])) + 1
+def at_offsets(array, first: int, count: int, offsets) -> Grid:
+    """The grid in which the dimensions of `offsets` replace `count` dimensions of the array."""
+    steps, shape, size, end = array.strides, array.shape, array.dtype.itemsize, first + count
+    reach = sum(step // size * (n - 1) for step, n in zip(steps[first:end], shape[first:end])) + 1
     return Grid(
-        shape,
-        steps[:first] + (0,) * offsets.ndim + steps[first + dims :],
-        (0,) * first + offsets.strides + (0,) * (array.ndim - first - dims),
+        shape[:first] + offsets.shape + shape[end:],
+        steps[:first] + (0,) * offsets.ndim + steps[end:],
+        (0,) * first + offsets.strides + (0,) * (array.ndim - end),
         Axis(reach, size, first, False),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from corefw.errors import ShapeError
 from corefw_cupy.launch import BITS, THREADS, blocks
 from corefw_cupy.pointwise_function import MAX_DIMS
 
@@ -34,9 +35,11 @@ class Selection:
         self.find_true = cuda.function("masks.cu", "find_true")
         self.masked_read = cuda.function("masked_moves.cu", "masked_read", T=BITS)
         self.masked_write = cuda.function("masked_moves.cu", "masked_write", T=BITS)
+        self.number_runs = cuda.function("run_numbers.cu", "number_runs")
+        self.measure_runs = cuda.function("run_numbers.cu", "measure_runs")
         self.exclusive_sums = cuda.function("ranks.cu", "exclusive_sums")
         self.short_source = cuda.faults.kind(
-            "Number of elements of source < number of ones in mask ({0} < {1})", RuntimeError
+            "Number of elements of source < number of ones in mask ({0} < {1})", ShapeError
         )
 
     def _grid(self, mask) -> tuple[tuple[int], tuple[int]]:
@@ -73,6 +76,18 @@ class Selection:
         write = self.masked_write[array.dtype.itemsize]
         arguments = (mask, mask.size, ranks, array, line, count, line.size, self.cuda.faults.address, self.short_source)
         write(*self._grid(mask), arguments)
+
+    def runs(self, begins, order):
+        """Of the runs that begin where a mask is true: the first line of each, the number of each line's run, and the
+        lengths. Lines are visited in an order of their positions, or as they lie (0). Waits for the number of runs."""
+        empty, n, (grid, threads) = self.cuda.empty, begins.size, self._grid(begins)
+        ranks, count = self.ranks(begins)
+        runs = self.cuda.number(count)
+        lines, starts, lengths, numbers = (empty((size,), INT64) for size in (runs, runs, runs, n))
+        if n:
+            self.number_runs[()](grid, threads, (begins, n, ranks, order, numbers, starts, lines))
+            self.measure_runs[()](blocks(runs), threads, (starts, runs, n, lengths))
+        return lines, numbers, lengths
 
 
 @cache
