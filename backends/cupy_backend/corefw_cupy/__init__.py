@@ -19,11 +19,15 @@ from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
     "creation",
+    "decomposition",
     "dropout",
     "elementwise",
+    "fourier",
     "indexing",
     "memory",
+    "optimizer",
     "random",
+    "solving",
 )
 
 
