@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
@@ -38,7 +39,7 @@ class Plan:
         self.tables = tables(len(lists) + 1, rates, [parts * p.size for p in params])
         for table in self.tables:
             for k, column in zip((0, *range(2, len(lists) + 1)), lists):
-                table.arrays[k] = [array.data.ptr for array in column[table.begin : table.end]]
+                table.arrays[k] = [a.data.ptr for a in column[table.begin : table.end]]
 
     def matches(self, column: list) -> bool:
         """Whether all arrays lie in memory like their parameters."""
@@ -61,7 +62,7 @@ class Step:
         self.empty = cuda.empty
         self.function = cuda.function(file, name, T=FLOATS, ARRAYS={n: str(n) for n in arrays})
         self.rates = rates
-        self.plans: dict[tuple[int, ...], Plan] = {}
+        self.plans: dict[bytes, Plan] = {}  # by the addresses of the arrays as Python objects
 
     def __call__(
         self,
@@ -103,34 +104,34 @@ class Step:
 
     def _plan(self, lists: Sequence[list], numbers: Sequence[list]) -> Plan:
         """The plan of these very arrays, which is forgotten with the first of them."""
-        key = tuple(map(id, chain(*lists, *numbers)))
+        key = array("Q", map(id, chain(*lists, *numbers))).tobytes()
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = Plan(lists, numbers, self.rates)
             plan.watch = [ref(a, lambda _: self.plans.pop(key, None)) for a in chain(*lists)]
         return plan
 
-    def _like(self, param, array):
-        """`array` if it lies in memory like `param`, else a copy that does."""
-        if array.shape != param.shape:
+    def _like(self, param, grad):
+        """`grad` if it lies in memory like `param`, else a copy that does."""
+        if grad.shape != param.shape:
             raise ValueError("a gradient has not its parameter's shape")
-        if (array.dtype, array.strides) == (param.dtype, param.strides):
-            return array
+        if (grad.dtype, grad.strides) == (param.dtype, param.strides):
+            return grad
         order = sorted(range(param.ndim), key=lambda d: (-param.strides[d], -param.shape[d]))
         made = self.empty(tuple(param.shape[d] for d in order), param.dtype)
         copy = made.transpose([order.index(d) for d in range(param.ndim)])
-        self.copying.copy(copy, array)
+        self.copying.copy(copy, grad)
         return copy
 
     def _on_copies(self, params, grads, states, numbers, rates, options):
         """Step copies that lie in memory alike, and write back what became of them."""
         lists = [params, *states]
         copies = [[self.empty(p.shape, p.dtype) for p in params] for _ in lists]
-        for copy, array in zip(chain(*copies), chain(*lists)):
-            self.copying.copy(copy, array)
+        for copy, original in zip(chain(*copies), chain(*lists)):
+            self.copying.copy(copy, original)
         self(copies[0], grads, copies[1:], numbers, rates, options)
-        for copy, array in zip(chain(*copies), chain(*lists)):
-            self.copying.copy(array, copy)
+        for copy, original in zip(chain(*copies), chain(*lists)):
+            self.copying.copy(original, copy)
 
 
 def _counted(rates: Callable[[float], tuple]) -> Callable[[list], list[tuple]]:
