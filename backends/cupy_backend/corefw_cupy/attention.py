@@ -17,6 +17,7 @@ MAX_BATCH = 8  # as in attention.cuh
 TILE = 64  # rows of a block, as in attention_tiles.cuh and attention_fragments.cuh
 HALF_THREADS = 128  # of a block that uses tensor cores, as in attention_fragments.cuh
 COLUMNS = {size: str(size) for size in (16, 32, 64, 96, 128, 256)}  # of a product that a block may have
+HALF_COLUMNS = {size: text for size, text in COLUMNS.items() if size <= 128}  # what tensor cores take backwards
 _STRIDES = [("row", "i8"), ("column", "i8"), ("batch", "i8", MAX_BATCH)]
 _OPERANDS = ("query", "key", "value", "bias", "gradient", "output")
 _SIZES = [(name, "i8") for name in ("heads", "queries", "keys", "width", "value_width", "dims")]
@@ -64,6 +65,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     forward_half = cuda.function("attention_half.cu", "attention", T=HALVES, D=COLUMNS)
     averages_of = cuda.function("attention_backward.cu", "attention_averages", T=FLOATS, D={16: "16"})
     backward = cuda.function("attention_backward.cu", "attention_backward", T=FLOATS, D=COLUMNS)
+    backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=HALF_COLUMNS)
 
     def with_rows(array):
         """The array, or a copy whose matrices have rows without gaps."""
@@ -108,12 +110,16 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if averages.size:
             arguments = gradient, output, of, averages
             averages_of[dtype, 16](blocks(averages.size, THREADS // 32), (THREADS,), arguments)
-        columns = columns_of(max(query.shape[-1], value.shape[-1]))
-        parts = 2 * -(-query.shape[-1] // columns) + -(-value.shape[-1] // columns)
-        if parts:
-            grid = heads * -(-max(queries, keys) // TILE), parts
-            read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
-            backward[dtype, columns](grid, (THREADS,), (*read, of, is_causal, float(scale), *gradients))
+        (_, width), value_width = query.shape[-2:], value.shape[-1]
+        widest, tiles = max(width, value_width), heads * -(-max(queries, keys) // TILE)
+        read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
+        arguments = *read, of, is_causal, float(scale), *gradients
+        if dtype in HALVES and widest <= max(HALF_COLUMNS):
+            backward_half[dtype, columns_of(widest)]((tiles, 3), (HALF_THREADS,), arguments)
+        else:
+            columns = columns_of(widest)
+            parts = 2 * -(-width // columns) + -(-value_width // columns)
+            backward[dtype, columns]((tiles, max(1, parts)), (THREADS,), arguments)
         return gradients
 
     floats = offered(FLOATS)
