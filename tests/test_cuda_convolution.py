@@ -67,6 +67,23 @@ def test_split_sums_with_a_bias(monkeypatch):
     check(family.Convolutions(cuda()), numbers(1, 40, 5), numbers(12, 40, 3), numbers(12), *options(1))
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_depthwise_of_more_channels_than_blocks(transposed, monkeypatch):
+    monkeypatch.setattr(family, "MOST_BLOCKS_DOWN", 3)
+    how = options(3, stride=2, padding=1, dilation=2, transposed=transposed, groups=5)
+    x, w = numbers(2, 5, 4, 5, 6), numbers(5, 2, 2, 3, 2) if transposed else numbers(10, 1, 2, 3, 2)
+    check(family.Convolutions(cuda()), x, w, numbers(10), *how)
+
+
+@pytest.mark.parametrize("least", [1, 1000])
+def test_depthwise_gradient_of_kernels(least, monkeypatch):
+    monkeypatch.setattr(geometry, "LEAST_SLABS", least)
+    monkeypatch.setattr(family, "THREADS", 32)
+    x, grad, how = numbers(3, 4, 9, 70), numbers(3, 8, 5, 35), ((3, 3), (2, 2), (1, 1), (1, 1), 4)
+    result = family.Convolutions(cuda()).gradient(memory.device(x), memory.device(grad), *how)
+    np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how))
+
+
 def test_great_stride():
     how = options(2, stride=5, padding=1, dilation=6, output_padding=5, transposed=True, groups=2)
     check(family.Convolutions(cuda()), numbers(2, 4, 3, 2), numbers(4, 3, 2, 2), numbers(6), *how)

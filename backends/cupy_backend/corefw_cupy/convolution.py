@@ -32,6 +32,7 @@ HALF_TILES = {(32, 128): "Tile<32, 128, 1>", (64, 64): "Tile<64, 64, 2>", (128, 
 COMMON_TILE = (64, 64)  # the only one for numbers of 64 bits and more
 DEPTH = 16  # about how many products of a sum are in a slab
 MOST_DIRECT_ROWS, MOST_DIRECT_TAPS = 7, 128
+MOST_BLOCKS_DOWN = 65535  # of a grid
 MOST_PHASES = 16  # launches that a transposed convolution is worth
 
 
@@ -122,10 +123,8 @@ class Convolutions:
     def _multiply(self, part: Geometry, input, weight, bias, out, may_split: bool):
         """Fill the results of one part of a convolution."""
         if _directly(part):
-            arrays = input, weight, bias, out
-            self.convolve_directly[out.dtype](
-                blocks(part.places * part.groups * part.rows), (THREADS,), (*arrays, part.struct)
-            )
+            grid = (*blocks(part.places), min(part.groups * part.rows, MOST_BLOCKS_DOWN))
+            self.convolve_directly[out.dtype](grid, (THREADS,), (input, weight, bias, out, part.struct))
             return
         function, count = self._tiled(self.convolve, out.dtype, part.rows, part.places, part.groups)
         splits = geometry.splits(count, part.taps, DEPTH, out.nbytes) if may_split else 1

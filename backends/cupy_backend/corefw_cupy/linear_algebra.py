@@ -170,7 +170,8 @@ class Products:
         if beta:
             self.copying.copy(out, added)
         if how.inner or beta not in (0, 1):
-            (self._integers if dtype.kind in "iu" else self._cublas)(how, left, right, alpha, beta, out)
+            multiply = self._integers if dtype.kind in "iu" else self._cublas
+            multiply(how, (how.left, how.right), (left, right), alpha, beta, out)
         elif not beta:
             self.copying.fill(out, 0)
         return out
@@ -185,32 +186,32 @@ class Products:
         self.copying.copy(whole, factor)
         return whole, form
 
-    def _cublas(self, how: Plan, left, right, alpha, beta, out):
+    def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
         element, compute, fast, scale = CUBLAS[out.dtype.name]
         if registry.allow_tf32:
             compute = fast
-        first, second, rows, columns = how.left, how.right, how.rows, how.columns
+        (left, right), rows, columns = factors, how.rows, how.columns
         _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
         _, beta = _number(beta, scale)
+        left_address, right_address = (array.data.ptr for array in arrays)
         device = self.cuda.xp.cuda
-        shape = (device.get_cublas_handle(), second.form, first.form, columns, rows, max(how.inner, 1), alpha)
-        address, right_address, left_address = out.data.ptr, right.data.ptr, left.data.ptr
+        shape = (device.get_cublas_handle(), right.form, left.form, columns, rows, max(how.inner, 1), alpha)
+        first, second = (right_address, element, right.step), (left_address, element, left.step)
+        third = (out.data.ptr, element, columns)
         if how.batch == 1:
-            a, b = (right_address, element, second.step), (left_address, element, first.step)
-            device.cublas.gemmEx(*shape, *a, *b, beta, address, element, columns, compute, DEFAULT_ALGORITHM)
+            device.cublas.gemmEx(*shape, *first, *second, beta, *third, compute, DEFAULT_ALGORITHM)
         else:
-            a, b = (right_address, element, second.step, second.jump), (left_address, element, first.step, first.jump)
-            c = (address, element, columns, rows * columns, how.batch)
-            device.cublas.gemmStridedBatchedEx(*shape, *a, *b, beta, *c, compute, DEFAULT_ALGORITHM)
+            operands = (*first, right.jump, *second, left.jump, beta, *third, rows * columns)
+            device.cublas.gemmStridedBatchedEx(*shape, *operands, how.batch, compute, DEFAULT_ALGORITHM)
 
-    def _integers(self, how: Plan, left, right, alpha, beta, out):
+    def _integers(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         if not isinstance(alpha, int) or not isinstance(beta, int):
             raise TypeError("integers are scaled by integers")
-        steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in (how.left, how.right)]
+        steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in factors]
         tiles = -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
         sizes = (how.rows, how.columns, how.inner)
-        self.of_integers[out.dtype]((tiles,), (BLOCK,), (left, right, out, *sizes, *steps[0], *steps[1], alpha, beta))
+        self.of_integers[out.dtype]((tiles,), (BLOCK,), (*arrays, out, *sizes, *steps[0], *steps[1], alpha, beta))
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
