@@ -78,7 +78,6 @@ def test_depthwise_of_more_channels_than_blocks(transposed, monkeypatch):
 @pytest.mark.parametrize("least", [1, 1000])
 def test_depthwise_gradient_of_kernels(least, monkeypatch):
     monkeypatch.setattr(geometry, "LEAST_SLABS", least)
-    monkeypatch.setattr(family, "THREADS", 32)
     x, grad, how = numbers(3, 4, 9, 70), numbers(3, 8, 5, 35), ((3, 3), (2, 2), (1, 1), (1, 1), 4)
     result = family.Convolutions(cuda()).gradient(memory.device(x), memory.device(grad), *how)
     np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how))
