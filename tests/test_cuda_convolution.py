@@ -83,6 +83,15 @@ def test_depthwise_gradient_of_kernels(least, monkeypatch):
     np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how))
 
 
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_kernels_of_one_element(size, transposed):
+    w = numbers(4, 5, 1, 1) if transposed else numbers(5, 4, 1, 1)
+    for bias in (None, numbers(5)):
+        how = options(2, transposed=transposed)
+        check(family.Convolutions(cuda()), numbers(3, 4, size, size), w, bias, *how)
+
+
 def test_great_stride():
     how = options(2, stride=5, padding=1, dilation=6, output_padding=5, transposed=True, groups=2)
     check(family.Convolutions(cuda()), numbers(2, 4, 3, 2), numbers(4, 3, 2, 2), numbers(6), *how)

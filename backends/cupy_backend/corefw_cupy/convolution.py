@@ -107,8 +107,11 @@ class Convolutions:
         *_, transposed, _, _ = options
         matrix = self.cuda.dense(weight).reshape(weight.shape[:2])
         images = self.cuda.dense(input).reshape(*input.shape[:2], prod(shape[2:]))
+        if images.shape[2] == 1:  # one product for all samples
+            forms = AS_IT_IS, AS_IT_IS if transposed else TRANSPOSED
+            return self.product(images[:, :, 0], matrix, forms, bias).reshape(shape)
+        forms = TRANSPOSED if transposed else AS_IT_IS, AS_IT_IS
         added = None if bias is None else bias[:, None]
-        forms = (TRANSPOSED if transposed else AS_IT_IS, AS_IT_IS)
         return self.product(matrix, images, forms, added).reshape(shape)
 
     def _spread(self, input, weight, bias, options, shape):
