@@ -3,6 +3,7 @@
 import ctypes
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from tests.emulation import memory
 from tests.emulation.device import cuda
 
 EXPECTED = reference.kernels(np)
+DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32)
 LARGE, WIDE, COMMON = (128, 128), (32, 128), (64, 64)
 
 
@@ -31,35 +33,63 @@ def options(spatial, **given):
     return tuple(v if k in ("transposed", "groups") else (v,) * spatial for k, v in defaults.items())
 
 
-def check(kernels, *arguments):
-    """The result of `convolution` is what NumPy computes."""
-    expected = EXPECTED["convolution"](*arguments)
-    given = [memory.device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+def check(kernels, *arguments, dtype=np.float32):
+    """The result of `convolution` is what NumPy computes, rounded once."""
+    expected = EXPECTED["convolution"](*arguments).astype(dtype)
+    given = [memory.device(a.astype(dtype)) if isinstance(a, np.ndarray) else a for a in arguments]
     np.testing.assert_array_equal(memory.host(kernels.forward(*given)), expected)
 
 
 @pytest.mark.parametrize("tile", [LARGE, WIDE, COMMON])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_every_tile(tile, transposed, monkeypatch):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_tile(tile, transposed, dtype, monkeypatch):
     monkeypatch.setattr(geometry, "tile", lambda *sizes: tile)
     how = options(2, stride=2, padding=1, transposed=transposed, groups=2)
     x, w = numbers(2, 24, 9, 8), numbers(24, 20, 3, 3) if transposed else numbers(150, 12, 3, 3)
-    check(family.Convolutions(cuda()), x, w, numbers(w.shape[1] * 2 if transposed else 150), *how)
+    bias = numbers(w.shape[1] * 2 if transposed else 150)
+    check(family.Convolutions(cuda()), x, w, bias, *how, dtype=dtype)
 
 
 @pytest.mark.parametrize("tile", [LARGE, WIDE, COMMON])
 @pytest.mark.parametrize("least", [1, 1000])
-def test_gradient_of_kernels_whole_and_split(tile, least, monkeypatch):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradient_of_kernels_whole_and_split(tile, least, dtype, monkeypatch):
     monkeypatch.setattr(geometry, "tile", lambda *sizes: tile)
     monkeypatch.setattr(geometry, "LEAST_SLABS", least)
     x, grad, how = numbers(3, 20, 9, 8), numbers(3, 33, 5, 4), ((3, 3), (2, 2), (1, 1), (1, 1), 1)
-    result = family.Convolutions(cuda()).gradient(memory.device(x), memory.device(grad), *how)
-    np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how))
+    result = family.Convolutions(cuda()).gradient(*(memory.device(a.astype(dtype)) for a in (x, grad)), *how)
+    np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how).astype(dtype))
 
 
 def test_split_sums_with_a_bias(monkeypatch):
     monkeypatch.setattr(geometry, "LEAST_SLABS", 1)
     check(family.Convolutions(cuda()), numbers(1, 40, 5), numbers(12, 40, 3), numbers(12), *options(1))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_depthwise_of_more_channels_than_blocks(transposed, monkeypatch):
+    monkeypatch.setattr(family, "MOST_BLOCKS_DOWN", 3)
+    how = options(3, stride=2, padding=1, dilation=2, transposed=transposed, groups=5)
+    x, w = numbers(2, 5, 4, 5, 6), numbers(5, 2, 2, 3, 2) if transposed else numbers(10, 1, 2, 3, 2)
+    check(family.Convolutions(cuda()), x, w, numbers(10), *how)
+
+
+@pytest.mark.parametrize("least", [1, 1000])
+def test_depthwise_gradient_of_kernels(least, monkeypatch):
+    monkeypatch.setattr(geometry, "LEAST_SLABS", least)
+    x, grad, how = numbers(3, 4, 9, 70), numbers(3, 8, 5, 35), ((3, 3), (2, 2), (1, 1), (1, 1), 4)
+    result = family.Convolutions(cuda()).gradient(memory.device(x), memory.device(grad), *how)
+    np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_kernels_of_one_element(size, transposed):
+    w = numbers(4, 5, 1, 1) if transposed else numbers(5, 4, 1, 1)
+    for bias in (None, numbers(5)):
+        how = options(2, transposed=transposed)
+        check(family.Convolutions(cuda()), numbers(3, 4, size, size), w, bias, *how)
 
 
 def test_great_stride():

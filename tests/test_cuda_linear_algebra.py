@@ -34,13 +34,13 @@ def computed(op, *arguments):
 def test_transposed_factors_are_read_in_place():
     left, right = numbers(5, 3).T, numbers(7, 5).T
     how = planned(left, right)
-    assert (how.left, how.right) == (Factor(True, 3, 0), Factor(True, 5, 0))
+    assert (how.left, how.right) == (Factor(TRANSPOSED, 3, 0), Factor(TRANSPOSED, 5, 0))
     assert planned(left.T, right.T, (TRANSPOSED, TRANSPOSED)).left == how.left
 
 
 def test_rows_apart_are_read_in_place_and_elements_apart_are_not():
     whole = numbers(6, 10)
-    assert planned(whole[::2, :4], numbers(4, 2)).left == Factor(False, 20, 0)
+    assert planned(whole[::2, :4], numbers(4, 2)).left == Factor(AS_IT_IS, 20, 0)
     assert planned(whole[:, ::2], numbers(5, 2)).left is None
     assert planned(whole[::-1], numbers(10, 2)).left is None
 
@@ -48,7 +48,7 @@ def test_rows_apart_are_read_in_place_and_elements_apart_are_not():
 def test_a_batch_times_one_matrix_is_one_product():
     how = planned(numbers(4, 3, 5), numbers(5, 2))
     assert (how.batch, how.rows) == (1, 12)
-    assert planned(numbers(4, 1, 5)[::2], numbers(5, 2)).left == Factor(False, 10, 0)
+    assert planned(numbers(4, 1, 5)[::2], numbers(5, 2)).left == Factor(AS_IT_IS, 10, 0)
     assert planned(numbers(3, 4, 5).swapaxes(0, 1), numbers(5, 2)).batch == 4  # rows of no common distance
 
 
@@ -63,7 +63,7 @@ def test_batches_broadcast_without_copies_where_one_step_walks_them():
 
 def test_adjoint_factors_are_conjugated_by_blas_if_it_transposes_them():
     matrix = numbers(3, 4, dtype=np.complex128)
-    assert planned(matrix, matrix, (AS_IT_IS, ADJOINT)).right == Factor(True, 4, 0)
+    assert planned(matrix, matrix, (AS_IT_IS, ADJOINT)).right == Factor(ADJOINT, 4, 0)
     assert planned(matrix, matrix.T.copy().T, (AS_IT_IS, ADJOINT)).right is None
 
 

@@ -23,11 +23,16 @@ from corefw_cupy.pointwise_function import Pointwise
 
 NUMBERS = {**FLOATS, **COMPLEX, **INTEGERS}
 SMALL = {dtype: name for dtype, name in FLOATS.items() if dtype.itemsize <= 4}
-#: by (rows, columns) of a tile its type in convolution.cu; the last number is the bytes of a row's part in a slab
+SINGLE = {dtype: name for dtype, name in SMALL.items() if dtype not in HALVES}
+OTHERS = {dtype: name for dtype, name in NUMBERS.items() if dtype not in SMALL}
+#: by (rows, columns) of a tile its type in convolution.cu: rows, columns, and the bytes of a row's part in a slab
 TILES = {(32, 128): "Tile<32, 128, 64>", (64, 64): "Tile<64, 64, 64>", (128, 128): "Tile<128, 128, 32>"}
+#: and in convolution_half.cu: rows, columns, and how many warps lie one below the other
+HALF_TILES = {(32, 128): "Tile<32, 128, 1>", (64, 64): "Tile<64, 64, 2>", (128, 128): "Tile<128, 128, 2>"}
 COMMON_TILE = (64, 64)  # the only one for numbers of 64 bits and more
-DEPTH = 8  # about how many products of a sum are in a slab
+DEPTH = 16  # about how many products of a sum are in a slab
 MOST_DIRECT_ROWS, MOST_DIRECT_TAPS = 7, 128
+MOST_BLOCKS_DOWN = 65535  # of a grid
 MOST_PHASES = 16  # launches that a transposed convolution is worth
 
 
@@ -51,13 +56,13 @@ class Convolutions:
         self.product = Products(cuda)
         self.cudnn = cudnn.Cudnn(cuda)
         self.add = Pointwise(cuda, "add_bias", ("T", "T"), 0, "int64", "T", "x + y", {"T": SMALL})
-        few = {tile: TILES[tile] for tile in TILES if tile != COMMON_TILE}
-        common = {COMMON_TILE: TILES[COMMON_TILE]}
 
         def functions(name):
-            """By whether the tile is the common one, the function for all tiles of that kind."""
-            special = cuda.function("convolution.cu", name, T=SMALL, TILE=few)
-            return {False: special, True: cuda.function("convolution.cu", name, T=NUMBERS, TILE=common)}
+            """By dtype, the function for all tiles."""
+            half = cuda.function("convolution_half.cu", name, T=HALVES, TILE=HALF_TILES)
+            single = cuda.function("convolution.cu", name, T=SINGLE, TILE=TILES)
+            other = cuda.function("convolution.cu", name, T=OTHERS, TILE={COMMON_TILE: TILES[COMMON_TILE]})
+            return {d: half if d in HALVES else single if d in SINGLE else other for d in NUMBERS}
 
         self.convolve, self.weigh = functions("convolve"), functions("weigh")
         self.convolve_directly = cuda.function("convolution_direct.cu", "convolve_directly", T=NUMBERS)
@@ -102,8 +107,11 @@ class Convolutions:
         *_, transposed, _, _ = options
         matrix = self.cuda.dense(weight).reshape(weight.shape[:2])
         images = self.cuda.dense(input).reshape(*input.shape[:2], prod(shape[2:]))
+        if images.shape[2] == 1:  # one product for all samples
+            forms = AS_IT_IS, AS_IT_IS if transposed else TRANSPOSED
+            return self.product(images[:, :, 0], matrix, forms, bias).reshape(shape)
+        forms = TRANSPOSED if transposed else AS_IT_IS, AS_IT_IS
         added = None if bias is None else bias[:, None]
-        forms = (TRANSPOSED if transposed else AS_IT_IS, AS_IT_IS)
         return self.product(matrix, images, forms, added).reshape(shape)
 
     def _spread(self, input, weight, bias, options, shape):
@@ -118,10 +126,8 @@ class Convolutions:
     def _multiply(self, part: Geometry, input, weight, bias, out, may_split: bool):
         """Fill the results of one part of a convolution."""
         if _directly(part):
-            arrays = input, weight, bias, out
-            self.convolve_directly[out.dtype](
-                blocks(part.places * part.groups * part.rows), (THREADS,), (*arrays, part.struct)
-            )
+            grid = (*blocks(part.places), min(part.groups * part.rows, MOST_BLOCKS_DOWN))
+            self.convolve_directly[out.dtype](grid, (THREADS,), (input, weight, bias, out, part.struct))
             return
         function, count = self._tiled(self.convolve, out.dtype, part.rows, part.places, part.groups)
         splits = geometry.splits(count, part.taps, DEPTH, out.nbytes) if may_split else 1
@@ -151,9 +157,8 @@ class Convolutions:
 
     def _tiled(self, functions, dtype, rows: int, columns: int, groups: int):
         """The function for a product of these sizes, and how many blocks it takes."""
-        common = dtype not in SMALL
-        tile = COMMON_TILE if common else geometry.tile(rows, columns, groups)
-        function = functions[tile == COMMON_TILE][dtype, tile]
+        tile = geometry.tile(rows, columns, groups) if dtype in SMALL else COMMON_TILE
+        function = functions[dtype][dtype, tile]
         return function, -(-rows // tile[0]) * -(-columns // tile[1]) * groups
 
     def _partial(self, out, splits: int):

@@ -25,7 +25,7 @@ AXIS = ("places", "taps", "place_step", "tap_step", "first", "size", "stride", "
 STRUCT = np.dtype([*((name, "i8") for name in HEAD), ("axes", [(name, "i8") for name in AXIS], AXES)])
 UNUSED = (1, 1, 1, 1, 0, 1, 0, 0, 0)  # an axis that is not there
 LEAST_BLOCKS = 132  # that keep a device busy: the multiprocessors of an H100
-LEAST_SLABS = 16  # of which a part of a split sum consists
+LEAST_SLABS = 8  # of which a part of a split sum consists
 MOST_SPLIT_BYTES = 1 << 26
 
 

@@ -38,11 +38,12 @@ AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
 class Factor:
     """How a batch of matrices lies in memory.
 
-    Attributes: ``turned`` whether columns, not rows, lie without gaps; ``step`` elements from one row (or column) to
-    the next; ``jump`` elements from one matrix to the next.
+    Attributes: ``form`` in which BLAS takes it to read the transposed matrix: as it is if rows lie without gaps,
+    transposed or adjoint if columns do; ``step`` elements from one row (or column) to the next; ``jump`` elements from
+    one matrix to the next.
     """
 
-    turned: bool
+    form: int
     step: int
     jump: int
 
@@ -80,11 +81,10 @@ def _factor(sizes, steps, jump: int | None, conjugated: bool) -> Factor | None:
     if jump is None:
         return None
     row_major = (columns == 1 or column_step == 1) and (rows == 1 or row_step >= max(columns, 1))
-    column_major = (rows == 1 or row_step == 1) and (columns == 1 or column_step >= max(rows, 1))
-    if column_major and (conjugated or not row_major):
-        return Factor(True, column_step if columns > 1 else max(rows, 1), jump)
     if row_major and not conjugated:  # BLAS conjugates only what it transposes
-        return Factor(False, row_step if rows > 1 else max(columns, 1), jump)
+        return Factor(AS_IT_IS, row_step if rows > 1 else max(columns, 1), jump)
+    if (rows == 1 or row_step == 1) and (columns == 1 or column_step >= max(rows, 1)):
+        return Factor(ADJOINT if conjugated else TRANSPOSED, column_step if columns > 1 else max(rows, 1), jump)
     return None
 
 
@@ -120,14 +120,14 @@ def plan(left: tuple, right: tuple, itemsize: int, forms: tuple[int, int]) -> Pl
 
     result = *batch_shape, *kept_rows, *kept_columns
     if not prod(result) or not inner:  # nothing is read
-        whole = Factor(False, 1, 0), Factor(False, max(columns, 1), 0)
+        whole = Factor(AS_IT_IS, 1, 0), Factor(AS_IT_IS, max(columns, 1), 0)
         return Plan(result, batch_shape, 1, prod(result) // max(columns, 1), columns, inner, *whole)
     first = _factor((rows, inner), left_steps, jump(left_shape, left_strides), forms[0] == ADJOINT)
     second = _factor((inner, columns), right_steps, jump(right_shape, right_strides), forms[1] == ADJOINT)
-    if first and second and batch > 1 and second.jump == 0 and not first.turned:
+    if first and second and batch > 1 and second.jump == 0 and first.form == AS_IT_IS:
         step = first.jump if rows == 1 else first.step
         if step >= inner and first.jump == rows * step:  # the rows of one large product
-            first, rows, batch = Factor(False, step, 0), rows * batch, 1
+            first, rows, batch = Factor(AS_IT_IS, step, 0), rows * batch, 1
     return Plan(result, batch_shape, batch, rows, columns, inner, first, second)
 
 
@@ -170,7 +170,8 @@ class Products:
         if beta:
             self.copying.copy(out, added)
         if how.inner or beta not in (0, 1):
-            (self._integers if dtype.kind in "iu" else self._cublas)(how, left, right, forms, alpha, beta, out)
+            multiply = self._integers if dtype.kind in "iu" else self._cublas
+            multiply(how, (how.left, how.right), (left, right), alpha, beta, out)
         elif not beta:
             self.copying.fill(out, 0)
         return out
@@ -185,36 +186,32 @@ class Products:
         self.copying.copy(whole, factor)
         return whole, form
 
-    def _cublas(self, how: Plan, left, right, forms, alpha, beta, out):
+    def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
         element, compute, fast, scale = CUBLAS[out.dtype.name]
         if registry.allow_tf32:
             compute = fast
-        first, second, rows, columns = how.left, how.right, how.rows, how.columns
-        left_form, right_form = (
-            AS_IT_IS if not factor.turned else ADJOINT if form == ADJOINT else TRANSPOSED
-            for factor, form in zip((first, second), forms)
-        )
+        (left, right), rows, columns = factors, how.rows, how.columns
         _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
         _, beta = _number(beta, scale)
+        left_address, right_address = (array.data.ptr for array in arrays)
         device = self.cuda.xp.cuda
-        shape = (device.get_cublas_handle(), right_form, left_form, columns, rows, max(how.inner, 1), alpha)
-        address, right_address, left_address = out.data.ptr, right.data.ptr, left.data.ptr
+        shape = (device.get_cublas_handle(), right.form, left.form, columns, rows, max(how.inner, 1), alpha)
+        first, second = (right_address, element, right.step), (left_address, element, left.step)
+        third = (out.data.ptr, element, columns)
         if how.batch == 1:
-            a, b = (right_address, element, second.step), (left_address, element, first.step)
-            device.cublas.gemmEx(*shape, *a, *b, beta, address, element, columns, compute, DEFAULT_ALGORITHM)
+            device.cublas.gemmEx(*shape, *first, *second, beta, *third, compute, DEFAULT_ALGORITHM)
         else:
-            a, b = (right_address, element, second.step, second.jump), (left_address, element, first.step, first.jump)
-            c = (address, element, columns, rows * columns, how.batch)
-            device.cublas.gemmStridedBatchedEx(*shape, *a, *b, beta, *c, compute, DEFAULT_ALGORITHM)
+            operands = (*first, right.jump, *second, left.jump, beta, *third, rows * columns)
+            device.cublas.gemmStridedBatchedEx(*shape, *operands, how.batch, compute, DEFAULT_ALGORITHM)
 
-    def _integers(self, how: Plan, left, right, forms, alpha, beta, out):
+    def _integers(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         if not isinstance(alpha, int) or not isinstance(beta, int):
             raise TypeError("integers are scaled by integers")
-        steps = [(1, f.step, f.jump) if f.turned else (f.step, 1, f.jump) for f in (how.left, how.right)]
+        steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in factors]
         tiles = -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
         sizes = (how.rows, how.columns, how.inner)
-        self.of_integers[out.dtype]((tiles,), (BLOCK,), (left, right, out, *sizes, *steps[0], *steps[1], alpha, beta))
+        self.of_integers[out.dtype]((tiles,), (BLOCK,), (*arrays, out, *sizes, *steps[0], *steps[1], alpha, beta))
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:

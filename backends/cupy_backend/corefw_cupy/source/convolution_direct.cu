@@ -5,25 +5,36 @@
 
 typedef Sum<T>::type Number;
 
-// One result in each thread: neighbours in a warp are neighbours in an image.
+// One place in each thread, neighbours in a warp are neighbours in an image; the grid's y-coordinate is the channel.
 extern "C" __global__ void convolve_directly(const T *image, const T *kernel, const T *bias, T *out, Convolution c)
 {
-    int64 places = c.axes[0].places * c.axes[1].places * c.axes[2].places;
     int64 index = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (index >= c.samples * c.groups * c.rows * places)
+    if (index >= count_places(c))
         return;
-    int64 of_image = index % places, image_index = index / places;
-    int64 row = image_index % c.rows, group = image_index / c.rows % c.groups, sample = image_index / c.rows / c.groups;
-    Part at = place(c, sample * places + of_image);
-    image += group * c.image_group;
-    kernel += c.tap_offset + group * c.tap_group + row * c.tap_row;
-    Number sum = bias ? (Number)bias[group * c.rows + row] : Number(0);
-    uint32 taps = count_taps(c);
-    for (uint32 k = 0; k < taps; ++k) {
-        Part part = tap(c, k);
-        sum = sum + (Number)kernel[part.other] * (Number)seen(image, c, at, part);
+    Part at = place(c, index);
+    const Axis &x = c.axes[0], &y = c.axes[1], &z = c.axes[2];
+    for (int64 row = blockIdx.y; row < c.groups * c.rows; row += gridDim.y) {
+        int64 group = row / c.rows, in_group = row - group * c.rows;
+        const T *images = image + group * c.image_group + at.image;
+        const T *kernels = kernel + c.tap_offset + group * c.tap_group + in_group * c.tap_row;
+        Number sum = bias ? (Number)bias[row] : Number(0);
+        for (int64 channel = 0; channel < c.channels; ++channel)
+            for (int32 i = 0, px = at.at[0]; i < x.taps; ++i, px += x.tap_step) {
+                if ((uint32)px >= (uint32)x.size)
+                    continue;
+                for (int32 j = 0, py = at.at[1]; j < y.taps; ++j, py += y.tap_step) {
+                    if ((uint32)py >= (uint32)y.size)
+                        continue;
+                    const T *pixel = images + channel * c.image_channel + i * x.tap_step * x.stride
+                                     + j * y.tap_step * y.stride;
+                    const T *tap = kernels + channel * c.tap_channel + i * x.tap_stride + j * y.tap_stride;
+                    for (int32 k = 0, pz = at.at[2]; k < z.taps; ++k, pz += z.tap_step)
+                        if ((uint32)pz < (uint32)z.size)
+                            sum = sum + (Number)tap[k * z.tap_stride] * (Number)pixel[k * z.tap_step * z.stride];
+                }
+            }
+        out[c.place_offset + group * c.place_group + in_group * c.place_row + at.other] = (T)sum;
     }
-    out[c.place_offset + group * c.place_group + row * c.place_row + at.other] = (T)sum;
 }
 
 // The sum of what the blocks of a split sum left, in order, and the bias of each channel.
