@@ -27,6 +27,7 @@ FAMILIES = (
     "padding",
     "pooling",
     "ranges",
+    "resampling",
     "slicing",
 )
 
