@@ -25,6 +25,7 @@ struct Axis {
     Divisor<SIZE> result; // places or, for the gradient, elements
     SIZE size, count, missing;
     float64 step, before, after;
+    float64 places_of_element; // 1 / step
 };
 
 struct Resampling {
@@ -190,14 +191,17 @@ struct Places {
 
     __device__ Places(const Axis &axis, SIZE element)
     {
-        begin = 0, end = axis.count;
+        begin = 0;
+        end = axis.count;
         if (axis.missing || axis.step == 0)
             return;
         float64 reach = FILTER::reach(axis) + 1, at = element + axis.after;
+        float64 first = (at - reach) * axis.places_of_element - axis.before;
+        float64 last = (at + reach) * axis.places_of_element - axis.before;
         if (element > 0)
-            begin = min(max((at - reach) / axis.step - axis.before, 0.0), (float64)end);
+            begin = min(max(first, 0.0), (float64)end);
         if (element < axis.size - 1)
-            end = min(max((at + reach) / axis.step - axis.before + 1, (float64)begin), (float64)end);
+            end = min(max(last + 1, (float64)begin), (float64)end);
         while (begin < end && FILTER(axis, begin).share(element) == 0)
             ++begin;
         while (begin < end && FILTER(axis, end - 1).share(element) == 0)
