@@ -17,7 +17,7 @@ from corefw.dispatch.registry import registry
 from corefw_cupy.launch import BOOL, COMPLEX, HALVES, INTEGERS, REALS, THREADS, blocks
 from corefw_cupy.ordering import UINT64, ordering
 from corefw_cupy.pointwise_function import SIZES, Pointwise
-from corefw_cupy.positions import INDICES, INT64, Axis, Grid, check_index, steps_over, walk
+from corefw_cupy.positions import INDICES, INT64, Axis, Grid, check_index, positions, steps_over, walk
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -34,7 +34,7 @@ class Combining:
     """Functions that combine values with elements."""
 
     def __init__(self, cuda: Cuda):
-        self.cuda, self.copying = cuda, cuda.copying
+        self.cuda, self.copying, self.at = cuda, cuda.copying, positions(cuda)
 
         def combining(types, reductions, **values):
             return cuda.function(
@@ -75,6 +75,7 @@ class Combining:
         if not index.size:
             return
         dtype = array.dtype
+        values = self.at.apart(array, values)
         steps = steps_over(values, grid.shape)
         number = {"f": float, "c": complex}.get(dtype.kind, int)(factor)
         if reduce in _ORDERED and (
