@@ -7,7 +7,7 @@ import pytest
 cupy = pytest.importorskip("cupy")
 
 import corefw as torch  # noqa: E402
-from corefw_cupy.ordering import geometry, ordering  # noqa: E402
+from corefw_cupy.ordering import geometry, ordering, selects  # noqa: E402
 from corefw_cupy.ranking import ranking  # noqa: E402
 from tests.emulation import memory  # noqa: E402
 from tests.emulation.device import cuda, install  # noqa: E402
@@ -64,6 +64,10 @@ def test_the_first_few(dtype, shape, k, descending):
     values, indices = (host(found) for found in ordering(cuda()).first(device(x), k, len(shape) - 1, descending))
     assert values.tobytes() == np.ascontiguousarray(every[..., :k]).tobytes()
     assert (indices == order[..., :k]).all()
+
+
+def test_one_huge_row_is_sorted_by_the_whole_device():
+    assert selects(1, 1 << 17) and selects(64, 1 << 24) and not selects(1, 1 << 24)
 
 
 @pytest.mark.parametrize(("rows", "length"), [(300, 1), (5, 64), (3, 65), (2, 2500)])

@@ -37,6 +37,11 @@ def geometry(rows: int, n: int, size: int) -> tuple[int, int, int] | None:
     return width, entries, entries * bytes_of_entry
 
 
+def selects(rows: int, n: int) -> bool:
+    """Whether a block for each row finds the first few sooner than the whole device sorts all."""
+    return rows >= 8 or n <= 1 << 18
+
+
 class Ordering:
     """Functions that sort rows."""
 
@@ -71,18 +76,18 @@ class Ordering:
             grid = (-(-rows // (entries // width)),)
             arguments = (input, values, indices, rows, n, k, inner, width, entries, descending)
             self.sort_short[input.dtype](grid, (min(1024, entries // 2),), arguments, shared_mem=shared)
-        elif inner == 1 and geometry(rows, k, input.dtype.itemsize):
+        elif inner == 1 and selects(rows, n) and geometry(rows, k, input.dtype.itemsize):
             chosen, places = self.cuda.empty(shape, input.dtype), self.cuda.empty(shape, INT64)
             self.select_first[input.dtype]((rows,), (1024,), (input, chosen, places, n, k, descending))
             values, ranks = self.first(chosen, k, dim, descending)
             indices = self.at.read(places, along_elements(places, dim, ranks), ranks, 0)
         else:
             keys = self.cuda.empty((rows, n), np.dtype(f"u{input.dtype.itemsize}"))
-            arguments = (input, keys, rows, n, inner, descending)
-            self.make_keys[input.dtype](blocks(input.size), (THREADS,), arguments)
+            launch = self.make_keys[input.dtype]
+            launch(blocks(input.size), (THREADS,), (input, keys, rows, n, inner, descending))
             positions = self.sort_keys(keys, 8 * keys.dtype.itemsize)[1]
-            arguments = (input, positions, values, indices, rows, n, k, inner)
-            self.in_order[input.dtype](blocks(rows * k), (THREADS,), arguments)
+            launch = self.in_order[input.dtype]
+            launch(blocks(rows * k), (THREADS,), (input, positions, values, indices, rows, n, k, inner))
         return values, indices
 
     def sort_keys(self, keys, bits: int) -> tuple[Any, Any]:

@@ -39,8 +39,8 @@ class Grid(NamedTuple):
     """The elements that are walked over: strides in bytes of the array that is indexed and of the index array."""
 
     shape: tuple[int, ...]
-    array: tuple[int, ...]
-    index: tuple[int, ...]
+    steps: tuple[int, ...]
+    index_steps: tuple[int, ...]
     axis: Axis
 
 
@@ -77,7 +77,7 @@ def walk(
     """
     strides = [
         [step // unit for step in steps]
-        for steps, unit in ((grid.array, size), (grid.index, index_size), (other, other_size))
+        for steps, unit in ((grid.steps, size), (grid.index_steps, index_size), (other, other_size))
     ]
     sizes, strides = _merged(list(grid.shape), strides)
     array, index, third = strides

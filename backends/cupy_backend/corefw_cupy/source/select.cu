@@ -5,16 +5,21 @@
 #include "ranks.cuh"
 
 #define DIGITS 256
-#define RUN 8 // neighbours that a thread looks at when it chooses
+#define RUN 8 // elements that a thread looks at at once
 
 // How many elements of the row have each digit at `shift`, among those whose higher digits are those of `key`.
 template <class Key>
 __device__ void count_digits(const T *row, int64 n, Key key, int shift, bool descending, uint32 *histogram)
 {
-    for (int64 i = threadIdx.x; i < n; i += blockDim.x) {
-        Key own = sort_key(row[i], descending);
-        if ((uint64)(own ^ key) >> shift >> 8 == 0)
-            atomicAdd(&histogram[own >> shift & (DIGITS - 1)], 1u);
+    for (int64 first = threadIdx.x; first < n; first += RUN * blockDim.x) {
+        Key own[RUN];
+#pragma unroll
+        for (int k = 0; k < RUN; ++k)
+            own[k] = first + k * blockDim.x < n ? sort_key(row[first + k * blockDim.x], descending) : Key(0);
+#pragma unroll
+        for (int k = 0; k < RUN; ++k)
+            if (first + k * blockDim.x < n && (uint64)(own[k] ^ key) >> shift >> 8 == 0)
+                atomicAdd(&histogram[own[k] >> shift & (DIGITS - 1)], 1u);
     }
 }
 
