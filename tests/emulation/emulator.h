@@ -246,6 +246,16 @@ inline int lane()
     }
 
 #define __syncthreads() emulator::wait_block()
+inline int __syncthreads_or(int predicate)
+{
+    static int any;
+    emulator::wait_block();
+    any = 0;
+    emulator::wait_block();
+    any |= predicate != 0;
+    emulator::wait_block();
+    return any;
+}
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 

@@ -14,8 +14,10 @@ from corefw_cupy.pointwise_function import _merged as merged
 
 STATISTICS = dict.fromkeys(HALVES, np.dtype(np.float32))  # the dtype of logarithms of sums, where it is another
 MAX_BATCH = 8  # as in attention.cuh
-TILE = 64  # rows of a block, as in attention_tiles.cuh
+TILE = 64  # rows of a block, as in attention_tiles.cuh and attention_fragments.cuh
+HALF_THREADS = 128  # of a block that uses tensor cores, as in attention_fragments.cuh
 COLUMNS = {size: str(size) for size in (16, 32, 64, 96, 128, 256)}  # of a product that a block may have
+HALF_COLUMNS = {size: text for size, text in COLUMNS.items() if size <= 128}  # what tensor cores take backwards
 _STRIDES = [("row", "i8"), ("column", "i8"), ("batch", "i8", MAX_BATCH)]
 _OPERANDS = ("query", "key", "value", "bias", "gradient", "output")
 _SIZES = [(name, "i8") for name in ("heads", "queries", "keys", "width", "value_width", "dims")]
@@ -60,8 +62,10 @@ def geometry(itemsize: int, *operands: tuple | None) -> np.ndarray:
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     forward = cuda.function("attention.cu", "attention", T=FLOATS, D=COLUMNS)
+    forward_half = cuda.function("attention_half.cu", "attention", T=HALVES, D=COLUMNS)
     averages_of = cuda.function("attention_backward.cu", "attention_averages", T=FLOATS, D={16: "16"})
     backward = cuda.function("attention_backward.cu", "attention_backward", T=FLOATS, D=COLUMNS)
+    backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=HALF_COLUMNS)
 
     def with_rows(array):
         """The array, or a copy whose matrices have rows without gaps."""
@@ -81,11 +85,14 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         output = cuda.empty((*shape, width), dtype)
         logsumexp = cuda.empty(shape, STATISTICS.get(dtype, dtype))
         if logsumexp.size:
-            columns = columns_of(width)
-            grid = int(of["heads"][0]) * -(-shape[-1] // TILE), max(1, -(-width // columns))
-            mask = 0 if bias is None else bias
+            mask, tiles = 0 if bias is None else bias, int(of["heads"][0]) * -(-shape[-1] // TILE)
             arguments = query, key, value, mask, of, is_causal, float(scale), output, logsumexp
-            forward[dtype, columns](grid, (THREADS,), arguments)
+            widest = max(query.shape[-1], width)
+            if dtype in HALVES and widest <= max(COLUMNS):
+                forward_half[dtype, columns_of(widest)]((tiles,), (HALF_THREADS,), arguments)
+            else:
+                columns = columns_of(width)
+                forward[dtype, columns]((tiles, max(1, -(-width // columns))), (THREADS,), arguments)
         return output, logsumexp
 
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
@@ -103,12 +110,16 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if averages.size:
             arguments = gradient, output, of, averages
             averages_of[dtype, 16](blocks(averages.size, THREADS // 32), (THREADS,), arguments)
-        columns = columns_of(max(query.shape[-1], value.shape[-1]))
-        parts = 2 * -(-query.shape[-1] // columns) + -(-value.shape[-1] // columns)
-        if parts:
-            grid = heads * -(-max(queries, keys) // TILE), parts
-            read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
-            backward[dtype, columns](grid, (THREADS,), (*read, of, is_causal, float(scale), *gradients))
+        (_, width), value_width = query.shape[-2:], value.shape[-1]
+        widest, tiles = max(width, value_width), heads * -(-max(queries, keys) // TILE)
+        read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
+        arguments = *read, of, is_causal, float(scale), *gradients
+        if dtype in HALVES and widest <= max(HALF_COLUMNS):
+            backward_half[dtype, columns_of(widest)]((tiles, 3), (HALF_THREADS,), arguments)
+        else:
+            columns = columns_of(widest)
+            parts = 2 * -(-width // columns) + -(-value_width // columns)
+            backward[dtype, columns]((tiles, max(1, parts)), (THREADS,), arguments)
         return gradients
 
     floats = offered(FLOATS)

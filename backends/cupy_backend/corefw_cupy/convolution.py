@@ -1,7 +1,8 @@
 """Convolutions, the gradient of their kernels, and windows of images as columns.
 
 Large groups are products of matrices that are gathered on the way (convolution.cu), small ones are summed directly
-(convolution_direct.cu); kernels of one element are products of matrices already.
+(convolution_direct.cu); kernels of one element are products of matrices already. Where there is cuDNN, it computes the
+large ones.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw.ops.convolution import col2im_shape, im2col_shape
 from corefw_cupy import convolution_geometry as geometry
+from corefw_cupy import cudnn
 from corefw_cupy.convolution_geometry import Geometry, Layout
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, COMPLEX, FLOATS, HALVES, INTEGERS, THREADS, blocks, offered
 from corefw_cupy.linear_algebra import AS_IT_IS, TRANSPOSED, Products
+from corefw_cupy.pointwise_function import Pointwise
 
 NUMBERS = {**FLOATS, **COMPLEX, **INTEGERS}
 SMALL = {dtype: name for dtype, name in FLOATS.items() if dtype.itemsize <= 4}
@@ -24,7 +27,7 @@ SMALL = {dtype: name for dtype, name in FLOATS.items() if dtype.itemsize <= 4}
 TILES = {(32, 128): "Tile<32, 128, 64>", (64, 64): "Tile<64, 64, 64>", (128, 128): "Tile<128, 128, 32>"}
 COMMON_TILE = (64, 64)  # the only one for numbers of 64 bits and more
 DEPTH = 8  # about how many products of a sum are in a slab
-MOST_DIRECT_ROWS, MOST_DIRECT_TAPS = 7, 128  # of groups that are not worth a product of matrices
+MOST_DIRECT_ROWS, MOST_DIRECT_TAPS = 7, 128
 MOST_PHASES = 16  # launches that a transposed convolution is worth
 
 
@@ -35,9 +38,9 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.int64) if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
 
 
-def _layout(array) -> Layout:
-    size = array.dtype.itemsize
-    return Layout(array.shape, tuple([step // size for step in array.strides]))
+def _directly(part: Geometry) -> bool:
+    """Whether a group is not worth a product of matrices."""
+    return part.rows <= MOST_DIRECT_ROWS and part.taps <= MOST_DIRECT_TAPS
 
 
 class Convolutions:
@@ -46,6 +49,8 @@ class Convolutions:
     def __init__(self, cuda: Cuda):
         self.cuda = cuda
         self.product = Products(cuda)
+        self.cudnn = cudnn.Cudnn(cuda)
+        self.add = Pointwise(cuda, "add_bias", ("T", "T"), 0, "int64", "T", "x + y", {"T": SMALL})
         few = {tile: TILES[tile] for tile in TILES if tile != COMMON_TILE}
         common = {COMMON_TILE: TILES[COMMON_TILE]}
 
@@ -64,17 +69,33 @@ class Convolutions:
     def forward(self, input, weight, bias, *options):
         """The result of the op `convolution`."""
         shape = None if bias is None else bias.shape
-        how = geometry.convolution(_layout(input), _layout(weight), shape, *options)
+        how = geometry.convolution(geometry.layout(input), geometry.layout(weight), shape, *options)
         if how.pointwise:
             return self._pointwise(input, weight, bias, options, how.shape)
+        out = self.cuda.empty(how.shape, input.dtype)
+        if not out.size:
+            return out
+        part, *others = how.parts
+        if not _directly(part) and self._by_cudnn(input, weight, bias, options, out):
+            return out
         if len(how.parts) > MOST_PHASES:
             return self._spread(input, weight, bias, options, how.shape)
-        out = self.cuda.empty(how.shape, input.dtype)
-        if out.size:
-            bias = 0 if bias is None else self.cuda.dense(bias)
-            for part in how.parts:
-                self._multiply(part, input, weight, bias, out, len(how.parts) == 1)
+        bias = 0 if bias is None else self.cuda.dense(bias)
+        for part in how.parts:
+            self._multiply(part, input, weight, bias, out, may_split=not others)
         return out
+
+    def _by_cudnn(self, input, weight, bias, options, out) -> bool:
+        """Fill `out` with NVIDIA's library, and say so; False if it cannot."""
+        stride, padding, dilation, transposed, output_padding, _ = options
+        operation = cudnn.TRANSPOSED if transposed else cudnn.FORWARD
+        if any(left >= step for left, step in zip(output_padding, stride)) or not input.size or not weight.size:
+            return False
+        if not self.cudnn(operation, (input, weight), out, stride, padding, dilation):
+            return False
+        if bias is not None:
+            self.add((out.dtype,), out.dtype, (out, bias[(slice(None), *(None,) * len(stride))]), (), out)
+        return True
 
     def _pointwise(self, input, weight, bias, options, shape):
         """By kernels of one element."""
@@ -96,7 +117,7 @@ class Convolutions:
 
     def _multiply(self, part: Geometry, input, weight, bias, out, may_split: bool):
         """Fill the results of one part of a convolution."""
-        if part.rows <= MOST_DIRECT_ROWS and part.taps <= MOST_DIRECT_TAPS:
+        if _directly(part):
             arrays = input, weight, bias, out
             self.convolve_directly[out.dtype](
                 blocks(part.places * part.groups * part.rows), (THREADS,), (*arrays, part.struct)
@@ -110,11 +131,13 @@ class Convolutions:
 
     def gradient(self, input, output_grad, *options):
         """The result of the op `convolution_weight`."""
-        shape, how = geometry.weight_gradient(_layout(input), _layout(output_grad), *options)
+        shape, how = geometry.weight_gradient(geometry.layout(input), geometry.layout(output_grad), *options)
         out = self.cuda.empty(shape, input.dtype)
         if not out.size:
             return out
         directly = how.rows * how.taps <= MOST_DIRECT_TAPS and out.dtype in FLOATS
+        if not directly and how.places and self.cudnn(cudnn.WEIGHT, (input, output_grad), out, *options[1:4]):
+            return out
         if directly:
             function, count, depth = self.weigh_directly[out.dtype], out.size, THREADS
         else:
@@ -148,7 +171,7 @@ class Convolutions:
         shape = im2col_shape(input.shape, *options)
         out = self.cuda.empty(shape, input.dtype)
         if out.size:
-            struct = geometry.columns(_layout(input), *options).struct
+            struct = geometry.columns(geometry.layout(input), *options).struct
             self.windows_to_columns[input.dtype.itemsize](blocks(out.size), (THREADS,), (input, out, struct))
         return out
 

@@ -42,6 +42,12 @@ class Layout:
         return cls(shape, contiguous_strides(shape))
 
 
+def layout(array) -> Layout:
+    """An array's layout."""
+    size = array.dtype.itemsize
+    return Layout(array.shape, tuple([step // size for step in array.strides]))
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A convolution, or the part of a transposed one that computes results of equal distances.

@@ -11,9 +11,9 @@ template <class Combine> __device__ A combine_row(A value)
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT) attention(const T *query, const T *key, const T *value, const T *bias,
-                                                            Attention of, bool causal, double scale, T *output,
-                                                            A *logsumexp)
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT)
+    attention(const T *query, const T *key, const T *value, const T *bias, Attention of, bool causal, double scale,
+              T *output, A *logsumexp)
 {
     alignas(32) __shared__ A stage[STAGE], weights[TILE * PITCH];
     Place place = place_of(of, of.queries, TILE, causal);

@@ -56,12 +56,14 @@ struct Scores {
         return query < queries && key < keys && (!causal || key <= query);
     }
 
+    __device__ A added(int64 query, int64 key) const { return bias[query * row + key * column]; }
+
     // The score of an allowed pair, -inf of others.
     __device__ A of(int64 query, int64 key, A product) const
     {
         if (!allowed(query, key))
             return -INFINITY;
-        return product * scale + (bias ? A(bias[query * row + key * column]) : 0);
+        return product * scale + (bias ? added(query, key) : 0);
     }
 };
 

@@ -123,11 +123,13 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
         __syncthreads();
     }
 
+#pragma unroll
     for (int j = 0; j < Tile::column_quads * QUAD; ++j) {
         int column = j / QUAD * Tile::across * QUAD + across + j % QUAD;
         if (first_column + column >= width)
             continue;
         int64 at = start + columns[column].other;
+#pragma unroll
         for (int i = 0; i < Tile::row_quads * QUAD; ++i) {
             int row = i / QUAD * Tile::down * QUAD + down + i % QUAD;
             if (first_row + row >= c.rows)
@@ -141,13 +143,13 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
     convolve(const T *image, const T *kernel, const T *bias, T *out, Number *partial, int64 total, Convolution c)
 {
     multiply<false, TILE>(image, kernel, bias, out, partial, total, c);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
     weigh(const T *image, const T *gradient, T *out, Number *partial, int64 total, Convolution c)
 {
     multiply<true, TILE>(image, gradient, nullptr, out, partial, total, c);
