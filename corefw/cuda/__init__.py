@@ -26,11 +26,13 @@ __all__ = [
     "init",
     "initial_seed",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
     "reset_peak_memory_stats",
@@ -136,6 +138,11 @@ def get_device_properties(device: Any = None) -> Any:
     return _runtime().device_properties(_index(device))
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether kernels take bfloat16: those of every GPU here do."""
+    return is_available()
+
+
 def synchronize(device: Any = None) -> None:
     """Wait for all work of a GPU."""
     _runtime().synchronize(_index(device))
@@ -169,6 +176,11 @@ def memory_reserved(device: Any = None) -> int:
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes held by the allocator so far."""
     return _memory("max_reserved", device)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes of a GPU's memory: (free, all)."""
+    return _runtime().memory_info(_index(device))
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:

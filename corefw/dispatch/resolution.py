@@ -102,7 +102,7 @@ def resolve(op: Op, place: Place):
         kernel, who = fallback_kernel(op, place), f"fallback to {registry.fallback}"
     else:
         if decision.kernel is not None and decision.backend is not None:
-            kernel, who = decision.kernel.function, decision.backend.name
+            kernel, who = place.runtime.guarded(decision.kernel.function, place.device.index), decision.backend.name
             if decision.wide is not None:
                 kernel = _computing_in(decision.wide, op, place, kernel)
             elif decision.compute is not place.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -39,6 +40,15 @@ class Runtime:
     def upload(self, host: np.ndarray, index: int | None) -> Any:
         """A new array with the content of a NumPy array (on cpu: the array itself)."""
         raise NotImplementedError
+
+    def upload_soon(self, host: np.ndarray, index: int | None) -> Any:
+        """What `upload` gives, perhaps before `host` has been read: it must not change until the device is waited
+        for."""
+        return self.upload(host, index)
+
+    def transfer(self, array, index: int | None) -> Any:
+        """A copy of the array on another device of this type."""
+        return self.upload(self.download(array), index)
 
     def download(self, array) -> np.ndarray:
         """The content as a NumPy array (on cpu: the array itself, sharing memory)."""
@@ -80,6 +90,10 @@ class Runtime:
     def address(self, array) -> int:
         """The address of the first element."""
         raise NotImplementedError
+
+    def guarded(self, kernel: Callable, index: int | None) -> Callable:
+        """`kernel` for arrays of device `index`, where kernels run on a current device that may be another one."""
+        return kernel
 
     def synchronize(self, index: int | None = None) -> None:
         """Wait until all work given to the device is done."""

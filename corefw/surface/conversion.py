@@ -28,10 +28,11 @@ _FORMS = (
 )
 
 
-def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None) -> Tensor:
+def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None, non_blocking: bool = False) -> Tensor:
     """`input` at another place: itself if it is there already and no copy is asked for.
 
-    The gradient goes back to where the tensor came from.
+    With `non_blocking` a copy to a device may still go on when this returns. The gradient goes back to where the tensor
+    came from.
     """
     source = input.place
     if memory_format is None or memory_format is preserve_format:
@@ -42,7 +43,7 @@ def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None)
     if source.dtype.is_complex and not place.dtype.is_complex and place.dtype is not dtypes.bool_:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
     if source.device is not place.device:
-        input = _moved(input, place)
+        input = _moved(input, place, non_blocking)
         copy = False  # it is one already
     result = ops.cast(place, input, place.dtype.numpy, copy)
     if place.dtype.category < dtypes.FLOATING:
@@ -54,7 +55,7 @@ def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None)
     return result
 
 
-def _moved(input: Tensor, place: Place) -> Tensor:
+def _moved(input: Tensor, place: Place, non_blocking: bool) -> Tensor:
     """The elements of `input` on the device of `place`, still as the result of what computed `input`."""
     source = input.place
     target = place.with_dtype(source.dtype)
@@ -62,9 +63,11 @@ def _moved(input: Tensor, place: Place) -> Tensor:
         array = place.runtime.empty(tuple(input.array.shape), source.dtype, None)
     elif source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    elif source.runtime is target.runtime:
+        array = source.runtime.transfer(input.array, target.device.index)
     else:
-        host = source.runtime.download(input.array)
-        array = target.runtime.upload(host, target.device.index)
+        upload = target.runtime.upload_soon if non_blocking else target.runtime.upload
+        array = upload(source.runtime.download(input.array), target.device.index)
     return wrap(array, target, node_of(input))
 
 
@@ -104,7 +107,7 @@ def to(self, *arguments, **named) -> Tensor:
             raise _WrongForm
     except _WrongForm:
         raise TypeError(_FORMS.format(given=_describe(arguments, named))) from None
-    return convert(self, place_of(where, wanted), bool(copy), memory_format)
+    return convert(self, place_of(where, wanted), bool(copy), memory_format, bool(non_blocking))
 
 
 class _WrongForm(Exception):

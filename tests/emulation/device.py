@@ -28,6 +28,10 @@ class EmulatedCuda(Cuda):
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         return self.faults.checked(compiler.launcher(loaded, function.name))
 
+    def number(self, array):
+        self.faults.check()
+        return int(memory.host(array).reshape(())[()])
+
     def _alike(self, other, function) -> bool:
         return (
             "__global__" in other.source
@@ -41,24 +45,12 @@ class EmulatedCuda(Cuda):
 
 
 class EmulatedRuntime(CupyRuntime):
-    """Host memory in the place of a device's; work is done when a call returns."""
+    """The first of the driver's devices, as a device type of its own."""
 
     device_type = "emulated"
 
     def device_count(self):
         return 1
-
-    def current_device(self):
-        return 0
-
-    def upload(self, host, index):
-        return memory.device(host)
-
-    def download(self, array):
-        return memory.host(array).copy()
-
-    def synchronize(self, index=None):
-        self.faults.check()
 
 
 @cache

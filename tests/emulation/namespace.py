@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import cupy
 import numpy as np
 
-from tests.emulation import memory
+from tests.emulation import cublas, driver, memory
 
 #: what works without a device
-_OWN = ("ndarray", "empty", "float16", "float32", "float64", "int64", "bool_", "cuda.MemoryPointer")
+_OWN = ("broadcast_to", "ndarray", "empty", "float16", "float32", "float64", "int64", "bool_")
 #: what NumPy computes here
+_HOSTED = ("argsort", "dot", "matmul")
 _HOSTED = (
     "argsort",
     "fft.fftn",
@@ -75,4 +76,7 @@ def _module(own, numpy, own_names, hosted_names):
 
 def namespace():
     """The stand-in; a name that is not listed is not there."""
-    return _module(cupy, np, _OWN, _HOSTED)
+    made = _module(cupy, np, _OWN, _HOSTED)
+    made.cuda = SimpleNamespace(**vars(driver.cuda), cublas=cublas, get_cublas_handle=lambda: 0)
+    made.get_default_memory_pool = made.get_default_pinned_memory_pool = driver.Pool
+    return made

@@ -23,7 +23,7 @@ class Copying:
             result = "R" if "R" in macros else "T"
             return Pointwise(cuda, name, operands, numbers, "int64", result, formula, macros, computed=False)
 
-        self.empty = cuda.empty
+        self.empty, self.broadcast_to = cuda.empty, cuda.xp.broadcast_to
         self._move = moving("move", ("T",), 0, "x", {"T": BITS})
         self._choose = moving("choose", ("bool", "T", "T"), 0, "x ? y : z", {"T": BITS})
         self._convert = moving("convert", ("T",), 0, "converted<R>(x)", {"T": _EVERY, "R": _EVERY})
@@ -33,6 +33,8 @@ class Copying:
         """Write `source`, broadcast and converted, into `target`."""
         while source.ndim > target.ndim and source.shape[0] == 1:
             source = source[0]
+        if source.shape != target.shape:
+            source = self.broadcast_to(source, target.shape)
         if target.dtype == source.dtype:
             self._move((target.dtype.itemsize,), target.dtype, (source,), (), target)
         else:

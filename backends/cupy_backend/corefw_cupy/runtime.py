@@ -1,28 +1,122 @@
-"""The memory of the device `cuda`: CuPy arrays."""
+"""The memory of the device `cuda`: CuPy arrays, their way to and from the host, and what GPUs say of themselves."""
 
 from __future__ import annotations
+
+from contextlib import nullcontext
+from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
+from corefw_cupy.memory_use import MemoryUse
+from corefw_cupy.streams import Event, Stream
 
 
 class CupyRuntime(Runtime):
-    """`cuda`: an array is a `cupy.ndarray`, on the current stream of its device."""
+    """`cuda`: an array is a `cupy.ndarray`; work goes to the current stream of its device."""
 
     device_type = "cuda"
 
     def __init__(self, cuda: Cuda):
         self.cupy = cuda.xp
+        self.driver = cuda.xp.cuda.runtime
         self.array_type = cuda.xp.ndarray
         self.copying = cuda.copying
         self.faults = cuda.faults
-        self._peaks: dict[int, dict[str, int]] = {}
+        self.memory_use = MemoryUse(cuda.xp)
+
+    # -- devices ----------------------------------------------------------------------------------------------------
+    def device_count(self):
+        return self.driver.getDeviceCount()
+
+    def current_device(self):
+        return self.driver.getDevice()
+
+    def set_device(self, index: int) -> None:
+        """Make another device the current one."""
+        self.driver.setDevice(index)
+
+    def on(self, index: int | None):
+        """A with-block in which a device is the current one."""
+        if index is None or index == self.driver.getDevice():
+            return nullcontext()
+        return self.cupy.cuda.Device(index)
+
+    def guarded(self, kernel, index):
+        """`kernel` where it runs on device `index`: as it is if there is only one."""
+        if self.device_count() == 1:
+            return kernel
+
+        def on_device(*arguments, **keywords):
+            with self.on(index):
+                return kernel(*arguments, **keywords)
+
+        return on_device
+
+    def synchronize(self, index=None):
+        with self.on(index):
+            self.driver.deviceSynchronize()
+        self.faults.check()
+
+    def device_properties(self, index: int) -> SimpleNamespace:
+        """What PyTorch's programs ask of a GPU."""
+        found = self.driver.getDeviceProperties(index)
+        return SimpleNamespace(
+            name=found["name"].decode(),
+            major=found["major"],
+            minor=found["minor"],
+            total_memory=found["totalGlobalMem"],
+            multi_processor_count=found["multiProcessorCount"],
+            warp_size=found["warpSize"],
+            max_threads_per_multi_processor=found["maxThreadsPerMultiProcessor"],
+        )
+
+    def device_info(self, index: int) -> dict:
+        """The name and the compute capability of a GPU."""
+        found = self.device_properties(index)
+        return {"name": found.name, "capability": (found.major, found.minor)}
+
+    # -- streams and memory -----------------------------------------------------------------------------------------
+    def new_stream(self, index: int, priority: int) -> Stream:
+        """A new queue of work."""
+        with self.on(index):
+            return Stream(self, self.cupy.cuda.Stream(non_blocking=True, priority=priority), index)
+
+    def current_stream(self, index: int) -> Stream:
+        """The queue that work goes to."""
+        with self.on(index):
+            return Stream(self, self.cupy.cuda.get_current_stream(), index)
+
+    def default_stream(self, index: int) -> Stream:
+        """The queue that work goes to at first."""
+        return Stream(self, self.cupy.cuda.Stream.null, index)
+
+    def new_event(self, enable_timing: bool, blocking: bool) -> Event:
+        """A new mark in queues."""
+        return Event(self, self.cupy.cuda.Event(block=blocking, disable_timing=not enable_timing))
+
+    def empty_cache(self) -> None:
+        """Give unused memory of all devices, and unused pinned memory, back."""
+        self.memory_use.release()
+
+    def memory_statistics(self, index: int) -> dict[str, int]:
+        """Bytes "allocated" and "reserved" now, and the most so far as "max_allocated" and "max_reserved"."""
+        return self.memory_use.statistics(index)
+
+    def reset_memory_statistics(self, index: int) -> None:
+        """Begin to count the maxima anew."""
+        self.memory_use.reset(index)
+
+    def memory_info(self, index: int) -> tuple[int, int]:
+        """Bytes of a GPU that are free, and all."""
+        with self.on(index):
+            return self.driver.memGetInfo()
 
     # -- arrays -----------------------------------------------------------------------------------------------------
     def empty(self, shape, dtype, index):
-        with self._on(index):
+        with self.on(index):
             return self.cupy.empty(shape, dtype.numpy)
 
     def copy(self, target, source):
@@ -39,9 +133,8 @@ class CupyRuntime(Runtime):
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy
-        memory = array.data.mem
-        start = self.cupy.cuda.MemoryPointer(memory, offset * element.itemsize)
-        return self.cupy.ndarray(shape, element, start, tuple(step * element.itemsize for step in strides))
+        start = self.cupy.cuda.MemoryPointer(array.data.mem, offset * element.itemsize)
+        return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 
     def is_contiguous(self, array):
         return array.flags.c_contiguous
@@ -55,14 +148,61 @@ class CupyRuntime(Runtime):
     def memory_bytes(self, array):
         return array.data.mem.size
 
+    def from_dlpack(self, producer):
+        return self.cupy.from_dlpack(producer)
+
     # -- between host and device ------------------------------------------------------------------------------------
     def upload(self, host, index):
-        with self._on(index):
+        array = self.upload_soon(host, index)
+        if self.is_pinned(host):  # other memory has been read when the call returns
+            self._stream().synchronize()
+        return array
+
+    def upload_soon(self, host, index):
+        with self.on(index):
+            if host.ndim == 0:
+                return self.copying.full((), host[()], host.dtype)
             array = self.cupy.empty(host.shape, host.dtype)
-            array.set(host)
+            if not host.flags.c_contiguous:
+                host = np.ascontiguousarray(host)
+            if array.nbytes:
+                self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)
             return array
 
     def download(self, array):
-        host = array.get()
+        host = np.empty(array.shape, array.dtype)
+        if array.nbytes:
+            with self.on(array.device.id):
+                dense = array if array.flags.c_contiguous else self.copying.dense(array)
+                self._transfer(host.ctypes.data, dense.data.ptr, dense.nbytes, self.driver.memcpyDeviceToHost)
+                self._stream().synchronize()
         self.faults.check()
         return host
+
+    def transfer(self, array, index):
+        """The array on another device of this type."""
+        with self.on(array.device.id):
+            dense = array if array.flags.c_contiguous else self.copying.dense(array)
+            self._stream().synchronize()
+        with self.on(index):
+            result = self.cupy.empty(array.shape, array.dtype)
+            if array.nbytes:
+                self._transfer(result.data.ptr, dense.data.ptr, dense.nbytes, self.driver.memcpyDefault)
+                self._stream().synchronize()
+            return result
+
+    def _stream(self):
+        return self.cupy.cuda.get_current_stream()
+
+    def _transfer(self, target: int, source: int, size: int, kind: int) -> None:
+        self.driver.memcpyAsync(target, source, size, kind, self._stream().ptr)
+
+    def pinned(self, host):
+        size = max(1, prod(host.shape) * host.dtype.itemsize)
+        memory = self.cupy.cuda.alloc_pinned_memory(size)
+        result = np.frombuffer(memory, host.dtype, host.size).reshape(host.shape)
+        result[...] = host
+        return result
+
+    def is_pinned(self, host):
+        return self.driver.pointerGetAttributes(host.ctypes.data).type == 1  # cudaMemoryTypeHost

@@ -1,0 +1,77 @@
+"""How much memory CuPy's pools hold and give out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MemoryUse:
+    """Statistics of CuPy's pools, with maxima, which the pools do not keep.
+
+    A hook sees every allocation and release of the thread that loaded the backend; `statistics` corrects what other
+    threads did in between.
+    """
+
+    def __init__(self, cupy: Any):
+        self.cupy = cupy
+        self.pool = cupy.get_default_memory_pool()
+        self.used: dict[int, int] = {}
+        self.most_used: dict[int, int] = {}
+        self.most_reserved: dict[int, int] = {}
+        use = self
+
+        class Hook(cupy.cuda.MemoryHook):
+            """Counts bytes."""
+
+            name = "corefw"
+
+            def malloc_postprocess(self, **allocation):
+                use.count(allocation["device_id"], allocation["mem_size"])
+
+            def alloc_postprocess(self, **allocation):
+                use.reserved(allocation["device_id"])
+
+            def free_postprocess(self, **allocation):
+                use.count(allocation["device_id"], -allocation["mem_size"])
+
+        self.hook = Hook()
+        self.hook.__enter__()  # for the life of the process
+
+    def count(self, index: int, size: int) -> None:
+        """Add to the bytes in use."""
+        used = self.used[index] = self.used.get(index, 0) + size
+        if used > self.most_used.get(index, 0):
+            self.most_used[index] = used
+
+    def reserved(self, index: int) -> None:
+        """Note how many bytes the pool holds after it took more."""
+        self.most_reserved[index] = max(self.most_reserved.get(index, 0), self._total(index))
+
+    def _total(self, index: int) -> int:
+        with self.cupy.cuda.Device(index):
+            return self.pool.total_bytes()
+
+    def statistics(self, index: int) -> dict[str, int]:
+        """Bytes allocated and reserved, now and at most."""
+        with self.cupy.cuda.Device(index):
+            allocated, reserved = self.pool.used_bytes(), self.pool.total_bytes()
+        self.count(index, allocated - self.used.get(index, 0))
+        self.reserved(index)
+        return {
+            "allocated": allocated,
+            "max_allocated": self.most_used.get(index, 0),
+            "reserved": reserved,
+            "max_reserved": self.most_reserved[index],
+        }
+
+    def reset(self, index: int) -> None:
+        """Let the maxima be what is in use now."""
+        now = self.statistics(index)
+        self.most_used[index], self.most_reserved[index] = now["allocated"], now["reserved"]
+
+    def release(self) -> None:
+        """Give all memory that is not in use back to the system."""
+        for index in range(self.cupy.cuda.runtime.getDeviceCount()):
+            with self.cupy.cuda.Device(index):
+                self.pool.free_all_blocks()
+        self.cupy.get_default_pinned_memory_pool().free_all_blocks()
