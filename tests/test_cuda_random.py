@@ -14,7 +14,7 @@ from tests.emulation.device import cuda
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="there is no C++ compiler")
 
 STATES = [(0, 0), (1, 7), (0x0123456789ABCDEF, 2**32 - 1), (2**64 - 1, 2**64 - 1)]
-SHAPES = [(), (1,), (5,), (0, 4), (17, 2), (3, 701)]
+SHAPES = [(), (1,), (5,), (0, 4), (17, 2), (3, 301)]
 FLOATING = [np.dtype(d.numpy) for d in dtypes.ALL if d.is_floating_point]
 EVERY = [d.numpy for d in dtypes.ALL if not d.is_complex]
 
@@ -129,9 +129,5 @@ def test_dropout(kernels, dtype, p):
         same_bits(mask, kept.astype(bool))
         same_bits(kernels["masked_dropout_backward"](memory.device(x), mask, p), wanted)
     column = memory.device(np.ones((6, 4), dtype)).T  # drawn in row-major order all the same
-    same_bits(
-        kernels["masked_dropout"](column, p, 0, 0)[1],
-        philox.bernoulli(np, (4, 6), bool, 0, 0, 1 - p)
-        if computed == "f4"
-        else philox.bernoulli(np, (4, 6), "f8", 0, 0, 1 - p).astype(bool),
-    )
+    kept = philox.bernoulli(np, (4, 6), computed, 0, 0, 1 - p)
+    same_bits(kernels["masked_dropout"](column, p, 0, 0)[1], kept.astype(bool))
