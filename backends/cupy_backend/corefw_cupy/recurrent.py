@@ -13,6 +13,16 @@ from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import REALS, THREADS, blocks, offered
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
+SEQUENCES = np.dtype([(name, "i8") for name in ("steps", "batch", "hidden", "reverse")])  # as in recurrent_whole.cu
+WHOLE = {np.dtype(np.float32): "float32"}  # what recurrent_whole.cu has shared memory for
+BLOCK_SEQUENCES, MOST_UNITS = 4, 128  # of a block there
+MOST_SEQUENCES = 1024  # beyond them, products by cuBLAS are worth their launches
+
+
+def fits_whole(dtype: np.dtype, hidden: int, batch_sizes: tuple[int, ...]) -> bool:
+    """Whether a recurrence is computed in one launch."""
+    batch = batch_sizes[0]
+    return dtype in WHOLE and hidden <= MOST_UNITS and batch == batch_sizes[-1] <= MOST_SEQUENCES
 
 
 def check(hx, weight_hh, batch_sizes, gates: int, states, packed) -> None:
@@ -47,6 +57,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     lstm_step, lstm_step_backward = function("lstm_step"), function("lstm_step_backward")
     gru_step, gru_step_backward = function("gru_step"), function("gru_step_backward")
     add_product = function("add_product")
+    rnn_whole, lstm_whole, gru_whole = (
+        cuda.function("recurrent_whole.cu", f"{kind}_whole", T=WHOLE) for kind in ("rnn", "lstm", "gru")
+    )
 
     def dense(*arrays):
         """The arrays as kernels read them; 0 where there is none."""
@@ -64,6 +77,17 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             dot(state[:size] if size < batch else state, turned, out=product[:size] if size < batch else product)
             launch(blocks(size * hidden), (THREADS,), (step, product, *arguments))
 
+    def follow(step, whole, state, weight, batch_sizes, reverse, arguments):
+        """All steps forward: in one launch if sequences are equally long and have few units, else one by one."""
+        batch, hidden = state.shape
+        if not fits_whole(state.dtype, hidden, batch_sizes):
+            run(step[state.dtype], state, weight, batch_sizes, reverse, arguments)
+        elif state.size:
+            of = np.array([(len(batch_sizes), batch, hidden, reverse)], SEQUENCES)
+            threads, turned = (-(-hidden // 32) * 32, BLOCK_SEQUENCES), copying.dense(weight.transpose())
+            input, *others = arguments
+            whole[state.dtype](blocks(batch, BLOCK_SEQUENCES), threads, (of, input, turned, *others))
+
     def of_weight(gradients, before):
         """The gradient of the weight, from those of its products and the states that were multiplied."""
         if not before.shape[0]:
@@ -74,7 +98,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         check(hx, weight_hh, batch_sizes, 1, (), ((input, 1),))
         (weight, input), state, output = dense(weight_hh, input), copying.dense(hx), empty(input.shape, input.dtype)
         arguments = input, nonlinearity == "tanh", state, output
-        run(rnn_step[input.dtype], state, weight, batch_sizes, reverse, arguments)
+        follow(rnn_step, rnn_whole, state, weight, batch_sizes, reverse, arguments)
         return output, state
 
     def rnn_sequence_backward(
@@ -97,7 +121,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         gates, cells, output = empty(input.shape, dtype), empty(rows, dtype), empty(rows, dtype)
         (weight, input), state, cell = dense(weight_hh, input), copying.dense(hx), copying.dense(cx)
         arguments = input, state, cell, output, gates, cells
-        run(lstm_step[dtype], state, weight, batch_sizes, reverse, arguments)
+        follow(lstm_step, lstm_whole, state, weight, batch_sizes, reverse, arguments)
         return output, state, cell, gates, cells
 
     def lstm_sequence_backward(
@@ -134,7 +158,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         (rows, _), hidden, dtype = input.shape, hx.shape[1], input.dtype
         gates, output = empty((rows, 4 * hidden), dtype), empty((rows, hidden), dtype)
         (weight, input, bias), state = dense(weight_hh, input, bias_hh), copying.dense(hx)
-        run(gru_step[dtype], state, weight, batch_sizes, reverse, (input, bias, state, output, gates))
+        follow(gru_step, gru_whole, state, weight, batch_sizes, reverse, (input, bias, state, output, gates))
         return output, state, gates
 
     def gru_sequence_backward(
