@@ -1,24 +1,12 @@
 // Whole recurrences of few hidden units in one launch: a block follows 4 sequences through all steps, with their states
 // in shared memory. The weight is read again at each step, from the caches. All sequences are equally long.
 
-#include "recurrent.cuh"
-
-const int SEQUENCES = 4, SPLITS = SEQUENCES; // of a product's sum; thread (x, y) computes unit x of part y,
-const int MOST_UNITS = 128;                  // then unit x of sequence y of the block
-
-struct Sequences {
-    int64 steps, batch, hidden, reverse;
-};
-
-// A number for each sequence of a block.
-struct alignas(sizeof(A) * SEQUENCES) Group {
-    A of[SEQUENCES];
-};
+#include "recurrent_whole.cuh"
 
 // Follow the sequences: `weight` is turned, (hidden, gates, hidden); `cell` gets a packed row, the thread's unit, x, w
 // and h, and gives the new h.
 template <int gates, class Cell>
-__device__ void follow(const Sequences &of, const T *input, const T *weight, T *state, T *output, Cell cell)
+__device__ void follow(const Sequences &of, const T *weight, const T *input, T *state, T *output, Cell cell)
 {
     __shared__ Group h[MOST_UNITS];
     __shared__ A parts[SPLITS][gates][SEQUENCES][MOST_UNITS];
@@ -30,7 +18,7 @@ __device__ void follow(const Sequences &of, const T *input, const T *weight, T *
     if (unit < hidden)
         h[unit].of[part] = own;
     for (int64 step = 0; step < of.steps; ++step) {
-        int64 row = (of.reverse ? of.steps - 1 - step : step) * of.batch + sequence;
+        int64 row = row_of(of, step) + sequence;
         A x[gates] = {}, w[gates] = {}, sums[gates][SEQUENCES] = {};
         if (exists)
             for (int gate = 0; gate < gates; ++gate)
@@ -64,20 +52,20 @@ __device__ void follow(const Sequences &of, const T *input, const T *weight, T *
         state[sequence * hidden + unit] = own;
 }
 
-extern "C" __global__ void rnn_whole(Sequences of, const T *input, const T *weight, bool tangent, T *state, T *output)
+extern "C" __global__ void rnn_whole(Sequences of, const T *weight, const T *input, bool tangent, T *state, T *output)
 {
-    follow<1>(of, input, weight, state, output, [=](int64 row, int unit, const A(&x)[1], const A(&w)[1], A h) {
+    follow<1>(of, weight, input, state, output, [=](int64 row, int unit, const A(&x)[1], const A(&w)[1], A h) {
         return rnn_cell(tangent, x[0], w[0]);
     });
 }
 
-extern "C" __global__ void lstm_whole(Sequences of, const T *input, const T *weight, T *state, T *cell, T *output,
+extern "C" __global__ void lstm_whole(Sequences of, const T *weight, const T *input, T *state, T *cell, T *output,
                                       T *gates, T *cells)
 {
     int64 sequence = blockIdx.x * (int64)SEQUENCES + threadIdx.y, at = sequence * of.hidden + threadIdx.x;
     bool exists = threadIdx.x < of.hidden && sequence < of.batch;
     A c = exists ? A(cell[at]) : 0;
-    follow<4>(of, input, weight, state, output, [&](int64 row, int unit, const A(&x)[4], const A(&w)[4], A h) {
+    follow<4>(of, weight, input, state, output, [&](int64 row, int unit, const A(&x)[4], const A(&w)[4], A h) {
         LstmGates now = lstm_gates(x, w);
         cells[row * of.hidden + unit] = c = now.f * c + now.i * now.g;
         write_row(gates + row * 4 * of.hidden, of.hidden, unit, {now.i, now.f, now.g, now.o});
@@ -87,14 +75,14 @@ extern "C" __global__ void lstm_whole(Sequences of, const T *input, const T *wei
         cell[at] = c;
 }
 
-extern "C" __global__ void gru_whole(Sequences of, const T *input, const T *weight, const T *bias, T *state, T *output,
+extern "C" __global__ void gru_whole(Sequences of, const T *weight, const T *input, const T *bias, T *state, T *output,
                                      T *gates)
 {
     A added[3] = {};
     if (bias && threadIdx.x < of.hidden)
         for (int gate = 0; gate < 3; ++gate)
             added[gate] = bias[gate * of.hidden + threadIdx.x];
-    follow<3>(of, input, weight, state, output, [&](int64 row, int unit, const A(&x)[3], const A(&w)[3], A h) {
+    follow<3>(of, weight, input, state, output, [&](int64 row, int unit, const A(&x)[3], const A(&w)[3], A h) {
         GruGates now = gru_gates(x, {w[0] + added[0], w[1] + added[1], w[2] + added[2]});
         write_row(gates + row * 4 * of.hidden, of.hidden, unit, {now.r, now.z, now.n, now.hidden});
         return (h - now.n) * now.z + now.n;
