@@ -1,5 +1,6 @@
 """Recurrences of the CuPy backend on the emulated device: all ways of following them, packed sequences, many units."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -64,6 +65,34 @@ def test_like_numpy(kernels, kind, dtype, hidden, batch_sizes, reverse):
     gradients = [draw(dtype, *array.shape) for array in (output, *firsts, *saved)]
     for some in (gradients, [None] * len(gradients)):
         compare(kernels[backward], REFERENCE[backward], [*given, *some])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("hidden", "batch_sizes"), [(5, (3, 3, 3)), (130, (2, 2)), (7, (5, 4, 4, 1))])
+@pytest.mark.parametrize("kind", ["tanh", "lstm", "gru"])
+def test_half_types(kernels, kind, dtype, hidden, batch_sizes):
+    name, gates, states = KINDS[kind]
+    firsts = [draw(dtype, batch_sizes[0], hidden) for _ in range(states)]
+    weight = (draw(np.float32, gates * hidden, hidden) / hidden**0.5).astype(dtype)
+    options = [batch_sizes, False, kind] if name == "rnn" else [batch_sizes, False]
+    arguments = [draw(dtype, sum(batch_sizes), gates * hidden), *firsts, weight, *options]
+
+    def compare_rounded(op, arguments):
+        def convert(function):
+            return [function(x) if isinstance(x, np.ndarray) else x for x in arguments]
+
+        expected = REFERENCE[op](*convert(lambda x: x.astype(np.float64)))
+        found = [memory.host(x) for x in kernels[op](*convert(memory.device))]
+        bound = 8 * float(ml_dtypes.finfo(dtype).eps)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == dtype
+            assert abs(ours.astype(np.float64) - theirs).max() <= bound * (1 + abs(theirs).max())
+        return found
+
+    output, *others = compare_rounded(f"{name}_sequence", arguments)
+    saved = others[states:]
+    gradients = [draw(dtype, *array.shape) for array in (output, *firsts, *saved)]
+    compare_rounded(f"{name}_sequence_backward", [*firsts, weight, output, *saved, *options, *gradients])
 
 
 @pytest.mark.parametrize(

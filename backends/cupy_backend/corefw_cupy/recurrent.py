@@ -10,11 +10,11 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import REALS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
 SEQUENCES = np.dtype([(name, "i8") for name in ("steps", "batch", "hidden", "reverse")])  # as in recurrent_whole.cu
-WHOLE = {np.dtype(np.float32): "float32"}  # what recurrent_whole.cu has shared memory for
+WHOLE = {np.dtype(np.float32): "float32", **HALVES}  # what recurrent_whole.cu has shared memory for
 BLOCK_SEQUENCES, MOST_UNITS = 4, 128  # of a block there
 MOST_SEQUENCES = 1024  # beyond them, products by cuBLAS are worth their launches
 
@@ -51,7 +51,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     empty, copying, dot = cuda.empty, cuda.copying, cuda.xp.dot
 
     def function(name):
-        return cuda.function("recurrent.cu", name, T=REALS)
+        return cuda.function("recurrent.cu", name, T=FLOATS)
 
     rnn_step, rnn_step_backward = function("rnn_step"), function("rnn_step_backward")
     lstm_step, lstm_step_backward = function("lstm_step"), function("lstm_step_backward")
@@ -201,4 +201,4 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     kernels = gru_sequence, lstm_sequence, rnn_sequence, gru_sequence_backward, lstm_sequence_backward
     kernels = *kernels, rnn_sequence_backward
-    return [Kernel(kernel.__name__, kernel, offered(REALS)) for kernel in kernels]
+    return [Kernel(kernel.__name__, kernel, offered(FLOATS)) for kernel in kernels]
