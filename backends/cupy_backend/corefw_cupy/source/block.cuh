@@ -1,5 +1,7 @@
 // What the threads of a warp or a block compute together.
 
+#include "types.cuh"
+
 #define WARP 32
 #define EVERY_LANE 0xffffffffu
 
@@ -57,4 +59,35 @@ template <class Combine, class Value> __device__ Value combine_block(Value value
     value = combine_warp<Combine>(lane < warps ? of_warps[lane] : neutral);
     __syncthreads(); // of_warps may be written again
     return value;
+}
+
+// What the threads before this one combine to, of `lanes` neighbours in a warp or of all in a block; and `total`, all of
+// them.
+template <class Combine, class Value> __device__ Value preceding(Value value, Value neutral, int lanes, Value &total)
+{
+    __shared__ Value of_warps[WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (int distance = 1; distance < lanes && distance < WARP; distance *= 2) {
+        Value other = exchanged<Before>(value, distance);
+        if (lane >= distance)
+            value = Combine::of(other, value);
+    }
+    Value before = exchanged<Before>(value, 1);
+    if (lane == 0)
+        before = neutral;
+    if (lanes <= WARP) {
+        total = exchanged<Numbered>(value, threadIdx.y * lanes % WARP + lanes - 1);
+        return before;
+    }
+    if (lane == WARP - 1)
+        of_warps[warp] = value;
+    __syncthreads();
+    Value earlier = total = neutral;
+    for (int w = 0; w < lanes / WARP; ++w) {
+        if (w == warp)
+            earlier = total;
+        total = Combine::of(total, of_warps[w]);
+    }
+    __syncthreads(); // of_warps may be written again
+    return Combine::of(earlier, before);
 }

@@ -14,39 +14,6 @@
 typedef OPERATION::State State;
 typedef OPERATION::Result Result;
 
-// What the threads of a line before this one combine to, `lanes` of a warp or all of a block; and `total`, all of them.
-__device__ State preceding(State value, int lanes, State &total)
-{
-    int lane = threadIdx.x % WARP;
-    for (int distance = 1; distance < lanes && distance < WARP; distance *= 2) {
-        State other = exchanged<Before>(value, distance);
-        if (lane >= distance)
-            value = OPERATION::of(other, value);
-    }
-    State before = exchanged<Before>(value, 1);
-    if (lane == 0)
-        before = OPERATION::neutral();
-    if (lanes <= WARP) {
-        int last = (threadIdx.y * lanes) % WARP + lanes - 1;
-        total = exchanged<Numbered>(value, last);
-        return before;
-    }
-    __shared__ State of_warps[WARP];
-    int warp = threadIdx.x / WARP;
-    if (lane == WARP - 1)
-        of_warps[warp] = value;
-    __syncthreads();
-    State earlier = OPERATION::neutral();
-    total = OPERATION::neutral();
-    for (int w = 0; w < lanes / WARP; ++w) {
-        if (w == warp)
-            earlier = total;
-        total = OPERATION::of(total, of_warps[w]);
-    }
-    __syncthreads(); // of_warps may be written again
-    return OPERATION::of(earlier, before);
-}
-
 // The running results of a thread's neighbouring elements, after those `before`.
 __device__ void put(Result *results, int64 *places, State before, const State (&states)[WIDTH], int count)
 {
@@ -93,7 +60,7 @@ scan_rows(const T *input, int64 lines, int64 n, void *parts, bool totals, Result
                 OPERATION::add(running, count == WIDTH ? pack.values[k] : input[start + first + k], first + k, 0);
             states[k] = running;
         }
-        State before = OPERATION::of(carry, preceding(running, blockDim.x, total));
+        State before = OPERATION::of(carry, preceding<OPERATION>(running, OPERATION::neutral(), blockDim.x, total));
         carry = OPERATION::of(carry, total);
         if (!totals)
             put(results + start + first, places ? places + start + first : 0, before, states, count);
