@@ -68,7 +68,9 @@ from corefw.printing import set_printoptions
 from corefw.random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from corefw.settings import (
     are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
     get_num_threads,
+    set_float32_matmul_precision,
     set_num_threads,
     use_deterministic_algorithms,
 )

@@ -63,7 +63,9 @@ from corefw.return_types import topk as _topk
 from corefw.serialization.checkpoint import load as load
 from corefw.serialization.checkpoint import save as save
 from corefw.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from corefw.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from corefw.settings import get_num_threads as get_num_threads
+from corefw.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from corefw.settings import set_num_threads as set_num_threads
 from corefw.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from corefw.shapes import Size as Size
@@ -2593,6 +2595,7 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "get_device",
+    "get_float32_matmul_precision",
     "get_num_threads",
     "get_rng_state",
     "greater",
@@ -2792,6 +2795,7 @@ __all__ = [
     "serialization",
     "set_default_device",
     "set_default_dtype",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",

@@ -33,3 +33,27 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic kernels were asked for."""
     return registry.deterministic
+
+
+_PRECISIONS = ("highest", "high", "medium")
+
+
+def get_float32_matmul_precision() -> str:
+    """The precision asked for in `set_float32_matmul_precision`.
+
+    >>> get_float32_matmul_precision()
+    'highest'
+    """
+    return "high" if registry.allow_tf32 else "highest"
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Set how precise matrix products of float32 must be.
+
+    Args:
+        precision: "highest" computes in float32; "high" and "medium" let devices that can (not the CPU) round the
+            factors to TensorFloat-32, with 10 bits after the binary point.
+    """
+    if precision not in _PRECISIONS:
+        raise RuntimeError(f"set_float32_matmul_precision expects one of {', '.join(_PRECISIONS)}, got {precision!r}")
+    registry.allow_tf32 = precision != "highest"

@@ -120,3 +120,16 @@ def test_cuda_without_a_gpu():
             ask()
     with cuda.stream(None):
         assert not torch.backends.cudnn.is_available() and not torch.backends.mps.is_available()
+
+
+def test_precision_of_matrix_products():
+    assert torch.get_float32_matmul_precision() == "highest" and not torch.backends.cuda.matmul.allow_tf32
+    torch.set_float32_matmul_precision("high")
+    try:
+        assert torch.backends.cuda.matmul.allow_tf32 and torch.get_float32_matmul_precision() == "high"
+        torch.backends.cuda.matmul.allow_tf32 = False
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    with pytest.raises(RuntimeError, match="precision"):
+        torch.set_float32_matmul_precision("low")

@@ -31,7 +31,8 @@ _FORMS = (
 def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None, non_blocking: bool = False) -> Tensor:
     """`input` at another place: itself if it is there already and no copy is asked for.
 
-    With `non_blocking` a copy to a device may still go on when this returns. The gradient goes back to where the tensor came from.
+    With `non_blocking` a copy to a device may still go on when this returns. The gradient goes back to where the tensor
+    came from.
     """
     source = input.place
     if memory_format is None or memory_format is preserve_format:

@@ -28,6 +28,10 @@ class EmulatedCuda(Cuda):
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         return self.faults.checked(compiler.launcher(loaded, function.name))
 
+    def number(self, array):
+        self.faults.check()
+        return int(memory.host(array).reshape(())[()])
+
     def _alike(self, other, function) -> bool:
         return (
             "__global__" in other.source

@@ -12,19 +12,41 @@ struct Greater {
     template <class Number> __device__ static Number of(Number a, Number b) { return a > b || a != a ? a : b; }
 };
 
-// `value` of all lanes of a warp combined; every lane gets the result.
-template <class Combine, class Number> __device__ Number combine_warp(Number value)
+// The word that a lane gives: that whose number differs by the bits `flipped`; that `distance` before, for the first
+// ones their own; or a certain one.
+struct Flipped {
+    __device__ static int32 word(int32 own, int flipped) { return __shfl_xor_sync(EVERY_LANE, own, flipped); }
+};
+struct Before {
+    __device__ static int32 word(int32 own, int distance) { return __shfl_up_sync(EVERY_LANE, own, distance); }
+};
+struct Numbered {
+    __device__ static int32 word(int32 own, int lane) { return __shfl_sync(EVERY_LANE, own, lane); }
+};
+
+// A value of any type from another lane, word by word.
+template <class Lane, class Value> __device__ Value exchanged(Value value, int which)
 {
-    for (int distance = WARP / 2; distance; distance /= 2)
-        value = Combine::of(value, __shfl_xor_sync(EVERY_LANE, value, distance));
+    static_assert(sizeof(Value) % sizeof(int32) == 0, "lanes exchange whole words");
+    int32 *words = (int32 *)&value;
+    for (int k = 0; k < sizeof(Value) / sizeof(int32); ++k)
+        words[k] = Lane::word(words[k], which);
+    return value;
+}
+
+// `value` of `lanes` neighbours in a warp combined, a power of two; each of them gets the result.
+template <class Combine, class Value> __device__ Value combine_warp(Value value, int lanes = WARP)
+{
+    for (int distance = lanes / 2; distance; distance /= 2)
+        value = Combine::of(value, exchanged<Flipped>(value, distance));
     return value;
 }
 
 // `value` of all threads of a block combined; every thread gets the result. The number of threads is a multiple of
 // WARP, and `neutral` combined with anything is that thing.
-template <class Combine, class Number> __device__ Number combine_block(Number value, Number neutral)
+template <class Combine, class Value> __device__ Value combine_block(Value value, Value neutral)
 {
-    __shared__ Number of_warps[WARP];
+    __shared__ Value of_warps[WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     value = combine_warp<Combine>(value);
     if (warps == 1)

@@ -1,0 +1,4 @@
+// Running logarithms of sums of exponentials.
+
+#include "logarithms.cuh"
+#include "scan.cuh"

@@ -1,0 +1,4 @@
+// Logarithms of sums of exponentials over dimensions.
+
+#include "logarithms.cuh"
+#include "reduction.cuh"

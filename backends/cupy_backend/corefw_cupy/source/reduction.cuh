@@ -1,0 +1,210 @@
+// Reductions of arrays over some of their dimensions, by an operation OPERATION of elements of type T.
+//
+// Kept dimensions are joined to two, `outer` and `inner`, and reduced ones to two, `slow`
+// and `fast` (reducing.py).
+
+#include "operation.cuh"
+#include "block.cuh"
+#include "packs.cuh"
+
+#define THREADS 256
+#define BLOCKS_PER_PROCESSOR 4 // of which reducing.py counts on
+#define BATCH 4 // loads of a thread that are under way at once
+
+struct Walk {
+    int64 outer, inner, slow, fast; // sizes
+    int64 outer_stride, inner_stride, slow_stride, fast_stride; // in elements of the input
+    int64 outer_place, inner_place; // strides of the result
+    int64 packed; // whether elements can be read in packs: along `inner` by reduce_columns, else along `fast`
+};
+
+// Where the reduced element `i` lies.
+__device__ inline int64 along(const Walk &walk, int64 i)
+{
+    if (walk.slow == 1)
+        return i * walk.fast_stride;
+    if (i >> 31 == 0 && walk.fast >> 31 == 0) { // a division of 32 bits is much faster
+        uint32 slow = (uint32)i / (uint32)walk.fast;
+        return slow * walk.slow_stride + (uint32)(i - slow * walk.fast) * walk.fast_stride;
+    }
+    return i / walk.fast * walk.slow_stride + i % walk.fast * walk.fast_stride;
+}
+
+// Reduce units of `width` elements, the first, the `step`-th after it and so on up to `end`; `states` has one for each
+// element of a unit.
+template <class Operation, int width, class Element>
+__device__ void gather(typename Operation::State *states, const Element *from, const Walk &walk, double number,
+                       int64 first, int64 step, int64 end)
+{
+    int64 i = first;
+    for (; i + (BATCH - 1) * step < end; i += BATCH * step) {
+        Packed<Element, width> packs[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b)
+            packs[b] = load<width>(from + along(walk, i + b * step));
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b)
+#pragma unroll
+            for (int k = 0; k < width; ++k)
+                Operation::add(states[k], packs[b].values[k], i + b * step + k, number);
+    }
+    for (; i < end; i += step) {
+        Packed<Element, width> pack = load<width>(from + along(walk, i));
+#pragma unroll
+        for (int k = 0; k < width; ++k)
+            Operation::add(states[k], pack.values[k], i + k, number);
+    }
+}
+
+// What `threads` neighbours reduce a row to, of which this one is number `thread`.
+template <class Operation, class Element>
+__device__ typename Operation::State reduced_row(const Element *row, const Walk &walk, double number,
+                                                         int thread, int threads)
+{
+    const int width = Together<Element, 8>::value;
+    typename Operation::State states[width];
+#pragma unroll
+    for (int k = 0; k < width; ++k)
+        states[k] = Operation::neutral();
+    int64 n = walk.slow * walk.fast;
+    Part part(n, width);
+    if (walk.fast_stride == 1 && walk.slow == 1) {
+        int64 misplaced = (uint64)(row + part.begin) % sizeof(Packed<Element, width>) / sizeof(Element);
+        int64 begin = misplaced ? part.begin + width - misplaced : part.begin;
+        begin = begin < part.end ? begin : part.end;
+        int64 end = begin + (part.end - begin) / width * width;
+        gather<Operation, width>(states, row, walk, number, begin + thread * width, threads * width, end);
+        gather<Operation, 1>(states, row, walk, number, part.begin + thread, threads, begin);
+        gather<Operation, 1>(states, row, walk, number, end + thread, threads, part.end);
+    } else if (walk.packed) {
+        gather<Operation, width>(states, row, walk, number, part.begin + thread * width, threads * width, part.end);
+    } else {
+        gather<Operation, 1>(states, row, walk, number, part.begin + thread, threads, part.end);
+    }
+#pragma unroll
+    for (int k = 1; k < width; ++k)
+        states[0] = Operation::of(states[0], states[k]);
+    return states[0];
+}
+
+// Where the result of a block, or its part of the result, goes.
+template <class Operation> struct Target {
+    typename Operation::Result *results; // 0 if they are not wanted
+    int64 *places; // of the elements found; 0 if they are not wanted
+    typename Operation::State *parts; // 0 unless several blocks share the work
+    int64 count;
+    double number;
+
+    __device__ void put(int64 i, typename Operation::State state) const
+    {
+        if (parts)
+            parts[i * gridDim.y + blockIdx.y] = state;
+        else
+            finish(i, state);
+    }
+
+    __device__ void finish(int64 i, typename Operation::State state) const
+    {
+        if (results)
+            results[i] = Operation::result(state, count, number);
+        if (places)
+            places[i] = Operation::place(state);
+    }
+};
+
+// Columns, `width` neighbours for a thread: the threads with the same threadIdx.x share their elements.
+template <class Operation, int width, class Element>
+__device__ void reduce_tile(const Element *from, const Walk &walk, const Target<Operation> &target)
+{
+    typedef typename Operation::State State;
+    __shared__ State shared[width][THREADS];
+    int64 tile = (int64)blockDim.x * width, tiles = (walk.inner + tile - 1) / tile;
+    int64 outer = blockIdx.x / tiles, inner = blockIdx.x % tiles * tile + threadIdx.x * width;
+    bool inside = inner < walk.inner;
+    State states[width];
+#pragma unroll
+    for (int k = 0; k < width; ++k)
+        states[k] = Operation::neutral();
+    if (inside) {
+        const Element *column = from + outer * walk.outer_stride + inner * walk.inner_stride;
+        Part part(walk.slow * walk.fast, 1);
+        int64 i = part.begin + threadIdx.y, step = blockDim.y;
+        for (; i + (BATCH - 1) * step < part.end; i += BATCH * step) {
+            Packed<Element, width> packs[BATCH];
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b)
+                packs[b] = load<width>(column + along(walk, i + b * step));
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b)
+#pragma unroll
+                for (int k = 0; k < width; ++k)
+                    Operation::add(states[k], packs[b].values[k], i + b * step, target.number);
+        }
+        for (; i < part.end; i += step) {
+            Packed<Element, width> pack = load<width>(column + along(walk, i));
+#pragma unroll
+            for (int k = 0; k < width; ++k)
+                Operation::add(states[k], pack.values[k], i, target.number);
+        }
+    }
+    int thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < width; ++k)
+        shared[k][thread] = states[k];
+    for (int half = blockDim.y / 2; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.y < half)
+#pragma unroll
+            for (int k = 0; k < width; ++k)
+                shared[k][thread] = Operation::of(shared[k][thread], shared[k][thread + half * blockDim.x]);
+    }
+    if (inside && threadIdx.y == 0)
+#pragma unroll
+        for (int k = 0; k < width; ++k)
+            target.put(outer * walk.outer_place + (inner + k) * walk.inner_place, shared[k][thread]);
+}
+
+typedef OPERATION::State State;
+typedef OPERATION::Result Result;
+
+// Rows whose elements lie close together: threadIdx.x runs along a row, threadIdx.y over rows of a block.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR)
+reduce_rows(const T *input, Walk walk, void *parts, Result *results, int64 *places, int64 count, double number)
+{
+    int64 row = (int64)blockIdx.x * blockDim.y + threadIdx.y;
+    bool inside = row < walk.outer * walk.inner;
+    int64 outer = row / walk.inner, inner = row % walk.inner;
+    State state = OPERATION::neutral();
+    if (inside)
+        state = reduced_row<OPERATION>(input + outer * walk.outer_stride + inner * walk.inner_stride, walk,
+                                       number, threadIdx.x, blockDim.x);
+    state = blockDim.x > WARP ? combine_block<OPERATION>(state, OPERATION::neutral())
+                              : combine_warp<OPERATION>(state, blockDim.x);
+    Target<OPERATION> target{results, places, (State *)parts, count, number};
+    if (inside && threadIdx.x == 0)
+        target.put(outer * walk.outer_place + inner * walk.inner_place, state);
+}
+
+// Columns that lie close together: threadIdx.x runs over columns, threadIdx.y along them.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR)
+reduce_columns(const T *input, Walk walk, void *parts, Result *results, int64 *places, int64 count, double number)
+{
+    Target<OPERATION> target{results, places, (State *)parts, count, number};
+    if (walk.packed)
+        reduce_tile<OPERATION, Together<T, 4>::value>(input, walk, target);
+    else
+        reduce_tile<OPERATION, 1>(input, walk, target);
+}
+
+// What several blocks made for each result combined, by a block for each.
+extern "C" __global__ void reduce_parts(const void *parts, int64 n, Result *results, int64 *places, int64 count,
+                                        double number)
+{
+    State state = OPERATION::neutral();
+    for (int64 i = threadIdx.x; i < n; i += blockDim.x)
+        state = OPERATION::of(state, ((const State *)parts)[blockIdx.x * n + i]);
+    state = combine_block<OPERATION>(state, OPERATION::neutral());
+    Target<OPERATION> target{results, places, 0, count, number};
+    if (threadIdx.x == 0)
+        target.finish(blockIdx.x, state);
+}

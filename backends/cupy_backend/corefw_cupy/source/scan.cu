@@ -1,0 +1,4 @@
+// Running sums and products.
+
+#include "sums.cuh"
+#include "scan.cuh"

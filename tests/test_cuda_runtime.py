@@ -1,0 +1,201 @@
+"""The runtime of `cuda`: devices, streams, events, copies, statistics, over a driver of two devices that stands in."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from corefw.devices import Place
+from corefw.dispatch.registry import registry
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
+
+from corefw_cupy import backend
+from corefw_cupy.runtime import CupyRuntime
+from tests.emulation import compiler, device, driver, memory
+
+pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """The device type `cuda`, with two devices."""
+    monkeypatch.setattr(registry, "backends", {k: v for k, v in registry.backends.items() if k != "cupy"})
+    monkeypatch.setattr(registry, "runtimes", {k: v for k, v in registry.runtimes.items() if k != "cuda"})
+    monkeypatch.setattr(registry, "kernels", {k: list(v) for k, v in registry.kernels.items()})
+    runtime = CupyRuntime(device.cuda())
+    registry.add_backend(backend(device.cuda(), runtime))
+    driver.State.log.clear()
+    yield runtime
+    driver.State.device = 0
+    runtime.memory_use.hook.__exit__()
+    for key in [key for key in Place._interned if key[0].type == "cuda"]:
+        del Place._interned[key]
+    registry.forget()
+
+
+def test_devices(cuda):
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 2
+    assert torch.cuda.get_device_name(1) == "emulated" and torch.cuda.get_device_capability() == (9, 0)
+    assert torch.cuda.get_device_properties("cuda:0").total_memory == 1 << 34
+    assert torch.cuda.mem_get_info() == (1 << 33, 1 << 34)
+    assert torch.cuda.current_device() == 0
+    with torch.cuda.device(1):
+        assert torch.cuda.current_device() == 1
+        assert torch.ones(2, device="cuda").device == torch.device("cuda", 1)
+    torch.cuda.set_device(1)
+    assert torch.cuda.current_device() == 1
+    with pytest.raises(RuntimeError, match="cuda:2 does not exist"):
+        torch.ones(2, device="cuda:2")
+
+
+def test_kernels_run_on_the_device_of_their_operands(cuda, monkeypatch):
+    seen = []
+    kernel = next(k.function for b, k in registry.kernels["exp", "cuda"] if torch.float32 in k.dtypes)
+
+    def noting(*arguments, **keywords):
+        seen.append(torch.cuda.current_device())
+        return kernel(*arguments, **keywords)
+
+    guarded = cuda.guarded(noting, 1)
+    x = torch.tensor([0.0, 1.0], device="cuda:1")
+    assert np.allclose(memory.host(guarded(x.array)), [1, np.e])
+    assert seen == [1] and torch.cuda.current_device() == 0
+    monkeypatch.setattr(cuda, "device_count", lambda: 1)
+    assert cuda.guarded(noting, 0) is noting, "nothing is added where there is one device"
+
+
+def test_copies_between_devices(cuda):
+    host = torch.arange(6.0).reshape(2, 3)
+    x = host.to("cuda:0")
+    y = x.t().to("cuda:1")
+    assert y.device == torch.device("cuda:1") and torch.equal(y.cpu(), host.t())
+    assert torch.equal(x.double().cpu(), host.double())
+    kinds = [kind for kind, _ in driver.State.log]
+    assert kinds.count("host to device") == 1, "a copy between devices does not go through the host"
+
+
+def test_no_op_waits_or_copies(cuda):
+    x = torch.ones(4, 4, device="cuda", requires_grad=True)
+    driver.State.log.clear()
+    y = (x * 2.0 + 1).exp() - x.t()
+    y[0] = 3
+    torch.where(y > 1, y, -y)
+    assert driver.State.log == []
+    y.detach().cpu()
+    assert [kind for kind, _ in driver.State.log] == ["device to host", "wait"]
+
+
+def test_pinned_memory_is_copied_in_the_background(cuda):
+    pinned = torch.arange(4.0).pin_memory()
+    assert pinned.is_pinned() and not torch.arange(4.0).is_pinned()
+    driver.State.log.clear()
+    moved = pinned.to("cuda", non_blocking=True)
+    assert [kind for kind, _ in driver.State.log] == ["host to device"]
+    driver.State.log.clear()
+    pinned.to("cuda")
+    assert [kind for kind, _ in driver.State.log] == ["host to device", "wait"]
+    assert torch.equal(moved.cpu(), pinned)
+
+
+def test_streams_and_events(cuda):
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    stream = torch.cuda.Stream()
+    assert stream != torch.cuda.default_stream() and stream.query()
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream
+        event = stream.record_event()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    torch.cuda.current_stream().wait_stream(stream)
+    assert driver.Stream.null.waited_for[-1].stream.ptr == stream.cuda_stream
+    event.wait(stream)
+    event.synchronize()
+    assert driver.State.log[-1] == ("wait", stream.cuda_stream)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    end.record()
+    assert end.query() and start.elapsed_time(end) >= 0
+
+
+def test_a_stream_of_another_device(cuda):
+    stream = torch.cuda.Stream(device=1)
+    with stream:
+        assert torch.cuda.current_device() == 1 and torch.cuda.current_stream() == stream
+    assert torch.cuda.current_device() == 0
+
+
+def test_memory_statistics(cuda):
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    x = torch.ones(1000, device="cuda")
+    assert torch.cuda.memory_allocated() - before == 4000
+    del x
+    assert torch.cuda.memory_allocated() == before
+    assert torch.cuda.max_memory_allocated() - before == 4000
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
+
+
+def test_the_hook_counts_what_the_pool_gives(cuda):
+    use = cuda.memory_use
+    use.hook.malloc_postprocess(device_id=1, size=10, mem_size=512, mem_ptr=0, pmem_id=0)
+    use.hook.free_postprocess(device_id=1, mem_size=512, mem_ptr=0, pmem_id=0)
+    assert use.used[1] == 0 and use.most_used[1] == 512
+
+
+def test_a_generator_for_each_device(cuda):
+    torch.cuda.manual_seed_all(3)
+    states = [torch.cuda.get_rng_state(i) for i in range(2)]
+    assert torch.equal(*states)
+    torch.cuda.manual_seed(4)
+    assert torch.cuda.initial_seed() == 4
+
+
+def test_synchronize_raises_what_kernels_reported(cuda):
+    kind = cuda.faults.out_of_bounds("gather")
+    cuda.faults.memory[...] = kind, 7, 0, 5
+    with pytest.raises(IndexError, match="gather: index 7 is out of bounds for dimension 0 with size 5"):
+        torch.cuda.synchronize()
+    torch.cuda.synchronize()
+
+
+def run(program: str, **environment) -> str:
+    """What a program prints in a process of its own."""
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_machine_without_a_gpu():
+    if registry.backends.get("cupy") and not registry.backends["cupy"].unusable:
+        pytest.skip("a GPU is there")
+    out = run("""
+        import corefw as torch
+        import corefw_cupy
+        print(torch.cuda.is_available(), torch.cuda.device_count())
+        from corefw.dispatch.registry import registry
+        print(registry.backends["cupy"].unusable)
+        try:
+            torch.ones(1, device="cuda")
+        except RuntimeError as error:
+            print(error)
+    """)
+    available, reason, error = out.strip().splitlines()
+    assert available == "False 0" and "driver" in reason
+    assert reason in error and "cupy" in error
+
+
+def test_a_machine_without_cupy():
+    out = run("""
+        import sys
+        sys.modules["cupy"] = None
+        import corefw_cupy
+        print(corefw_cupy.corefw_backend().unusable)
+    """)
+    assert "CuPy cannot be imported" in out and "corefw-cupy[cuda13]" in out
