@@ -6,20 +6,20 @@ from corefw import shapes
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, offered
-from corefw_cupy.rows import ITEMS, MOST_THREADS, along, columns, expanded, share, split
+from corefw_cupy.rows import ITEMS, ITEMS_OF_TWO, MOST_THREADS, along, columns, expanded, share, split
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
 
-    def computing(suffix: str, logarithm: bool, sums: int, most: int):
-        """What computes an array of the shape of dense ones: `sums` numbers belong to a part of a long row, and
-        threads hold at most `most` elements of each array."""
-        by_rows = cuda.function("softmax_rows.cu", f"softmax_rows{suffix}", T=FLOATS, ITEMS=ITEMS)
+    def computing(suffix: str, sums: int, items: dict[int, str]):
+        """What computes an array of the shape of dense ones: `sums` numbers belong to a part of a long row."""
+        by_rows = cuda.function("softmax_rows.cu", f"softmax_rows{suffix}", T=FLOATS, ITEMS=items)
         by_parts = cuda.function("softmax_long.cu", f"softmax_long{suffix}", T=FLOATS)
         by_columns = cuda.function("softmax_columns.cu", f"softmax_columns{suffix}", T=FLOATS)
+        most = max(items)
 
-        def compute(dim, *arrays):
+        def compute(arrays, dim, logarithm):
             shape, dtype = arrays[0].shape, arrays[0].dtype
             result = cuda.empty(shape, dtype)
             if result.size == 0:
@@ -44,26 +44,29 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
         return compute
 
-    def forward(op, logarithm):
-        compute = computing("", logarithm, 2, 32)
+    forward = computing("", 2, ITEMS)
+    backward = computing("_backward", 1, ITEMS_OF_TWO)
 
-        def kernel(input, dim):
-            return compute(dim, cuda.dense(input))
+    def softmax(input, dim):
+        return forward((cuda.dense(input),), dim, False)
 
-        return Kernel(op, kernel, offered(FLOATS))
+    def log_softmax(input, dim):
+        return forward((cuda.dense(input),), dim, True)
 
-    def backward(op, logarithm):
-        compute = computing("_backward", logarithm, 1, 16)
+    def alike(grad, output):
+        """Both broadcast with each other, dense."""
+        shape = output.shape if grad.shape == output.shape else shapes.broadcast(grad.shape, output.shape)
+        return expanded(cuda, grad, shape), expanded(cuda, output, shape)
 
-        def kernel(grad, output, dim):
-            shape = output.shape if grad.shape == output.shape else shapes.broadcast(grad.shape, output.shape)
-            return compute(dim, expanded(cuda, grad, shape), expanded(cuda, output, shape))
+    def softmax_backward(grad, output, dim):
+        return backward(alike(grad, output), dim, False)
 
-        return Kernel(op, kernel, offered(FLOATS))
+    def log_softmax_backward(grad, output, dim):
+        return backward(alike(grad, output), dim, True)
 
     return [
-        forward("softmax", False),
-        forward("log_softmax", True),
-        backward("softmax_backward", False),
-        backward("log_softmax_backward", True),
+        Kernel("log_softmax", log_softmax, offered(FLOATS)),
+        Kernel("log_softmax_backward", log_softmax_backward, offered(FLOATS)),
+        Kernel("softmax", softmax, offered(FLOATS)),
+        Kernel("softmax_backward", softmax_backward, offered(FLOATS)),
     ]

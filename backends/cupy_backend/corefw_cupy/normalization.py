@@ -11,7 +11,17 @@ from corefw_cupy.cuda import Cuda
 from corefw_cupy.groups import View, channel_groups, channels, layers, standing, view
 from corefw_cupy.launch import FLOATS, THREADS, blocks, offered
 from corefw_cupy.pointwise_function import Pointwise
-from corefw_cupy.rows import ITEMS, MOST_THREADS, MULTIPROCESSORS, WARP, expanded, power_of_two, share, split
+from corefw_cupy.rows import (
+    ITEMS,
+    ITEMS_OF_TWO,
+    MOST_THREADS,
+    MULTIPROCESSORS,
+    WARP,
+    expanded,
+    power_of_two,
+    share,
+    split,
+)
 
 #: by dtype of the elements that of their statistics
 STATISTIC = {dtype: dtype if dtype.itemsize > 2 else np.dtype(np.float32) for dtype in FLOATS}
@@ -137,8 +147,8 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
 
 
 def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
-    resident = cuda.function("normalize_backward.cu", "normalize_backward", T=FLOATS, ITEMS=ITEMS)
-    resident_weights = cuda.function("normalize_weights.cu", "normalize_weights", T=FLOATS, ITEMS=ITEMS)
+    resident = cuda.function("normalize_backward.cu", "normalize_backward", T=FLOATS, ITEMS=ITEMS_OF_TWO)
+    resident_weights = cuda.function("normalize_weights.cu", "normalize_weights", T=FLOATS, ITEMS=ITEMS_OF_TWO)
     group_sums = cuda.function("normalize_sums.cu", "group_sums", T=FLOATS)
     column_sums = cuda.function("normalize_sums.cu", "column_sums", T=FLOATS)
     join_sums = cuda.function("normalize_sums.cu", "join_sums", T=FLOATS)

@@ -15,6 +15,8 @@ SPAN = 4096  # elements that are worth a block of their own
 
 #: elements that a thread holds in registers, by the key of the macro ITEMS
 ITEMS = {count: str(count) for count in (1, 8, 16, 32)}
+#: the same where it holds as many of a second array
+ITEMS_OF_TWO = {count: str(count) for count in (1, 8, 16)}
 
 
 class Share(NamedTuple):

@@ -2,8 +2,9 @@
 
 #include "spread.cuh"
 
-extern "C" __global__ void affine(const T *input, const A *means, const A *scales, const T *weight, const T *bias,
-                                  T *output, View view)
+extern "C" __global__ void affine(
+    const T *__restrict__ input, const A *__restrict__ means, const A *__restrict__ scales,
+    const T *__restrict__ weight, const T *__restrict__ bias, T *output, View view)
 {
     bool packed = packed_rows(view.inner, input, weight, bias, output);
     spread(view, packed, [&](auto several, int64 place, int64 group, int64 at) {
@@ -20,8 +21,9 @@ extern "C" __global__ void affine(const T *input, const A *means, const A *scale
 }
 
 // The groups are the columns of a matrix.
-extern "C" __global__ void affine_columns(const T *input, const A *means, const A *scales, const T *weight,
-                                          const T *bias, T *output, View view)
+extern "C" __global__ void affine_columns(
+    const T *__restrict__ input, const A *__restrict__ means, const A *__restrict__ scales,
+    const T *__restrict__ weight, const T *__restrict__ bias, T *output, View view)
 {
     bool packed = packed_rows(view.groups, input, weight, bias, output);
     spread_columns(view, packed, [&](auto several, int64 place, int64 column) {

@@ -38,10 +38,11 @@ __device__ inline A slope(const T *scores, A score, A logarithm, bool is_class, 
 }
 
 // Samples are rows of scores; a row has `parts` of `length` elements, each for some lanes.
-extern "C" __global__ void class_gradient_rows(const T *gradient, const T *input, const T *logarithms,
-                                               const int64 *target, const T *weight, const double *weights, T *result,
-                                               int64 samples, int64 classes, int64 lanes, int64 parts, int64 length,
-                                               int64 blocks, int64 ignored, bool each, int64 *faults, int64 kind)
+extern "C" __global__ void class_gradient_rows(
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ logarithms,
+    const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
+    int64 samples, int64 classes, int64 lanes, int64 parts, int64 length, int64 blocks, int64 ignored, bool each,
+    int64 *faults, int64 kind)
 {
     Share shares = {gradient, target, weight, weights, blocks, classes, ignored, faults, kind, each};
     int64 place = (int64)blockIdx.x * (blockDim.x / (int)lanes) + threadIdx.x / (int)lanes;
@@ -65,10 +66,10 @@ extern "C" __global__ void class_gradient_rows(const T *gradient, const T *input
 }
 
 // The classes are not the last dimension: a block writes the gradients of one class and neighbouring samples.
-extern "C" __global__ void class_gradient_columns(const T *gradient, const T *input, const T *logarithms,
-                                                  const int64 *target, const T *weight, const double *weights,
-                                                  T *result, int64 n, int64 classes, int64 inner, int64 blocks,
-                                                  int64 ignored, bool each, int64 *faults, int64 kind)
+extern "C" __global__ void class_gradient_columns(
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ logarithms,
+    const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
+    int64 n, int64 classes, int64 inner, int64 blocks, int64 ignored, bool each, int64 *faults, int64 kind)
 {
     Share shares = {gradient, target, weight, weights, blocks, classes, ignored, faults, kind, each};
     A divisor = shares.divisor();

@@ -9,9 +9,10 @@ __device__ inline A weight_of(const T *weight, int64 found)
 }
 
 // Losses are written one by one, or (losses = 0) summed.
-extern "C" __global__ void class_nll(const T *input, T *losses, const int64 *target, const T *weight, Total *of_blocks,
-                                     T *result, int64 samples, int64 classes, int64 inner, int64 ignored, bool mean,
-                                     int64 *faults, int64 kind)
+extern "C" __global__ void class_nll(
+    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, const T *__restrict__ weight,
+    Total *of_blocks, T *result, int64 samples, int64 classes, int64 inner, int64 ignored, bool mean, int64 *faults,
+    int64 kind)
 {
     Total total = {0, 0};
     int64 step = (int64)gridDim.x * blockDim.x;
@@ -30,8 +31,9 @@ extern "C" __global__ void class_nll(const T *input, T *losses, const int64 *tar
 }
 
 // What each block finds of the sum of all targets' weights. Classes that there are not are reported with the gradient.
-extern "C" __global__ void class_weights(const int64 *target, const T *weight, double *of_blocks, int64 samples,
-                                         int64 classes, int64 ignored)
+extern "C" __global__ void class_weights(
+    const int64 *__restrict__ target, const T *__restrict__ weight, double *of_blocks, int64 samples, int64 classes,
+    int64 ignored)
 {
     double sum = 0;
     int64 step = (int64)gridDim.x * blockDim.x;

@@ -21,8 +21,8 @@ __device__ inline void record(Exponentials sum, const T *scores, int64 step, int
 }
 
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(
-    const T *input, T *losses, const int64 *target, T *logarithms, Total *of_blocks, T *result, int64 samples,
-    int64 classes, int64 lanes, int64 ignored, bool mean, int64 *faults, int64 kind)
+    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, T *logarithms, Total *of_blocks,
+    T *result, int64 samples, int64 classes, int64 lanes, int64 ignored, bool mean, int64 *faults, int64 kind)
 {
     bool packed = packed_rows(classes, input);
     Lane lane = lane_of(lanes);
@@ -45,8 +45,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(
 
 // The classes are not the last dimension: neighbouring threads work on neighbouring samples, and several on each.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_columns(
-    const T *input, T *losses, const int64 *target, T *logarithms, Total *of_blocks, T *result, int64 outer,
-    int64 classes, int64 inner, int64 width, int64 tiles, int64 ignored, bool mean, int64 *faults, int64 kind)
+    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, T *logarithms, Total *of_blocks,
+    T *result, int64 outer, int64 classes, int64 inner, int64 width, int64 tiles, int64 ignored, bool mean,
+    int64 *faults, int64 kind)
 {
     int lane = threadIdx.x / width, lanes = blockDim.x / width;
     Total total = {0, 0};

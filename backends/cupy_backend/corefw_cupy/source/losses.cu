@@ -3,8 +3,8 @@
 #include "rows.cuh"
 #include "loss_sum.cuh"
 
-extern "C" __global__ void squared_error_sum(const T *input, const T *target, Total *of_blocks, T *result, int64 n,
-                                             bool mean)
+extern "C" __global__ void squared_error_sum(
+    const T *__restrict__ input, const T *__restrict__ target, Total *of_blocks, T *result, int64 n, bool mean)
 {
     Total total = {0, blockIdx.x || threadIdx.x ? 0.0 : (double)n};
     bool packed = packed_rows(n, input, target);
@@ -21,7 +21,7 @@ extern "C" __global__ void squared_error_sum(const T *input, const T *target, To
     sum_losses(total, of_blocks, result, mean);
 }
 
-extern "C" __global__ void total_loss(const Total *of_blocks, T *result, int64 blocks, bool mean)
+extern "C" __global__ void total_loss(const Total *__restrict__ of_blocks, T *result, int64 blocks, bool mean)
 {
     Total total = {0, 0};
     for (int64 block = threadIdx.x; block < blocks; block += blockDim.x) {

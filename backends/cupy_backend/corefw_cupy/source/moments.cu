@@ -3,9 +3,9 @@
 
 #include "statistics.cuh"
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) moments(const T *input, Moments *of_parts, A *means,
-                                                                    A *variances, A *scales, View view, int64 parts,
-                                                                    int64 length, double eps, bool centred)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) moments(
+    const T *__restrict__ input, Moments *of_parts, A *means, A *variances, A *scales, View view, int64 parts,
+    int64 length, double eps, bool centred)
 {
     Part part = part_of(view, parts, length);
     Moving moving = {};
@@ -28,10 +28,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) moments(const T *inpu
 }
 
 // Of the columns of a matrix: neighbouring threads work on neighbouring columns, and several on each.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_moments(const T *input, Moments *of_parts, A *means,
-                                                                           A *variances, A *scales, int64 rows,
-                                                                           int64 columns, int64 width, int64 parts,
-                                                                           int64 length, double eps, bool centred)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_moments(
+    const T *__restrict__ input, Moments *of_parts, A *means, A *variances, A *scales, int64 rows, int64 columns,
+    int64 width, int64 parts, int64 length, double eps, bool centred)
 {
     int64 column = blockIdx.x / parts * width + threadIdx.x % (int)width, begin = blockIdx.x % parts * length;
     int64 end = min(rows, begin + length), lane = threadIdx.x / (int)width, lanes = blockDim.x / (int)width;
@@ -52,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_moments(const 
         Statistics{means, variances, scales}.put(column, mean, squares / n, eps);
 }
 
-extern "C" __global__ void join_moments(const Moments *of_parts, A *means, A *variances, A *scales, int64 groups,
-                                        int64 parts, double eps)
+extern "C" __global__ void join_moments(
+    const Moments *__restrict__ of_parts, A *means, A *variances, A *scales, int64 groups, int64 parts, double eps)
 {
     int64 group = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (group >= groups)

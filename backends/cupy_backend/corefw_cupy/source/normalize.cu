@@ -1,11 +1,11 @@
-// Groups brought to mean 0 and variance 1 (or, not centred, to mean square 1), times a weight, plus a bias: the elements
-// of a group stay in registers.
+// Groups brought to mean 0 and variance 1 (or, not centred, to mean square 1), times a weight, plus a bias: elements
+// stay in registers.
 
 #include "statistics.cuh"
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(const T *input, const T *weight, const T *bias,
-                                                                      T *output, A *means, A *variances, A *scales,
-                                                                      View view, int64 lanes, double eps, bool centred)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(
+    const T *__restrict__ input, const T *__restrict__ weight, const T *__restrict__ bias, T *output, A *means,
+    A *variances, A *scales, View view, int64 lanes, double eps, bool centred)
 {
     Lane lane = lane_of(lanes);
     bool packed = packed_rows(view.inner, input, weight, bias, output), there = lane.row < view.groups;

@@ -3,8 +3,9 @@
 
 #include "spread.cuh"
 
-extern "C" __global__ void normalize_apply(const T *gradient, const T *input, const T *weight, const A *means,
-                                           const A *scales, const A *averages, T *result, View view)
+extern "C" __global__ void normalize_apply(
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, const A *__restrict__ averages, T *result, View view)
 {
     bool packed = packed_rows(view.inner, gradient, input, weight, result);
     spread(view, packed, [&](auto several, int64 place, int64 group, int64 at) {
@@ -22,8 +23,9 @@ extern "C" __global__ void normalize_apply(const T *gradient, const T *input, co
 }
 
 // The groups are the columns of a matrix.
-extern "C" __global__ void normalize_apply_columns(const T *gradient, const T *input, const T *weight, const A *means,
-                                                   const A *scales, const A *averages, T *result, View view)
+extern "C" __global__ void normalize_apply_columns(
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, const A *__restrict__ averages, T *result, View view)
 {
     bool packed = packed_rows(view.groups, gradient, input, weight, result);
     spread_columns(view, packed, [&](auto several, int64 place, int64 column) {

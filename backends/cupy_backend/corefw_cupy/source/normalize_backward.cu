@@ -5,8 +5,9 @@
 
 // A group's sums of x̂ gradient and gradient go to of_weight and of_bias if a weight per group is wanted.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_backward(
-    const T *gradient, const T *input, const T *weight, const A *means, const A *scales, T *result, T *of_weight,
-    T *of_bias, View view, int64 lanes)
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, T *result, T *of_weight, T *of_bias, View view,
+    int64 lanes)
 {
     Lane lane = lane_of(lanes);
     bool packed = packed_rows(view.inner, gradient, input, weight, result), there = lane.row < view.groups;

@@ -15,11 +15,10 @@ struct Standard {
 
 // The statistics of group g of a sample are those numbered g / channels, and there are `of_sample` of each sample (0 if
 // samples share them).
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) group_sums(const T *gradient, const T *input,
-                                                                       const T *weight, const A *means,
-                                                                       const A *scales, A *of_parts, View view,
-                                                                       int64 parts, int64 length, int64 of_sample,
-                                                                       int64 channels)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) group_sums(
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, A *of_parts, View view, int64 parts, int64 length,
+    int64 of_sample, int64 channels)
 {
     Part part = part_of(view, parts, length);
     Standard standard = {means, scales};
@@ -50,10 +49,10 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) group_sums(const T *g
 }
 
 // Neighbouring threads work on neighbouring columns, and several on each; statistics are of columns or of rows.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_sums(const T *gradient, const T *input,
-                                                                        const A *means, const A *scales, A *of_parts,
-                                                                        int64 rows, int64 columns, int64 width,
-                                                                        int64 parts, int64 length, bool of_rows)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_sums(
+    const T *__restrict__ gradient, const T *__restrict__ input, const A *__restrict__ means,
+    const A *__restrict__ scales, A *of_parts, int64 rows, int64 columns, int64 width, int64 parts, int64 length,
+    bool of_rows)
 {
     int64 column = blockIdx.x / parts * width + threadIdx.x % (int)width, begin = blockIdx.x % parts * length;
     int64 end = min(rows, begin + length), lane = threadIdx.x / (int)width, lanes = blockDim.x / (int)width;
@@ -75,9 +74,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_sums(const T *
 
 // The sums of all parts: as gradients of weight and bias if these are wanted, and as averages[0 or 1][group], the means
 // over n elements, of the gradient times a group's weight.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) join_sums(const A *of_parts, const T *weight, T *of_weight,
-                                                                      T *of_bias, A *averages, int64 groups,
-                                                                      int64 parts, int64 n, int64 width)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) join_sums(
+    const A *__restrict__ of_parts, const T *__restrict__ weight, T *of_weight, T *of_bias, A *averages, int64 groups,
+    int64 parts, int64 n, int64 width)
 {
     int64 group = (int64)blockIdx.x * width + threadIdx.x % (int)width;
     A product = 0, sum = 0;

@@ -5,8 +5,8 @@
 #include "groups.cuh"
 
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_weights(
-    const T *gradient, const T *input, const T *weight, const A *means, const A *scales, T *result, A *of_parts,
-    View view, int64 lanes)
+    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, T *result, A *of_parts, View view, int64 lanes)
 {
     Lane lane = lane_of(lanes);
     int64 sets = (int64)gridDim.x * (blockDim.x / lane.lanes), size = view.inner, set = lane.row;

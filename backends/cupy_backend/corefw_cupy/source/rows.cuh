@@ -49,16 +49,33 @@ template <class... Elements> __device__ bool packed_rows(int64 n, const Elements
 template <int count, class Element> __device__ void read(const Element *from, A *values)
 {
     Pack<Element, count> pack = *(const Pack<Element, count> *)from;
+#pragma unroll
     for (int k = 0; k < count; ++k)
         values[k] = pack.values[k];
+}
+
+// 16 bytes that this kernel never reads. Left to itself, the compiler splits stores of values that come from branches.
+__device__ inline void write_16_bytes(void *to, const void *values)
+{
+    bits128 bytes;
+    memcpy(&bytes, values, 16);
+#ifdef EMULATED
+    *(bits128 *)to = bytes;
+#else
+    asm volatile("st.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(bytes.low), "l"(bytes.high));
+#endif
 }
 
 template <int count> __device__ void write(T *to, const A *values)
 {
     Pack<T, count> pack;
+#pragma unroll
     for (int k = 0; k < count; ++k)
         pack.values[k] = values[k];
-    *(Pack<T, count> *)to = pack;
+    if constexpr (count == 1)
+        *to = pack.values[0];
+    else
+        write_16_bytes(to, &pack);
 }
 
 // Visits the items that a thread holds of a row: (how many, the first one's index, its position in the row).

@@ -16,9 +16,8 @@ __device__ inline Column column_of(int64 n, int64 inner, int64 width, int64 tile
     return {outer * n * inner + at, at < inner, int(threadIdx.x / width), int(blockDim.x / width)};
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_columns(const T *input, T *output, int64 n,
-                                                                            int64 inner, int64 width, int64 tiles,
-                                                                            bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_columns(
+    const T *__restrict__ input, T *output, int64 n, int64 inner, int64 width, int64 tiles, bool logarithm)
 {
     Column column = column_of(n, inner, width, tiles);
     int64 own = column.there ? n : 0;
@@ -37,11 +36,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_columns(const
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_columns_backward(const T *gradient,
-                                                                                     const T *output, T *result,
-                                                                                     int64 n, int64 inner,
-                                                                                     int64 width, int64 tiles,
-                                                                                     bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_columns_backward(
+    const T *__restrict__ gradient, const T *__restrict__ output, T *result, int64 n, int64 inner, int64 width,
+    int64 tiles, bool logarithm)
 {
     Column column = column_of(n, inner, width, tiles);
     int64 own = column.there ? n : 0;

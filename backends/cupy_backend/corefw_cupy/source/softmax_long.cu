@@ -16,9 +16,8 @@ __device__ inline Part part_of(int64 n, int64 parts, int64 length)
     return {blockIdx.x / parts, begin, min((int64)n, begin + length)};
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long(const T *input, Exponentials *sums, T *output,
-                                                                         int64 n, int64 parts, int64 length,
-                                                                         bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long(
+    const T *__restrict__ input, Exponentials *sums, T *output, int64 n, int64 parts, int64 length, bool logarithm)
 {
     Part part = part_of(n, parts, length);
     const T *row = input + part.row * n;
@@ -46,10 +45,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long(const T 
     });
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long_backward(const T *gradient, const T *output,
-                                                                                  A *sums, T *result, int64 n,
-                                                                                  int64 parts, int64 length,
-                                                                                  bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long_backward(
+    const T *__restrict__ gradient, const T *__restrict__ output, A *sums, T *result, int64 n, int64 parts,
+    int64 length, bool logarithm)
 {
     Part part = part_of(n, parts, length);
     int64 first = part.row * n;

@@ -2,8 +2,8 @@
 
 #include "rows.cuh"
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_rows(const T *input, T *output, int64 rows, int64 n,
-                                                                         int64 lanes, bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_rows(
+    const T *__restrict__ input, T *output, int64 rows, int64 n, int64 lanes, bool logarithm)
 {
     Lane lane = lane_of(lanes);
     bool packed = packed_rows(n, input, output);
@@ -32,9 +32,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_rows(const T 
     store(output + lane.row * n, own, lane, packed, values);
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_rows_backward(const T *gradient, const T *output,
-                                                                                  T *result, int64 rows, int64 n,
-                                                                                  int64 lanes, bool logarithm)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_rows_backward(
+    const T *__restrict__ gradient, const T *__restrict__ output, T *result, int64 rows, int64 n, int64 lanes,
+    bool logarithm)
 {
     Lane lane = lane_of(lanes);
     bool packed = packed_rows(n, gradient, output, result);
