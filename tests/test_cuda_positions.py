@@ -112,3 +112,12 @@ def test_errors_name_the_dimension():
         x[low, :, high]
     with pytest.raises(RuntimeError, match="source < number of ones in mask"):
         x.masked_scatter(x == 0, torch.zeros(7).to("emulated"))
+
+
+def test_values_may_lie_in_the_array_that_is_written():
+    x = torch.arange(3000.0)
+    found, order = x.to("emulated"), torch.tensor(rng.permutation(3000))
+    found[order.to("emulated")] = found
+    wanted = torch.zeros(3000)
+    wanted[order] = x
+    assert torch.equal(found.cpu(), wanted)

@@ -7,13 +7,14 @@ import pytest
 cupy = pytest.importorskip("cupy")
 
 import corefw as torch  # noqa: E402
-from corefw_cupy.ordering import geometry, ordering  # noqa: E402
+from corefw_cupy.ordering import geometry, ordering, selects  # noqa: E402
+from corefw_cupy.ranking import ranking  # noqa: E402
 from tests.emulation import memory  # noqa: E402
 from tests.emulation.device import cuda, install  # noqa: E402
 
 device, host = memory.device, memory.host
 rng = np.random.default_rng(0)
-DTYPES = (np.float32, np.int64, np.uint8, np.bool_, np.float16, ml_dtypes.bfloat16, np.float64)
+DTYPES = (np.float32, np.int64, np.bool_, ml_dtypes.bfloat16)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 1000])
@@ -54,11 +55,27 @@ def test_sort(dtype, shape, dim, descending):
     assert host(values).tobytes() == np.take_along_axis(x, wanted, dim).tobytes()
 
 
-@pytest.mark.parametrize("n", [100, 9000])
-def test_the_first_few(n):
-    x = rng.permutation(n).astype(np.float32)
-    values, indices = ordering(cuda()).first(device(x), 7, 0, True)
-    assert (host(values) == np.arange(n - 1, n - 8, -1)).all() and (x[host(indices)] == host(values)).all()
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "k"), [((100,), 7), ((3, 9000), 7), ((2, 8500), 1500), ((9000,), 9000)])
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_first_few(dtype, shape, k, descending):
+    x = elements(dtype, shape)
+    every, order = (host(found) for found in ordering(cuda()).first(device(x), shape[-1], len(shape) - 1, descending))
+    values, indices = (host(found) for found in ordering(cuda()).first(device(x), k, len(shape) - 1, descending))
+    assert values.tobytes() == np.ascontiguousarray(every[..., :k]).tobytes()
+    assert (indices == order[..., :k]).all()
+
+
+def test_one_huge_row_is_sorted_by_the_whole_device():
+    assert selects(1, 1 << 17) and selects(64, 1 << 24) and not selects(1, 1 << 24)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(300, 1), (5, 64), (3, 65), (2, 2500)])
+def test_exclusive_sums(rows, length):
+    numbers, totals = rng.integers(0, 9, (rows, length)), device(np.zeros(rows, np.int64))
+    found = device(numbers)
+    ranking(cuda()).sums(found, rows, length, totals)
+    assert (host(found) == np.cumsum(numbers, 1) - numbers).all() and (host(totals) == numbers.sum(1)).all()
 
 
 def test_keys_of_few_bits():

@@ -55,10 +55,11 @@ def used() -> int:
     return sum(block.size for block in _blocks.values())
 
 
-def check(name: str) -> None:
+def check(name: str, arrays: list[cupy.ndarray]) -> None:
     """Raise if a kernel wrote outside of its arrays."""
-    for block in list(_blocks.values()):
-        if not block.whole():
+    for array in arrays:
+        block = _blocks.get(array.data.mem.ptr)
+        if block is not None and not block.whole():
             block.bytes[: block.start] = MARK
             block.bytes[block.start + block.size :] = MARK
             raise RuntimeError(f"{name} wrote outside of an array of {block.size} bytes")

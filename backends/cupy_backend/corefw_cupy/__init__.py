@@ -45,6 +45,7 @@ FAMILIES = (
     "ranges",
     "recurrent",
     "reduction",
+    "resampling",
     "scan",
     "scattering",
     "slicing",

@@ -17,7 +17,7 @@ from corefw.dispatch.registry import registry
 from corefw_cupy.launch import BOOL, COMPLEX, HALVES, INTEGERS, REALS, THREADS, blocks
 from corefw_cupy.ordering import UINT64, ordering
 from corefw_cupy.pointwise_function import SIZES, Pointwise
-from corefw_cupy.positions import INDICES, INT64, Axis, Grid, check_index, steps_over, walk
+from corefw_cupy.positions import INDICES, INT64, Axis, Grid, check_index, positions, steps_over, walk
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -34,7 +34,7 @@ class Combining:
     """Functions that combine values with elements."""
 
     def __init__(self, cuda: Cuda):
-        self.cuda, self.copying = cuda, cuda.copying
+        self.cuda, self.copying, self.at = cuda, cuda.copying, positions(cuda)
 
         def combining(types, reductions, **values):
             return cuda.function(
@@ -57,13 +57,12 @@ class Combining:
         self.in_order = in_order({**REALS, **COMPLEX})
         self.halves_in_order = in_order(_FLOAT32, V=HALVES)
         self.quotients = {
-            dtype: Pointwise(cuda, f"average_{kind}", ("T", "int64"), 0, "int64", "T", formula, {"T": types})
-            for kind, formula, types in (
-                ("integer", "y ? T(divided_down(x, T(y))) : x", INTEGERS),
-                ("real", "y ? x / T(y) : x", REALS),
-                ("complex", "y ? x / T(y) : x", COMPLEX),
+            kinds: Pointwise(cuda, f"average_{kinds}", ("T", "int64"), 0, "int64", "T", formula, {"T": types})
+            for kinds, formula, types in (
+                ("iu", "y ? T(divided_down(x, T(y))) : x", INTEGERS),
+                ("f", "y ? x / T(y) : x", REALS),
+                ("c", "y ? x / T(y) : x", COMPLEX),
             )
-            for dtype in types
         }
 
     def combine(self, array, grid: Grid, index, values, kind: int, reduce: str = "sum", factor=1) -> None:
@@ -75,6 +74,7 @@ class Combining:
         if not index.size:
             return
         dtype = array.dtype
+        values = self.at.apart(array, values)
         steps = steps_over(values, grid.shape)
         number = {"f": float, "c": complex}.get(dtype.kind, int)(factor)
         if reduce in _ORDERED and (
@@ -93,37 +93,41 @@ class Combining:
             function(blocks(found.n), (THREADS,), (array, index, values, found.struct, number, address, kind))
 
     def _combine_in_order(self, array, grid, index, values, steps, kind, reduce, factor) -> None:
-        size, axis = array.dtype.itemsize, grid.axis
+        sizes = array.dtype.itemsize, index.dtype.itemsize, values.dtype.itemsize
         dims = range(len(grid.shape))
-        outer = [d for d in dims if grid.index[d] or not grid.array[d]]
+        outer = [d for d in dims if grid.index_steps[d] or not grid.steps[d]]
 
         def part(chosen, axis):
-            shape, own, places, others = (
-                tuple([numbers[d] for d in chosen]) for numbers in (grid.shape, grid.array, grid.index, steps)
-            )
-            sizes = size, index.dtype.itemsize, values.dtype.itemsize
-            return walk(Grid(shape, own, places, axis), others, *sizes, wide=True)
+            own = [tuple([numbers[d] for d in chosen]) for numbers in (grid.shape, grid.steps, grid.index_steps, steps)]
+            return walk(Grid(own[0], own[1], own[2], axis), own[3], *sizes, wide=True)
 
-        outer_walk = part(outer, axis)
+        outer_walk = part(outer, grid.axis)
         inner_walk = part([d for d in dims if d not in outer], Axis(1, 0, 0, False))
-        if not outer_walk.n * inner_walk.n:
+        n = outer_walk.n * inner_walk.n
+        if not n:
             return
-        reaches = [step // size * (n - 1) for d in outer for step, n in [(grid.array[d], grid.shape[d])]]
-        reaches.append(axis.step // size * max(0, axis.size - 1))
+        spans = [(grid.steps[d], grid.shape[d]) for d in outer] + [(grid.axis.step, grid.axis.size)]
+        reaches = [step // sizes[0] * max(0, size - 1) for step, size in spans]
         lowest, nowhere = sum(min(0, reach) for reach in reaches), sum(map(abs, reaches)) + 1
         keys = self.cuda.empty((1, outer_walk.n), UINT64)
-        arguments = (index, keys, outer_walk.struct, lowest, nowhere, self.cuda.faults.address, kind)
-        launch = self.element_keys[index.dtype, FLOAT32, "sum", True]
-        launch(blocks(outer_walk.n), (THREADS,), arguments)
+        self.element_keys[index.dtype, FLOAT32, "sum", True](
+            blocks(outer_walk.n),
+            (THREADS,),
+            (index, keys, outer_walk.struct, lowest, nowhere, self.cuda.faults.address, kind),
+        )
         keys, order = self.order.sort_keys(keys, nowhere.bit_length())
         key = (array.dtype, reduce, INT64, True)
         function = self.in_order[key] if values.dtype == array.dtype else self.halves_in_order[(*key, values.dtype)]
-        arguments = (array, values, keys, order, outer_walk.struct, inner_walk.struct, factor, lowest, nowhere)
-        function(blocks(outer_walk.n * inner_walk.n), (THREADS,), arguments)
+        function(
+            blocks(n),
+            (THREADS,),
+            (array, values, keys, order, outer_walk.struct, inner_walk.struct, factor, lowest, nowhere),
+        )
 
     def average(self, array, counts) -> None:
         """Divide elements by numbers of type int64, unless these are 0; integers are rounded down."""
-        self.quotients[array.dtype]((array.dtype,), array.dtype, (array, counts), (), array)
+        quotient = next(function for kinds, function in self.quotients.items() if array.dtype.kind in kinds)
+        quotient((array.dtype,), array.dtype, (array, counts), (), array)
 
     def wide(self, array, change: Callable) -> None:
         """Call `change` with an array of a type that elements are combined in, which becomes this array's content."""

@@ -1,4 +1,4 @@
-"""Stable sorts: short rows in shared memory, long ones digit by digit."""
+"""Stable sorts: short rows in shared memory, long ones digit by digit; of long rows, the first few are selected."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corefw_cupy.launch import BOOL, NUMBERS, THREADS, blocks
+from corefw_cupy.positions import along_elements, positions
+from corefw_cupy.ranking import ranking
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -35,17 +37,22 @@ def geometry(rows: int, n: int, size: int) -> tuple[int, int, int] | None:
     return width, entries, entries * bytes_of_entry
 
 
+def selects(rows: int, n: int) -> bool:
+    """Whether a block for each row finds the first few sooner than the whole device sorts all."""
+    return rows >= 8 or n <= 1 << 18
+
+
 class Ordering:
     """Functions that sort rows."""
 
     def __init__(self, cuda: Cuda):
-        self.cuda = cuda
+        self.cuda, self.at, self.ranking = cuda, positions(cuda), ranking(cuda)
         self.sort_short = cuda.function("short_sort.cu", "sort_short", T=SORTED)
         self.make_keys = cuda.function("long_sort.cu", "make_keys", T=SORTED)
         self.in_order = cuda.function("long_sort.cu", "in_order", T=SORTED)
         self.count_digits = cuda.function("radix_sort.cu", "count_digits", KEY=KEYS)
         self.sort_digits = cuda.function("radix_sort.cu", "sort_digits", KEY=KEYS)
-        self.exclusive_sums = cuda.function("ranks.cu", "exclusive_sums")
+        self.select_first = cuda.function("select.cu", "select_first", T=SORTED)
 
     def first(self, input, k: int, dim: int, descending: bool) -> tuple[Any, Any]:
         """The first `k` elements in order along a dimension, and their positions.
@@ -69,13 +76,18 @@ class Ordering:
             grid = (-(-rows // (entries // width)),)
             arguments = (input, values, indices, rows, n, k, inner, width, entries, descending)
             self.sort_short[input.dtype](grid, (min(1024, entries // 2),), arguments, shared_mem=shared)
+        elif inner == 1 and selects(rows, n) and geometry(rows, k, input.dtype.itemsize):
+            chosen, places = self.cuda.empty(shape, input.dtype), self.cuda.empty(shape, INT64)
+            self.select_first[input.dtype]((rows,), (1024,), (input, chosen, places, n, k, descending))
+            values, ranks = self.first(chosen, k, dim, descending)
+            indices = self.at.read(places, along_elements(places, dim, ranks), ranks, 0)
         else:
             keys = self.cuda.empty((rows, n), np.dtype(f"u{input.dtype.itemsize}"))
-            arguments = (input, keys, rows, n, inner, descending)
-            self.make_keys[input.dtype](blocks(input.size), (THREADS,), arguments)
+            launch = self.make_keys[input.dtype]
+            launch(blocks(input.size), (THREADS,), (input, keys, rows, n, inner, descending))
             positions = self.sort_keys(keys, 8 * keys.dtype.itemsize)[1]
-            arguments = (input, positions, values, indices, rows, n, k, inner)
-            self.in_order[input.dtype](blocks(rows * k), (THREADS,), arguments)
+            launch = self.in_order[input.dtype]
+            launch(blocks(rows * k), (THREADS,), (input, positions, values, indices, rows, n, k, inner))
         return values, indices
 
     def sort_keys(self, keys, bits: int) -> tuple[Any, Any]:
@@ -89,7 +101,7 @@ class Ordering:
         for shift in range(0, max(bits, 1), 8):
             grid, threads = (rows * tiles,), (DIGITS,)
             self.count_digits[size](grid, threads, (keys, n, tiles, shift, counts))
-            self.exclusive_sums[()]((rows * DIGITS,), (min(1024, -(-tiles // 32) * 32),), (counts, tiles, totals))
+            self.ranking.sums(counts, rows * DIGITS, tiles, totals)
             arguments = (keys, positions, n, tiles, shift, counts, totals, other_keys, other_positions)
             self.sort_digits[size](grid, threads, arguments)
             keys, other_keys = other_keys, keys

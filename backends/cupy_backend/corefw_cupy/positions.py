@@ -39,8 +39,8 @@ class Grid(NamedTuple):
     """The elements that are walked over: strides in bytes of the array that is indexed and of the index array."""
 
     shape: tuple[int, ...]
-    array: tuple[int, ...]
-    index: tuple[int, ...]
+    steps: tuple[int, ...]
+    index_steps: tuple[int, ...]
     axis: Axis
 
 
@@ -77,7 +77,7 @@ def walk(
     """
     strides = [
         [step // unit for step in steps]
-        for steps, unit in ((grid.array, size), (grid.index, index_size), (other, other_size))
+        for steps, unit in ((grid.steps, size), (grid.index_steps, index_size), (other, other_size))
     ]
     sizes, strides = _merged(list(grid.shape), strides)
     array, index, third = strides
@@ -198,6 +198,7 @@ class Positions:
         """Write `values`, which broadcast to the grid, to its elements; they have the dtype of the array."""
         if values.dtype != array.dtype:
             raise ValueError("the values have another dtype than the array")
+        index, values = self.apart(array, index), self.apart(array, values)
         self._move(self.write_at, array, grid, index, values, steps_over(values, grid.shape), kind)
 
     def _move(self, function, array, grid, index, other, steps, kind):
@@ -209,6 +210,10 @@ class Positions:
             function[found.size, index.dtype, found.wide](
                 blocks(found.n), (THREADS,), (array, index, other, found.struct, self.cuda.faults.address, kind)
             )
+
+    def apart(self, array, other):
+        """What is read while `array` is written: a copy if it lies in the same memory."""
+        return self.copying.clone(other) if other.data.mem is array.data.mem else other
 
     def offsets(self, array, dims: list[int], indices: list, kind: int):
         """Where the elements lie that index arrays give together for these dimensions of an array, in elements from

@@ -11,6 +11,7 @@ from corefw import dtypes
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, NUMBERS, REALS, THREADS, blocks, offered
+from corefw_cupy.ordering import ordering
 
 _ALL, _HALF = 1 << 64, 1 << 63  # numbers of 64 bits, and the signed ones from zero on
 _EVERY = {**NUMBERS, **BOOL}
@@ -45,7 +46,7 @@ def _bounds(low: float, high: float, real: np.dtype) -> tuple[float, float, floa
 
 def _whole_kinds(cuda: Cuda) -> list[Kernel]:
     """The kinds whose values are whole numbers, of any real dtype, and what is made of them."""
-    empty, copying = cuda.empty, cuda.copying
+    empty, copying, sorts = cuda.empty, cuda.copying, ordering(cuda)
     integers = cuda.function("random_counts.cu", "integers", T=_EVERY)
     geometric = cuda.function("random_counts.cu", "geometric", T=NUMBERS)
     bernoulli = cuda.function("random_counts.cu", "bernoulli", T=_EVERY, P=REALS)
@@ -85,7 +86,7 @@ def _whole_kinds(cuda: Cuda) -> list[Kernel]:
     def permutation_at(n, seed, offset, dtype):
         if n == 0:
             return empty((0,), dtype)
-        order = cuda.xp.argsort(integers_at((n,), seed, offset, 0, _ALL, _UINT64), kind="stable")
+        order = sorts.first(integers_at((n,), seed, offset, 0, _ALL, _UINT64), n, 0, False)[1]
         return order if dtype == _INT64 else copying.cast(order, dtype)
 
     return [
@@ -138,7 +139,7 @@ def _real_kinds(cuda: Cuda) -> list[Kernel]:
 
 def _by_weights(cuda: Cuda) -> list[Kernel]:
     """Draws in proportion to weights."""
-    empty = cuda.empty
+    empty, sorts = cuda.empty, ordering(cuda)
     row_sums, draw_by_sums, arrivals, first_arrival = (
         cuda.function("multinomial.cu", name, T=FLOATS)
         for name in ("row_sums", "draw_by_sums", "arrivals", "first_arrival")
@@ -154,7 +155,7 @@ def _by_weights(cuda: Cuda) -> list[Kernel]:
             times = empty(input.shape, _FLOAT64)
             if n := times.size:
                 arrivals[key](blocks(n), (THREADS,), (weights, times, n, *state))
-            return cuda.copying.dense(cuda.xp.argsort(times, kind="stable")[..., :num_samples])
+            return sorts.first(times, num_samples, input.ndim - 1, False)[1]
         out, rows = empty((*batch, num_samples), _INT64), prod(batch)
         if not out.size:
             return out

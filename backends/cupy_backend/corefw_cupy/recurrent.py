@@ -10,9 +10,19 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import REALS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
+SEQUENCES = np.dtype([(name, "i8") for name in ("steps", "batch", "hidden", "reverse")])  # as in recurrent_whole.cu
+WHOLE = {np.dtype(np.float32): "float32", **HALVES}  # what recurrent_whole.cu has shared memory for
+BLOCK_SEQUENCES, MOST_UNITS = 4, 128  # of a block there
+MOST_SEQUENCES = 1024  # beyond them, products by cuBLAS are worth their launches
+
+
+def fits_whole(dtype: np.dtype, hidden: int, batch_sizes: tuple[int, ...]) -> bool:
+    """Whether a recurrence is computed in one launch."""
+    batch = batch_sizes[0]
+    return dtype in WHOLE and hidden <= MOST_UNITS and batch == batch_sizes[-1] <= MOST_SEQUENCES
 
 
 def check(hx, weight_hh, batch_sizes, gates: int, states, packed) -> None:
@@ -41,12 +51,20 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     empty, copying, dot = cuda.empty, cuda.copying, cuda.xp.dot
 
     def function(name):
-        return cuda.function("recurrent.cu", name, T=REALS)
+        return cuda.function("recurrent.cu", name, T=FLOATS)
 
     rnn_step, rnn_step_backward = function("rnn_step"), function("rnn_step_backward")
     lstm_step, lstm_step_backward = function("lstm_step"), function("lstm_step_backward")
     gru_step, gru_step_backward = function("gru_step"), function("gru_step_backward")
     add_product = function("add_product")
+
+    def whole(name, file="recurrent_whole.cu"):
+        return cuda.function(file, name, T=WHOLE)
+
+    rnn_whole, lstm_whole, gru_whole = whole("rnn_whole"), whole("lstm_whole"), whole("gru_whole")
+    rnn_whole_backward, lstm_whole_backward, gru_whole_backward = (
+        whole(f"{kind}_whole_backward", "recurrent_whole_backward.cu") for kind in ("rnn", "lstm", "gru")
+    )
 
     def dense(*arrays):
         """The arrays as kernels read them; 0 where there is none."""
@@ -64,6 +82,32 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             dot(state[:size] if size < batch else state, turned, out=product[:size] if size < batch else product)
             launch(blocks(size * hidden), (THREADS,), (step, product, *arguments))
 
+    def launch_whole(functions, weight, state, batch_sizes, reverse, arguments):
+        """All steps in one launch."""
+        batch, hidden = state.shape
+        if state.size:
+            of = np.array([(len(batch_sizes), batch, hidden, reverse)], SEQUENCES)
+            threads = -(-hidden // 32) * 32, BLOCK_SEQUENCES
+            functions[state.dtype](blocks(batch, BLOCK_SEQUENCES), threads, (of, weight, *arguments))
+
+    def follow(step, whole, state, weight, batch_sizes, reverse, arguments):
+        """Forward, from the first state."""
+        if fits_whole(state.dtype, state.shape[1], batch_sizes):
+            launch_whole(whole, copying.dense(weight.transpose()), state, batch_sizes, reverse, arguments)
+        else:
+            run(step[state.dtype], state, weight, batch_sizes, reverse, arguments)
+
+    def follow_back(step, whole, state, weight, batch_sizes, reverse, arguments, to_hidden):
+        """Back, from the gradient of the last state; `to_hidden` receives what is multiplied with the weight."""
+        hidden = state.shape[1]
+        if fits_whole(state.dtype, hidden, batch_sizes):
+            launch_whole(whole, weight, state, batch_sizes, reverse, arguments)
+            return
+        launch = step[state.dtype]
+        for of, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
+            launch(blocks(size * hidden), (THREADS,), (of, *arguments))
+            dot(to_hidden[start : start + size], weight, out=state[:size])
+
     def of_weight(gradients, before):
         """The gradient of the weight, from those of its products and the states that were multiplied."""
         if not before.shape[0]:
@@ -74,7 +118,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         check(hx, weight_hh, batch_sizes, 1, (), ((input, 1),))
         (weight, input), state, output = dense(weight_hh, input), copying.dense(hx), empty(input.shape, input.dtype)
         arguments = input, nonlinearity == "tanh", state, output
-        run(rnn_step[input.dtype], state, weight, batch_sizes, reverse, arguments)
+        follow(rnn_step, rnn_whole, state, weight, batch_sizes, reverse, arguments)
         return output, state
 
     def rnn_sequence_backward(
@@ -85,10 +129,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         hx, weight, output, grad_output = dense(hx, weight_hh, output, grad_output)
         to_input, before = empty(output.shape, dtype), empty(output.shape, dtype)
         arguments = nonlinearity == "tanh", hx, output, grad_output, state, to_input, before
-        launch, hidden = rnn_step_backward[dtype], hx.shape[1]
-        for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
-            launch(blocks(size * hidden), (THREADS,), (step, *arguments))
-            dot(to_input[start : start + size], weight, out=state[:size])
+        follow_back(rnn_step_backward, rnn_whole_backward, state, weight, batch_sizes, reverse, arguments, to_input)
         return to_input, state, of_weight(to_input, before)
 
     def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
@@ -97,7 +138,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         gates, cells, output = empty(input.shape, dtype), empty(rows, dtype), empty(rows, dtype)
         (weight, input), state, cell = dense(weight_hh, input), copying.dense(hx), copying.dense(cx)
         arguments = input, state, cell, output, gates, cells
-        run(lstm_step[dtype], state, weight, batch_sizes, reverse, arguments)
+        follow(lstm_step, lstm_whole, state, weight, batch_sizes, reverse, arguments)
         return output, state, cell, gates, cells
 
     def lstm_sequence_backward(
@@ -118,13 +159,12 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         saved = (output, 1), (gates, 4), (cells, 1)
         gradients = (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
         check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), saved + gradients)
-        state, cell, dtype, hidden = starting(grad_hn, hx), starting(grad_cn, cx), hx.dtype, hx.shape[1]
+        state, cell, dtype = starting(grad_hn, hx), starting(grad_cn, cx), hx.dtype
         to_input, before = empty(gates.shape, dtype), empty(output.shape, dtype)
         read = dense(hx, cx, output, gates, cells, grad_output, grad_gates, grad_cells)
-        (weight,), launch = dense(weight_hh), lstm_step_backward[dtype]
-        for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
-            launch(blocks(size * hidden), (THREADS,), (step, *read, state, cell, to_input, before))
-            dot(to_input[start : start + size], weight, out=state[:size])
+        arguments = *read, state, cell, to_input, before
+        (weight,) = dense(weight_hh)
+        follow_back(lstm_step_backward, lstm_whole_backward, state, weight, batch_sizes, reverse, arguments, to_input)
         return to_input, state, cell, of_weight(to_input, before)
 
     def gru_sequence(input, hx, weight_hh, batch_sizes, reverse, bias_hh=None):
@@ -134,7 +174,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         (rows, _), hidden, dtype = input.shape, hx.shape[1], input.dtype
         gates, output = empty((rows, 4 * hidden), dtype), empty((rows, hidden), dtype)
         (weight, input, bias), state = dense(weight_hh, input, bias_hh), copying.dense(hx)
-        run(gru_step[dtype], state, weight, batch_sizes, reverse, (input, bias, state, output, gates))
+        follow(gru_step, gru_whole, state, weight, batch_sizes, reverse, (input, bias, state, output, gates))
         return output, state, gates
 
     def gru_sequence_backward(
@@ -144,19 +184,21 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         check(hx, weight_hh, batch_sizes, 3, (grad_hn,), packed)
         (rows, hidden), dtype, state = output.shape, hx.dtype, starting(grad_hn, hx)
         to_input, to_hidden = empty((rows, 3 * hidden), dtype), empty((rows, 3 * hidden), dtype)
-        before, product = empty(output.shape, dtype), empty(hx.shape, dtype)
-        (weight,), launch, multiplied = dense(weight_hh), gru_step_backward[dtype], 0
-        read = dense(hx, output, gates, grad_output, grad_gates)
-        for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
-            arguments = step, multiplied, *read, product, state, to_input, to_hidden, before
-            launch(blocks(size * hidden), (THREADS,), arguments)
-            dot(to_hidden[start : start + size], weight, out=product[:size])
-            multiplied = max(multiplied, size)
-        if n := multiplied * hidden:
-            add_product[dtype](blocks(n), (THREADS,), (n, product, state))
+        before, (weight,) = empty(output.shape, dtype), dense(weight_hh)
+        read, written = dense(hx, output, gates, grad_output, grad_gates), (state, to_input, to_hidden, before)
+        if fits_whole(dtype, hidden, batch_sizes):
+            launch_whole(gru_whole_backward, weight, state, batch_sizes, reverse, (*read, *written))
+        else:
+            launch, product, multiplied = gru_step_backward[dtype], empty(hx.shape, dtype), 0
+            for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
+                launch(blocks(size * hidden), (THREADS,), (step, multiplied, *read, product, *written))
+                dot(to_hidden[start : start + size], weight, out=product[:size])
+                multiplied = max(multiplied, size)
+            if n := multiplied * hidden:
+                add_product[dtype](blocks(n), (THREADS,), (n, product, state))
         ones = copying.full((1, rows), 1, dtype)
         return to_input, state, of_weight(to_hidden, before), of_weight(to_hidden, ones.reshape(rows, 1)).reshape(-1)
 
     kernels = gru_sequence, lstm_sequence, rnn_sequence, gru_sequence_backward, lstm_sequence_backward
     kernels = *kernels, rnn_sequence_backward
-    return [Kernel(kernel.__name__, kernel, offered(REALS)) for kernel in kernels]
+    return [Kernel(kernel.__name__, kernel, offered(FLOATS)) for kernel in kernels]

@@ -133,6 +133,11 @@ class CupyRuntime(Runtime):
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy
+        last = offset
+        for size, step in zip(shape, strides):
+            last += (size - 1) * step
+        if (last + 1) * element.itemsize > array.data.mem.size and 0 not in shape:
+            raise ValueError(f"a view of shape {shape} and strides {strides} from {offset} on leaves the memory")
         start = self.cupy.cuda.MemoryPointer(array.data.mem, offset * element.itemsize)
         return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 

@@ -10,6 +10,7 @@ import numpy as np
 from corefw.errors import ShapeError
 from corefw_cupy.launch import BITS, THREADS, blocks
 from corefw_cupy.pointwise_function import MAX_DIMS
+from corefw_cupy.ranking import ranking
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -30,14 +31,13 @@ class Selection:
     """Functions of masks that lie in row-major order."""
 
     def __init__(self, cuda: Cuda):
-        self.cuda = cuda
+        self.cuda, self.ranking = cuda, ranking(cuda)
         self.count_true = cuda.function("masks.cu", "count_true")
         self.find_true = cuda.function("masks.cu", "find_true")
         self.masked_read = cuda.function("masked_moves.cu", "masked_read", T=BITS)
         self.masked_write = cuda.function("masked_moves.cu", "masked_write", T=BITS)
         self.number_runs = cuda.function("run_numbers.cu", "number_runs")
         self.measure_runs = cuda.function("run_numbers.cu", "measure_runs")
-        self.exclusive_sums = cuda.function("ranks.cu", "exclusive_sums")
         self.short_source = cuda.faults.kind(
             "Number of elements of source < number of ones in mask ({0} < {1})", ShapeError
         )
@@ -50,7 +50,7 @@ class Selection:
         grid, threads = self._grid(mask)
         ranks, count = self.cuda.empty(grid, INT64), self.cuda.empty((1,), INT64)
         self.count_true[()](grid, threads, (mask, mask.size, ranks))
-        self.exclusive_sums[()]((1,), (1024,), (ranks, grid[0], count))
+        self.ranking.sums(ranks, 1, grid[0], count)
         return ranks, count
 
     def positions(self, mask):

@@ -19,7 +19,7 @@ extern "C" __global__ void count_true(const bool *mask, int64 n, int64 *counts)
 // Rows of coordinates.
 extern "C" __global__ void find_true(const bool *mask, int64 n, const int64 *ranks, int64 *rows, Sizes shape)
 {
-    for_each_true(mask, n, ranks, [=](int64 i, int64 rank) {
+    for_each_true(mask, n, ranks, [&](int64 i, int64 rank) {
         for (int dim = shape.dims - 1; dim >= 0; --dim) {
             rows[rank * shape.dims + dim] = i % shape.sizes[dim];
             i /= shape.sizes[dim];

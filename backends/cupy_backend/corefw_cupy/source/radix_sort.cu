@@ -19,13 +19,17 @@ extern "C" __global__ void count_digits(const KEY *keys, int64 n, int64 tiles, i
 {
     __shared__ int histogram[DIGITS];
     int64 row = blockIdx.x / tiles, tile = blockIdx.x % tiles;
+    int64 first = tile * TILE + threadIdx.x;
     histogram[threadIdx.x] = 0;
+    KEY own[ROUNDS];
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round)
+        own[round] = first + round * DIGITS < n ? keys[row * n + first + round * DIGITS] : KEY(0);
     __syncthreads();
-    for (int round = 0; round < ROUNDS; ++round) {
-        int64 i = tile * TILE + round * DIGITS + threadIdx.x;
-        if (i < n)
-            atomicAdd(&histogram[digit_of(keys[row * n + i], shift)], 1);
-    }
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round)
+        if (first + round * DIGITS < n)
+            atomicAdd(&histogram[digit_of(own[round], shift)], 1);
     __syncthreads();
     counts[(row * DIGITS + threadIdx.x) * tiles + tile] = histogram[threadIdx.x];
 }
@@ -47,9 +51,11 @@ extern "C" __global__ void sort_digits(const KEY *keys, const uint32 *positions,
     KEY own[ROUNDS];
     uint32 ranks[ROUNDS]; // among the keys of the same digit and warp
 #pragma unroll
+    for (int round = 0; round < ROUNDS; ++round)
+        own[round] = first + round * WARP < n ? keys[row * n + first + round * WARP] : KEY(0);
+#pragma unroll
     for (int round = 0; round < ROUNDS; ++round) {
         int64 i = first + round * WARP;
-        own[round] = i < n ? keys[row * n + i] : KEY(0);
         int found = digit_of(own[round], shift);
         uint32 same = __ballot_sync(EVERY_LANE, i < n);
         for (int bit = 1; bit < DIGITS; bit *= 2) {

@@ -2,6 +2,7 @@
 
 #include "philox.cuh"
 #include "randomness.cuh"
+#include "randomness_float32.cuh"
 
 // What the upper bits of a word are divided by to give U: a half type has the first bits of the float32 value.
 template <class Element> struct Closed {
@@ -27,19 +28,45 @@ struct Uniform {
     }
 };
 
-// Pairs by Box and Muller; the parts of complex numbers have a mean each.
+// Normal deviates of a variance in pairs, by the method of Box and Muller, and exponential ones.
+template <class Real> struct Deviates;
+template <> struct Deviates<float> {
+    __device__ static int odd(const Block &block, int i) { return block.words[i] >> 8 | 1; }
+    __device__ static void normal(const Block &block, int i, float minus_twice_variance, float *values)
+    {
+        Split log = log_of_fraction(odd(block, i));
+        Split radius = root({minus_twice_variance * log.high, minus_twice_variance * log.low});
+        SplitDirection direction = direction_of(odd(block, i + 1));
+        values[0] = product(radius, direction.cosine);
+        values[1] = product(radius, direction.sine);
+    }
+    __device__ static float exponential(const Block &block, int i) { return -log_of_fraction(odd(block, i)).high; }
+};
+template <> struct Deviates<double> {
+    __device__ static void normal(const Block &block, int i, double minus_twice_variance, double *values)
+    {
+        double radius = sqrt(minus_twice_variance * log_of_fraction(Grid<double>::open(block, i)));
+        Direction direction = direction_of(Grid<double>::open(block, i + 1));
+        values[0] = radius * direction.cosine;
+        values[1] = radius * direction.sine;
+    }
+    __device__ static double exponential(const Block &block, int i)
+    {
+        return -log_of_fraction(Grid<double>::open(block, i));
+    }
+};
+
+// The parts of complex numbers have a mean each.
 struct Normal {
     static const int per_block = Grid<D>::per_block;
-    double minus_twice_variance;
-    D mean, second_mean, std;
+    D minus_twice_variance, mean, second_mean, std;
 
     __device__ void draw_computed(const Block &block, D *values) const
     {
         for (int i = 0; i < per_block; i += 2) {
-            double radius = sqrt(minus_twice_variance * log_of_fraction(Grid<D>::open(block, i)));
-            Direction direction = direction_of(Grid<D>::open(block, i + 1));
-            values[i] = scaled((D)(radius * direction.cosine), std, mean);
-            values[i + 1] = scaled((D)(radius * direction.sine), std, second_mean);
+            Deviates<D>::normal(block, i, minus_twice_variance, values + i);
+            values[i] = scaled(values[i], std, mean);
+            values[i + 1] = scaled(values[i + 1], std, second_mean);
         }
     }
     __device__ void draw(const Block &block, int64, T *values) const
@@ -68,7 +95,7 @@ struct Exponential {
     __device__ void draw(const Block &block, int64, T *values) const
     {
         for (int i = 0; i < per_block; ++i)
-            values[i] = (D)-log_of_fraction(Grid<D>::open(block, i)) / rate;
+            values[i] = Deviates<D>::exponential(block, i) / rate;
     }
 };
 
@@ -91,7 +118,7 @@ extern "C" __global__ void uniform(T *out, int64 n, uint64 seed, uint64 offset, 
 extern "C" __global__ void normal(T *out, int64 n, uint64 seed, uint64 offset, double minus_twice_variance, double mean,
                                   double second_mean, double std)
 {
-    fill(out, n, seed, offset, Normal{minus_twice_variance, (D)mean, (D)second_mean, (D)std});
+    fill(out, n, seed, offset, Normal{(D)minus_twice_variance, (D)mean, (D)second_mean, (D)std});
 }
 
 extern "C" __global__ void log_normal(T *out, int64 n, uint64 seed, uint64 offset, double mean, double std)

@@ -14,3 +14,17 @@ extern "C" __global__ void exclusive_sums(int64 *rows, int64 length, int64 *tota
     if (threadIdx.x == 0)
         totals[blockIdx.x] = sum;
 }
+
+// The same for short rows: a thread for each.
+extern "C" __global__ void exclusive_sums_short(int64 *rows, int64 count, int64 length, int64 *totals)
+{
+    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    if (i >= count)
+        return;
+    for (int64 *at = rows + i * length, *end = at + length; at < end; ++at) {
+        int64 value = *at;
+        *at = sum;
+        sum += value;
+    }
+    totals[i] = sum;
+}
