@@ -12,7 +12,6 @@ from math import prod
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
-from corefw.ops.convolution import col2im_shape, im2col_shape
 from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy import cudnn
 from corefw_cupy.convolution_geometry import Geometry, Layout
@@ -173,7 +172,7 @@ class Convolutions:
 
     def windows(self, input, *options):
         """The result of the op `im2col`."""
-        shape = im2col_shape(input.shape, *options)
+        shape = geometry.result_shape("im2col", input.shape, *options)
         out = self.cuda.empty(shape, input.dtype)
         if out.size:
             struct = geometry.columns(geometry.layout(input), *options).struct
@@ -182,7 +181,7 @@ class Convolutions:
 
     def overlay(self, input, *options):
         """The result of the op `col2im`."""
-        return self._overlay(input, col2im_shape(input.shape, *options), *options[1:])
+        return self._overlay(input, geometry.result_shape("col2im", input.shape, *options), *options[1:])
 
     def _overlay(self, columns, shape, kernel_size, dilation, padding, stride, places=None, bias=None):
         """Columns added where they lie in images of this shape, and a number for each channel."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.backends import cudnn as settings
+from corefw.dispatch.registry import registry
 from corefw_cupy.convolution_geometry import Layout, layout
 from corefw_cupy.cuda import Cuda
 
@@ -66,13 +66,13 @@ class Cudnn:
 
     def __call__(self, operation: str, factors: tuple, out, stride, padding, dilation) -> bool:
         """Fill `out`, and say so; False if there is no plan for that."""
-        if self.module is None or not settings.enabled or out.dtype.name not in TYPES:
+        if self.module is None or out.dtype.name not in TYPES:
             return False
         factors = tuple([a if min(a.strides) > 0 else self.cuda.dense(a) for a in factors])
         layouts = tuple([layout(a) for a in (*factors, out)])
         device = self.cuda.xp.cuda.runtime.getDevice()
-        precise = out.dtype == np.float32 and not settings.allow_tf32
-        key = (device, operation, out.dtype.name, layouts, stride, padding, dilation, precise, settings.deterministic)
+        precise = out.dtype == np.float32 and not registry.allow_tf32
+        key = (device, operation, out.dtype.name, layouts, stride, padding, dilation, precise, registry.deterministic)
         if key not in self.plans:
             try:
                 self.plans[key] = self._plan(*key)
