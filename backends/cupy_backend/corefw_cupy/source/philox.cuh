@@ -12,12 +12,13 @@ struct Block {
 __device__ inline Block philox(uint64 seed, uint64 counter)
 {
     uint32 c0 = counter, c1 = counter >> 32, c2 = 0, c3 = 0, k0 = seed, k1 = seed >> 32;
-    for (int round = 0; round < 10; ++round) {
-        uint64 p0 = (uint64)0xD2511F53u * c0, p1 = (uint64)0xCD9E8D57u * c2;
-        c0 = (uint32)(p1 >> 32) ^ c1 ^ k0;
-        c1 = p1;
-        c2 = (uint32)(p0 >> 32) ^ c3 ^ k1;
-        c3 = p0;
+    const uint32 m0 = 0xD2511F53u, m1 = 0xCD9E8D57u;
+    for (int round = 0; round < 10; ++round) { // high and low halves by themselves: compilers would compute in 64 bits
+        uint32 high0 = __umulhi(m0, c0), high1 = __umulhi(m1, c2), low0 = m0 * c0;
+        c0 = high1 ^ c1 ^ k0;
+        c1 = m1 * c2;
+        c2 = high0 ^ c3 ^ k1;
+        c3 = low0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
