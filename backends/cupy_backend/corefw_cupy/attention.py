@@ -30,9 +30,9 @@ def columns_of(width: int) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def geometry(itemsize: int, *operands: tuple | None) -> np.ndarray:
-    """The struct Attention for operands given as (shape, strides in bytes), in the order of the struct; those of which
-    there are none may be None or missing. Refuses shapes that do not fit."""
+def geometry(itemsize: int, *operands: tuple | None) -> tuple[np.ndarray, int]:
+    """The struct Attention and the number of heads for operands given as (shape, strides in bytes), in the order of the
+    struct; those of which there are none may be None or missing. Refuses shapes that do not fit."""
     (*batch, queries, width), (*_, keys, _), (*_, value_width) = (shape for shape, _ in operands[:3])
     result = (queries, value_width)
     matrices = ((queries, width), (keys, width), (keys, value_width), (queries, keys), result, result)
@@ -56,7 +56,7 @@ def geometry(itemsize: int, *operands: tuple | None) -> np.ndarray:
     for name, steps, own in zip(_OPERANDS, strides, batch_strides):
         found[name]["row"], found[name]["column"] = steps[-2:]
         found[name]["batch"][0, : len(sizes)] = own
-    return found
+    return found, prod(batch)
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -72,38 +72,39 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return array if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize else cuda.dense(array)
 
     def arranged(query, key, value, bias, *others):
-        """The operands as kernels read them, and their geometry."""
+        """The operands as kernels read them, the struct Attention, and the number of heads."""
         given = (query, key, value, *others) if bias is None else (query, key, value, bias, *others)
         if min(query.ndim, key.ndim, value.ndim) < 2 or any(x.dtype != query.dtype for x in given):
             raise ValueError("matrices of one dtype expected")
         operands = [with_rows(query), with_rows(key), with_rows(value), bias, *map(with_rows, others)]
-        return operands, geometry(query.itemsize, *[None if x is None else (x.shape, x.strides) for x in operands])
+        return operands, *geometry(query.itemsize, *[None if x is None else (x.shape, x.strides) for x in operands])
 
     def attention(query, key, value, bias, is_causal, scale):
-        (query, key, value, bias), of = arranged(query, key, value, bias)
+        (query, key, value, bias), of, heads = arranged(query, key, value, bias)
         shape, width, dtype = query.shape[:-1], value.shape[-1], query.dtype
         output = cuda.empty((*shape, width), dtype)
         logsumexp = cuda.empty(shape, STATISTICS.get(dtype, dtype))
         if logsumexp.size:
-            mask, tiles = 0 if bias is None else bias, int(of["heads"][0]) * -(-shape[-1] // TILE)
+            widest, mask = max(query.shape[-1], width), 0 if bias is None else bias
             arguments = query, key, value, mask, of, is_causal, float(scale), output, logsumexp
-            widest = max(query.shape[-1], width)
             if dtype in HALVES and widest <= max(COLUMNS):
-                forward_half[dtype, columns_of(widest)]((tiles,), (HALF_THREADS,), arguments)
+                rows = TILE if widest > 64 else 2 * TILE  # as in attention_half.cu
+                forward_half[dtype, columns_of(widest)]((heads * -(-shape[-1] // rows),), (HALF_THREADS,), arguments)
             else:
                 columns = columns_of(width)
-                forward[dtype, columns]((tiles, max(1, -(-width // columns))), (THREADS,), arguments)
+                grid = heads * -(-shape[-1] // TILE), max(1, -(-width // columns))
+                forward[dtype, columns](grid, (THREADS,), arguments)
         return output, logsumexp
 
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
-        operands, of = arranged(query, key, value, bias, gradient, output)
+        operands, of, heads = arranged(query, key, value, bias, gradient, output)
         query, key, value, bias, gradient, output = operands
         dtype, statistic = query.dtype, STATISTICS.get(query.dtype, query.dtype)
         if logsumexp.shape != query.shape[:-1]:
             raise ValueError("one logarithm per query expected")
         logsumexp = cuda.dense(logsumexp if logsumexp.dtype == statistic else cuda.copying.cast(logsumexp, statistic))
         gradients = tuple([cuda.empty(array.shape, dtype) for array in (query, key, value)])
-        heads, queries, keys = int(of["heads"][0]), query.shape[-2], key.shape[-2]
+        queries, keys = query.shape[-2], key.shape[-2]
         if not heads * max(queries, keys):
             return gradients
         averages = cuda.empty(logsumexp.shape, statistic)

@@ -3,7 +3,7 @@
 
 #include "attention_fragments.cuh"
 
-const int OTHER = 32; // rows of a tile
+const int OWN = 16 * WARPS, OTHER = 32; // rows of a block's own tile, and of those that pass
 
 // Blocks (x, y): tiles of the rows of all heads; of dQ, dK and dV.
 extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
     Rows first_rows = to_query ? values : to_value ? queries : gradients;
     Rows second_rows = to_query ? keys : to_value ? gradients : queries;
     T *first_tile = tiles, *second_tile = tiles + OTHER * PITCH;
-    Left first_own, second_own;
+    Left<1> first_own, second_own;
     load_tile(own_first.from(place.first), OWN, tiles);
     wait_for_copies<0>();
     __syncthreads();
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
     second_own.load(tiles);
     __syncthreads();
 
-    int64 row = place.first + own_row();
+    int64 row = place.first + own_row<1>();
     float own_logarithm[2] = {}, own_average[2] = {};
     for (int half = 0; half < 2; ++half)
         if (to_query && row + 8 * half < of.queries) {
@@ -55,11 +55,11 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
     if (causal && to_query && place.first + OWN < end)
         end = place.first + OWN;
 
-    float sums[D / 8][4] = {};
+    float sums[1][D / 8][4] = {};
     load_tile(first_rows.from(begin), OTHER, first_tile);
     load_tile(second_rows.from(begin), OTHER, second_tile);
     for (; begin < end; begin += OTHER) {
-        float of_weights[OTHER / 8][4], tile[OTHER / 8][4];
+        float of_weights[1][OTHER / 8][4], tile[1][OTHER / 8][4];
         wait_for_copies<1>();
         __syncthreads(); // the first tile is there
         multiply_rows(first_own, first_tile, of_weights);
@@ -75,21 +75,21 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
         if (to_value)
             for (int n = 0; n < OTHER / 8; ++n)
                 for (int i = 0; i < 4; ++i)
-                    tile[n][i] = of_weights[n][i];
+                    tile[0][n][i] = of_weights[0][n][i];
         else
             multiply_rows(second_own, second_tile, tile);
         if (to_query)
-            score<false>(scores, row, begin, end, tile);
+            score<false>(scores, row, begin, end, tile[0]);
         else
-            score<true>(scores, row, begin, end, tile);
+            score<true>(scores, row, begin, end, tile[0]);
 #pragma unroll
         for (int n = 0; n < OTHER / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 int column = column_of(n, i);
-                float weight = exp2f(tile[n][i] - (to_query ? own_logarithm[i / 2] : logarithms_of[column]));
+                float weight = exp2f(tile[0][n][i] - (to_query ? own_logarithm[i / 2] : logarithms_of[column]));
                 float average = to_query ? own_average[i / 2] : averages_of[column];
-                tile[n][i] = to_value ? weight : weight * (of_weights[n][i] - average);
+                tile[0][n][i] = to_value ? weight : weight * (of_weights[0][n][i] - average);
             }
         multiply_weights(tile, second_tile, sums);
         __syncthreads();
@@ -99,5 +99,5 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
     T *to = to_query ? grad_query : to_value ? grad_value : grad_key;
     int64 width = to_value ? of.value_width : of.width;
     float factor = to_value ? 1 : scores.scale;
-    write_sums(sums, factor, factor, to + place.head * count * width, place.first, count, width);
+    write_sums(sums[0], factor, factor, to + place.head * count * width, row, count, width);
 }

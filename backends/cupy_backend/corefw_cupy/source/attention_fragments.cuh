@@ -1,10 +1,10 @@
-// Products of tiles by tensor cores. A block of 4 warps owns a tile of 64 rows, 16 for each warp; tiles of OTHER rows of
-// other matrices pass through shared memory. Rows there have D columns, beyond the width of a matrix zeros.
+// Products of tiles by tensor cores. A block of 4 warps owns a tile of rows, one or more strips of 16 for each warp;
+// tiles of other matrices pass through shared memory, from where what is read serves all strips of a warp. Rows there have D columns, beyond the width of a matrix zeros.
 
 #include "attention.cuh"
 #include "mma.cuh"
 
-const int WARPS = 4, OWN = 16 * WARPS, FRAGMENT_THREADS = WARPS * WARP;
+const int WARPS = 4, FRAGMENT_THREADS = WARPS * WARP;
 const int PITCH = D + 8; // of rows in shared memory: eight of them, 16 bytes of each, lie in different banks
 
 const float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
@@ -29,63 +29,80 @@ __device__ inline void load_tile(const Rows &rows, int count, T *tile)
     end_of_copies();
 }
 
-// A warp's 16 rows of the block's own tile, as left factors.
-struct Left {
-    uint32 of[D / 16][4];
+// A warp's rows of the block's own tile, as left factors.
+template <int strips> struct Left {
+    uint32 of[strips][D / 16][4];
 
     __device__ void load(const T *tile)
     {
         int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-        const T *row = tile + (warp * 16 + lane % 16) * PITCH + lane / 16 * 8;
-        for (int k = 0; k < D / 16; ++k)
-            load_fragments<false>(of[k], row + k * 16);
+        const T *row = tile + (warp * 16 * strips + lane % 16) * PITCH + lane / 16 * 8;
+#pragma unroll
+        for (int strip = 0; strip < strips; ++strip)
+#pragma unroll
+            for (int k = 0; k < D / 16; ++k)
+                load_fragments<false>(of[strip][k], row + strip * 16 * PITCH + k * 16);
     }
 };
 
 // products = own rows times the rows of a tile.
-template <int tiles> __device__ void multiply_rows(const Left &own, const T *tile, float (&products)[tiles][4])
+template <int strips, int tiles>
+__device__ void multiply_rows(const Left<strips> &own, const T *tile, float (&products)[strips][tiles][4])
 {
     int lane = threadIdx.x % WARP;
     const T *row = tile + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8;
 #pragma unroll
     for (int n = 0; n < tiles; n += 2) {
-        for (int i = 0; i < 4; ++i)
-            products[n][i] = products[n + 1][i] = 0;
+#pragma unroll
+        for (int strip = 0; strip < strips; ++strip)
+            for (int i = 0; i < 4; ++i)
+                products[strip][n][i] = products[strip][n + 1][i] = 0;
 #pragma unroll
         for (int k = 0; k < D / 16; ++k) {
             uint32 found[4];
             load_fragments<false>(found, row + n * 8 * PITCH + k * 16);
-            multiply_fragments<T>(products[n], own.of[k], {found[0], found[1]});
-            multiply_fragments<T>(products[n + 1], own.of[k], {found[2], found[3]});
+#pragma unroll
+            for (int strip = 0; strip < strips; ++strip) {
+                multiply_fragments<T>(products[strip][n], own.of[strip][k], {found[0], found[1]});
+                multiply_fragments<T>(products[strip][n + 1], own.of[strip][k], {found[2], found[3]});
+            }
         }
     }
 }
 
 // sums += the weights, rounded to T, times a tile with one row for each of them.
-template <int tiles>
-__device__ void multiply_weights(const float (&weights)[tiles][4], const T *tile, float (&sums)[D / 8][4])
+template <int strips, int tiles>
+__device__ void multiply_weights(const float (&weights)[strips][tiles][4], const T *tile,
+                                 float (&sums)[strips][D / 8][4])
 {
     int lane = threadIdx.x % WARP;
     const T *row = tile + lane % 16 * PITCH + lane / 16 * 8;
 #pragma unroll
     for (int k = 0; k < tiles; k += 2) {
-        uint32 left[4];
-        for (int i = 0; i < 4; ++i) // what C holds is just what A wants
-            left[i] = pack<T>(weights[k + i / 2][i % 2 * 2], weights[k + i / 2][i % 2 * 2 + 1]);
+        uint32 left[strips][4];
+#pragma unroll
+        for (int strip = 0; strip < strips; ++strip)
+            for (int i = 0; i < 4; ++i) { // what C holds is just what A wants
+                const float *pair = weights[strip][k + i / 2] + i % 2 * 2;
+                left[strip][i] = pack<T>(pair[0], pair[1]);
+            }
 #pragma unroll
         for (int n = 0; n < D / 8; n += 2) {
             uint32 found[4];
             load_fragments<true>(found, row + k * 8 * PITCH + n * 8);
-            multiply_fragments<T>(sums[n], left, {found[0], found[1]});
-            multiply_fragments<T>(sums[n + 1], left, {found[2], found[3]});
+#pragma unroll
+            for (int strip = 0; strip < strips; ++strip) {
+                multiply_fragments<T>(sums[strip][n], left[strip], {found[0], found[1]});
+                multiply_fragments<T>(sums[strip][n + 1], left[strip], {found[2], found[3]});
+            }
         }
     }
 }
 
-// The first of the two rows of the block's tile that a thread holds products of; the other one is 8 below.
-__device__ inline int own_row()
+// The first row of the block's tile that a thread holds products of; others are 8 below, and 16 in the next strip.
+template <int strips> __device__ int own_row()
 {
-    return threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4;
+    return threadIdx.x / WARP * 16 * strips + threadIdx.x % WARP / 4;
 }
 
 // The column of product `i` of fragment `n`.
@@ -94,8 +111,9 @@ __device__ inline int column_of(int n, int i)
     return n * 8 + threadIdx.x % 4 * 2 + i % 2;
 }
 
-// Turn products into scores times LOG2_E, -inf of pairs that are not allowed. Rows are queries from `first` (a thread's
-// first one) on, columns keys from `begin` to `end`; the other way round if `turned`.
+// Turn the products of a strip into scores times LOG2_E, -inf of pairs that are not allowed. Its rows are queries, of
+// which a thread has `first` and that 8 below, and its columns keys from `begin` to `end`; or if `turned` rows are keys
+// and columns queries.
 template <bool turned, int tiles>
 __device__ void score(const Scores &scores, int64 first, int64 begin, int64 end, float (&products)[tiles][4])
 {
@@ -103,8 +121,7 @@ __device__ void score(const Scores &scores, int64 first, int64 begin, int64 end,
     int64 known = min(end - begin, (int64)tiles * 8);
     for (int half = 0; half < 2; ++half) {
         int64 row = first + 8 * half;
-        // columns from `from` to `to` are allowed
-        int from = 0, to = known;
+        int from = 0, to = known; // the columns that are allowed
         if (scores.causal && turned)
             from = max(min(row - begin, (int64)tiles * 8), 0ll);
         if (scores.causal && !turned)
@@ -122,13 +139,13 @@ __device__ void score(const Scores &scores, int64 first, int64 begin, int64 end,
     }
 }
 
-// Write sums, each row times its factor, into a matrix of `width` columns without gaps.
+// Write the sums of a strip, each row times its factor, into a matrix of `width` columns without gaps.
 __device__ inline void write_sums(const float (&sums)[D / 8][4], float upper, float lower, T *to, int64 first,
                                   int64 count, int64 width)
 {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        int64 row = first + own_row() + half * 8;
+        int64 row = first + half * 8;
         float factor = half ? lower : upper;
         if (row >= count)
             continue;

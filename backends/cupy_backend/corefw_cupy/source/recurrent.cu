@@ -23,8 +23,7 @@ struct Unit {
 // The unit's state at the step before: among the packed rows, or the first one.
 __device__ inline A state_before(const Unit &of, const Step &step, const T *rows, const T *first)
 {
-    return of.sequence < step.known ? rows[(step.before + of.sequence) * step.hidden + of.unit]
-                                    : first[of.own];
+    return of.sequence < step.known ? rows[(step.before + of.sequence) * step.hidden + of.unit] : first[of.own];
 }
 
 // -- forward ---------------------------------------------------------------------------------------------------------
