@@ -5,8 +5,9 @@ import re
 import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
-launch = pytest.importorskip("corefw_cupy.launch", reason="the CuPy backend is not installed")
+pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
+from corefw_cupy.launch import FOLDER
 from tests import nvrtc
 
 if not nvrtc.available():
@@ -18,13 +19,13 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*
 
 def test_every_function_in_the_sources_is_used():
     declared = {(f.source.split('"')[1], f.name) for f in FUNCTIONS if "__global__" not in f.source}
-    written = {(file.name, name) for file in launch.FOLDER.glob("*.cu") for name in KERNEL.findall(file.read_text())}
+    written = {(file.name, name) for file in FOLDER.glob("*.cu") for name in KERNEL.findall(file.read_text())}
     assert declared == written
 
 
 def test_no_macro_is_a_template_parameter():
     macros = {macro for function in FUNCTIONS for macro in function.macros}
-    for file in launch.FOLDER.iterdir():
+    for file in FOLDER.iterdir():
         names = re.findall(r"(?:class|typename|int) (\w+)[,>]", file.read_text())
         assert not macros & set(names), f"{file.name}: a macro would replace the parameter"
 

@@ -52,6 +52,7 @@ FAMILIES = (
     "solving",
     "sorting",
     "statistics",
+    "view",
 )
 
 
