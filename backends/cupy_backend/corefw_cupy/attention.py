@@ -63,7 +63,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     forward = cuda.function("attention.cu", "attention", T=FLOATS, D=COLUMNS)
     forward_half = cuda.function("attention_half.cu", "attention", T=HALVES, D=COLUMNS)
-    averages_of = cuda.function("attention_backward.cu", "attention_averages", T=FLOATS, D={16: "16"})
+    averages_of = cuda.function("attention_averages.cu", "attention_averages", T=FLOATS)
     backward = cuda.function("attention_backward.cu", "attention_backward", T=FLOATS, D=COLUMNS)
     backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=HALF_COLUMNS)
 
@@ -110,7 +110,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         averages = cuda.empty(logsumexp.shape, statistic)
         if averages.size:
             arguments = gradient, output, of, averages
-            averages_of[dtype, 16](blocks(averages.size, THREADS // 32), (THREADS,), arguments)
+            averages_of[dtype](blocks(averages.size, THREADS // 32), (THREADS,), arguments)
         (_, width), value_width = query.shape[-2:], value.shape[-1]
         widest, tiles = max(width, value_width), heads * -(-max(queries, keys) // TILE)
         read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages

@@ -1,5 +1,6 @@
 // Products of tiles by tensor cores. A block of 4 warps owns a tile of rows, one or more strips of 16 for each warp;
-// tiles of other matrices pass through shared memory, from where what is read serves all strips of a warp. Rows there have D columns, beyond the width of a matrix zeros.
+// tiles of other matrices pass through shared memory, from where what is read serves all strips of a warp. Rows there
+// have D columns, beyond the width of a matrix zeros.
 
 #include "attention.cuh"
 #include "mma.cuh"
@@ -77,6 +78,7 @@ __device__ void multiply_weights(const float (&weights)[strips][tiles][4], const
 {
     int lane = threadIdx.x % WARP;
     const T *row = tile + lane % 16 * PITCH + lane / 16 * 8;
+    __syncwarp(); // lanes may have come here by different ways
 #pragma unroll
     for (int k = 0; k < tiles; k += 2) {
         uint32 left[strips][4];
