@@ -31,6 +31,7 @@ template <class Lane, class Value> __device__ Value exchanged(Value value, int w
 {
     static_assert(sizeof(Value) % sizeof(int32) == 0, "lanes exchange whole words");
     int32 *words = (int32 *)&value;
+#pragma unroll
     for (int k = 0; k < sizeof(Value) / sizeof(int32); ++k)
         words[k] = Lane::word(words[k], which);
     return value;

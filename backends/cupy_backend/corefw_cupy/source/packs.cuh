@@ -42,8 +42,10 @@ template <int width, class Element> __device__ void write(Element *to, const Pac
 struct Part {
     int64 begin, end;
 
-    __device__ Part(int64 n, int64 unit)
+    __device__ Part(int64 n, int64 unit) : begin(0), end(n)
     {
+        if (gridDim.y == 1)
+            return;
         int64 units = (n + unit - 1) / unit, share = (units + gridDim.y - 1) / gridDim.y * unit;
         begin = blockIdx.y * share;
         end = begin + share < n ? begin + share : n;

@@ -18,16 +18,27 @@ struct Walk {
     int64 packed; // whether elements can be read in packs: along `inner` by reduce_columns, else along `fast`
 };
 
+// A position in two dimensions joined to one, as positions in both.
+struct Pair {
+    int64 outer, inner;
+
+    __device__ Pair(int64 i, int64 outer_size, int64 inner_size)
+    {
+        if (outer_size == 1)
+            outer = 0;
+        else if ((i | inner_size) >> 31 == 0) // a division of 32 bits is much faster
+            outer = (uint32)i / (uint32)inner_size;
+        else
+            outer = i / inner_size;
+        inner = i - outer * inner_size;
+    }
+};
+
 // Where the reduced element `i` lies.
 __device__ inline int64 along(const Walk &walk, int64 i)
 {
-    if (walk.slow == 1)
-        return i * walk.fast_stride;
-    if (i >> 31 == 0 && walk.fast >> 31 == 0) { // a division of 32 bits is much faster
-        uint32 slow = (uint32)i / (uint32)walk.fast;
-        return slow * walk.slow_stride + (uint32)(i - slow * walk.fast) * walk.fast_stride;
-    }
-    return i / walk.fast * walk.slow_stride + i % walk.fast * walk.fast_stride;
+    Pair at(i, walk.slow, walk.fast);
+    return at.outer * walk.slow_stride + at.inner * walk.fast_stride;
 }
 
 // Reduce units of `width` elements, the first, the `step`-th after it and so on up to `end`; `states` has one for each
@@ -173,16 +184,16 @@ reduce_rows(const T *input, Walk walk, void *parts, Result *results, int64 *plac
 {
     int64 row = (int64)blockIdx.x * blockDim.y + threadIdx.y;
     bool inside = row < walk.outer * walk.inner;
-    int64 outer = row / walk.inner, inner = row % walk.inner;
+    Pair at(row, walk.outer, walk.inner);
     State state = OPERATION::neutral();
     if (inside)
-        state = reduced_row<OPERATION>(input + outer * walk.outer_stride + inner * walk.inner_stride, walk,
+        state = reduced_row<OPERATION>(input + at.outer * walk.outer_stride + at.inner * walk.inner_stride, walk,
                                        number, threadIdx.x, blockDim.x);
     state = blockDim.x > WARP ? combine_block<OPERATION>(state, OPERATION::neutral())
                               : combine_warp<OPERATION>(state, blockDim.x);
     Target<OPERATION> target{results, places, (State *)parts, count, number};
     if (inside && threadIdx.x == 0)
-        target.put(outer * walk.outer_place + inner * walk.inner_place, state);
+        target.put(at.outer * walk.outer_place + at.inner * walk.inner_place, state);
 }
 
 // Columns that lie close together: threadIdx.x runs over columns, threadIdx.y along them.
