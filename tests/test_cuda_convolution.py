@@ -268,11 +268,17 @@ def test_cudnn_gradient_of_kernels(with_cudnn):
 def test_cudnn_precision_and_determinism(with_cudnn, monkeypatch):
     arguments = numbers(1, 9, 5), numbers(12, 9, 3), None, *options(1)
     check(with_cudnn, *arguments)
-    monkeypatch.setattr(registry, "allow_tf32", True)
-    monkeypatch.setattr(registry, "deterministic", True)
+    monkeypatch.setitem(registry.library, "allow_tf32", True)
+    monkeypatch.setitem(registry.library, "deterministic", True)
     check(with_cudnn, *arguments)
     without = [set(entry[1:]) for entry in Graph.log if entry[0] == "without"]
     assert without == [{"tensor core", "inputs", "reduction"}, {"nondeterministic"}]
+
+
+def test_cudnn_can_be_switched_off(with_cudnn, monkeypatch):
+    monkeypatch.setitem(registry.library, "enabled", False)
+    check(with_cudnn, numbers(1, 9, 5), numbers(12, 9, 3), None, *options(1))
+    assert graphs() == []
 
 
 def test_what_cudnn_refuses_is_computed_here(with_cudnn):

@@ -66,13 +66,15 @@ class Cudnn:
 
     def __call__(self, operation: str, factors: tuple, out, stride, padding, dilation) -> bool:
         """Fill `out`, and say so; False if there is no plan for that."""
-        if self.module is None or out.dtype.name not in TYPES:
+        library = registry.library
+        if self.module is None or out.dtype.name not in TYPES or not library["enabled"]:
             return False
         factors = tuple([a if min(a.strides) > 0 else self.cuda.dense(a) for a in factors])
         layouts = tuple([layout(a) for a in (*factors, out)])
         device = self.cuda.xp.cuda.runtime.getDevice()
-        precise = out.dtype == np.float32 and not registry.allow_tf32
-        key = (device, operation, out.dtype.name, layouts, stride, padding, dilation, precise, registry.deterministic)
+        precise = out.dtype == np.float32 and not library["allow_tf32"]
+        deterministic = registry.deterministic or library["deterministic"]
+        key = (device, operation, out.dtype.name, layouts, stride, padding, dilation, precise, deterministic)
         if key not in self.plans:
             try:
                 self.plans[key] = self._plan(*key)

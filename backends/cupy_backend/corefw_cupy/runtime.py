@@ -10,6 +10,7 @@ import numpy as np
 
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
+from corefw_cupy.cudnn import frontend
 from corefw_cupy.memory_use import MemoryUse
 from corefw_cupy.streams import Event, Stream
 
@@ -54,6 +55,12 @@ class CupyRuntime(Runtime):
                 return kernel(*arguments, **keywords)
 
         return on_device
+
+    @property
+    def cudnn_version(self) -> int | None:
+        """The version of cuDNN, None without it."""
+        module = frontend(self.cupy)
+        return None if module is None else module.backend_version()
 
     def synchronize(self, index=None):
         with self.on(index):
