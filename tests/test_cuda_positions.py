@@ -81,6 +81,13 @@ def test_sums_in_order(deterministic, dtype, dim):
         assert torch.equal(found.cpu(), wanted)
 
 
+def test_the_last_value_is_written(deterministic):
+    x, index = torch.zeros(50, 3), torch.tensor(rng.integers(-50, 50, 600))
+    values = torch.tensor(rng.normal(size=(600, 3))).float()
+    found = x.to("emulated").index_put((index.to("emulated"),), values.to("emulated"))
+    assert torch.equal(found.cpu(), x.index_put((index,), values))
+
+
 @pytest.mark.parametrize("n", [1, 255, 2048, 2049, 9000])
 def test_masks_over_several_blocks(n):
     mask, values = rng.random(n) < 0.3, rng.normal(size=n).astype(np.float32)

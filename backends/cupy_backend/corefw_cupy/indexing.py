@@ -92,7 +92,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if add:
             sums.wide(out, lambda array: put(array, indices, values, sums.combine))
         else:
-            put(out, indices, values, at.write)
+            put(out, indices, values, sums.write)
         return out
 
     def put(array, indices, values, write):

@@ -65,7 +65,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         out, index = at.changed(input, out), vector(index)
         array = line(out)
         source = matching(array, dim, index, source)
-        at.write(array, along_slices(array, dim, index), index, source, bounds["index_copy"])
+        sums.write(array, along_slices(array, dim, index), index, source, bounds["index_copy"])
         return out
 
     def index_fill(input, dim, index, value, out=None):
@@ -95,7 +95,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     def write(out, dim, index, values):
         array = line(out)
-        at.write(array, along_elements(array, dim, index), index, values, bounds["scatter"])
+        sums.write(array, along_elements(array, dim, index), index, values, bounds["scatter"])
 
     def scatter_src(input, dim, index, src, out=None):
         out = at.changed(input, out)
@@ -156,7 +156,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         def change(array):
             flat = cuda.dense(array).reshape(-1)
             grid = along_slices(flat, 0, index, from_end=True)
-            (sums.combine if add else at.write)(flat, grid, index, values, flat_bounds)
+            (sums.combine if add else sums.write)(flat, grid, index, values, flat_bounds)
             if not array.flags.c_contiguous:
                 copying.copy(array, flat.reshape(array.shape))
 
