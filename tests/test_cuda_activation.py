@@ -9,6 +9,7 @@ pytest.importorskip("cupy")
 from corefw_cupy.rows import ITEMS, MOST_THREADS, columns, share, split
 from corefw_numpy import activation
 from tests.cuda_kernels import compare, kernels
+from tests.emulation import memory
 
 REFERENCE = activation.kernels(np)
 FORWARD = ("softmax", "log_softmax")
@@ -66,3 +67,10 @@ def test_special_values(op, value, repeats):
         compare(kernels()[op], (x, 1), expected, 1e-5)
         pairs = np.ascontiguousarray(np.repeat(x.T, 2, 1))
         compare(kernels()[op], (pairs, 0), np.repeat(expected.T, 2, 1), 1e-5)
+
+
+@pytest.mark.parametrize("n", [64, 2048, 20000])
+def test_rows_that_begin_between_packs(n):
+    shifted = memory.device(np.random.default_rng(0).normal(size=2 * n + 1).astype(np.float32))[1:].reshape(2, n)
+    expected = REFERENCE["softmax"](memory.host(shifted).astype("f8"), 1)
+    compare(lambda: kernels()["softmax"](shifted, 1), (), expected)

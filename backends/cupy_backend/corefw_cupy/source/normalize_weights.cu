@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_weights(
 {
     Lane lane = lane_of(lanes);
     int64 sets = (int64)gridDim.x * (blockDim.x / lane.lanes), size = view.inner, set = lane.row;
-    bool packed = packed_rows(size, gradient, input, weight, result) && aligned<WIDTH>(of_parts);
+    bool packed = packed_rows(size, gradient, input, weight, result);
     A weights[ITEMS], of_weight[ITEMS] = {}, of_bias[ITEMS] = {};
     load(weight, size, lane, packed, A(0), weights);
 
