@@ -6,7 +6,7 @@
 #define ARRAYS 4
 #endif
 
-// rate: the step size, and the correction of the root of the mean square. A fifth array has the largest mean squares.
+// rate: the step size, and the correction of the root of the mean square.
 struct Adam {
     Descent descent;
     Mean mean, square;
@@ -21,8 +21,8 @@ struct Adam {
     }
 };
 
-extern "C" __global__ void adam_step(Table<ARRAYS, 2> table, double mean_rate, double square_rate, double eps, double decay,
-                                     double shrinkage, bool maximize)
+extern "C" __global__ void adam_step(Table<ARRAYS, 2> table, double mean_rate, double square_rate, double eps,
+                                     double decay, double shrinkage, bool maximize)
 {
     update(table, Adam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
 }

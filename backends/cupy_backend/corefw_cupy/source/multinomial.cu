@@ -47,8 +47,8 @@ extern "C" __global__ void row_sums(const T *weights, double *sums, int64 count)
 }
 
 // With replacement: the first index whose sum is above U times the total.
-extern "C" __global__ void draw_by_sums(const double *sums, int64 *out, int64 n, int64 count, int64 samples, uint64 seed,
-                                        uint64 offset)
+extern "C" __global__ void draw_by_sums(const double *sums, int64 *out, int64 n, int64 count, int64 samples,
+                                        uint64 seed, uint64 offset)
 {
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)

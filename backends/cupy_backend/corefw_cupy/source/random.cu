@@ -110,7 +110,8 @@ struct Cauchy {
     }
 };
 
-extern "C" __global__ void uniform(T *out, int64 n, uint64 seed, uint64 offset, double bottom, double span, double largest)
+extern "C" __global__ void uniform(T *out, int64 n, uint64 seed, uint64 offset, double bottom, double span,
+                                   double largest)
 {
     fill(out, n, seed, offset, Uniform{(D)bottom, (D)span, (D)largest});
 }

@@ -48,7 +48,8 @@ struct Bernoulli {
     }
 };
 
-extern "C" __global__ void integers(T *out, int64 n, uint64 seed, uint64 offset, uint64 low, uint64 span, bool is_signed)
+extern "C" __global__ void integers(T *out, int64 n, uint64 seed, uint64 offset, uint64 low, uint64 span,
+                                    bool is_signed)
 {
     fill(out, n, seed, offset, Integers{low, span, is_signed});
 }
