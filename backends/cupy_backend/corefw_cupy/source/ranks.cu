@@ -74,7 +74,7 @@ select_ranks(const T *input, int64 n, int64 k, T *values, int64 *places)
     } else {
         int64 rank = RULE::rank(n, numbers, k), seen = 0;
         Key key = key_of_rank(row, n, rank);
-        for (int64 first = 0; seen <= rank && first < n; first += THREADS) { // the place of the one of its rank among equals
+        for (int64 first = 0; seen <= rank && first < n; first += THREADS) { // its place among equal elements
             int64 i = first + threadIdx.x, equal = i < n && key_of(row[i]) == key, total;
             int64 before = seen + preceding<Add>(equal, int64(0), THREADS, total);
             if (equal && before == rank)
