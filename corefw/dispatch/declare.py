@@ -16,6 +16,7 @@ from corefw.dtypes import MODULE
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
 # an optional tensor if its default is None, else a static value.
 Index = Any  # a tensor of positions or a mask: no gradient, no part in dtype promotion
+Statistic = Any  # a tensor in a dtype of its own, such as sums of half types in float32: as for Index
 Tensors = Sequence[Any]  # several tensors
 Indices = Sequence[Any]  # index tensors, None for a dimension taken whole
 Dim = int  # one dimension; kernels get it from 0 to ndim - 1
@@ -24,6 +25,7 @@ Sizes = Any  # a shape, given as int or sequence, or as separate arguments to a 
 
 _KINDS = {
     "Index": "index",
+    "Statistic": "index",
     "Tensors": "tensors",
     "Indices": "indices",
     "Place": "place",

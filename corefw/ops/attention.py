@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf, sqrt
 
 from corefw import dtypes
-from corefw.dispatch.declare import Index, composite, ops
+from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.rules import promote, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
@@ -105,7 +105,7 @@ def _backward_shapes(gradient, query, key, value, output, logsumexp, bias=None, 
     method=False,
 )
 def attention_backward(
-    gradient, query, key, value, output, logsumexp, bias=None, is_causal: bool = False, scale: float = 1.0
+    gradient, query, key, value, output, logsumexp: Statistic, bias=None, is_causal: bool = False, scale: float = 1.0
 ):
     """The gradients of `attention`."""
     _backward_shapes(*_shapes(gradient, query, key, value, output, logsumexp, bias))
@@ -142,7 +142,7 @@ def _(grad_grad_query, grad_grad_key, grad_grad_value, gradient, query, key, val
     )
 
 
-attention_backward.no_gradient("output", "logsumexp")
+attention_backward.no_gradient("output")
 
 
 # -- scaled dot-product attention -------------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ def backward_calls(rng, numpy_dtype):
     made = []
     for tensors, options in inputs(rng, numpy_dtype):
         wide = [x.astype(np.float64) for x in tensors]
-        output, logs = (x.astype(numpy_dtype) for x in attention(*wide, **options))
+        output, logs = attention(*wide, **options)
+        output, logs = output.astype(numpy_dtype), logs.astype(np.result_type(numpy_dtype, np.float32))
         made.append(([rng.normal(size=output.shape).astype(numpy_dtype), *tensors, output, logs], options))
     return made
 

@@ -20,24 +20,9 @@ STATE = 32  # bytes, the most that an operation holds of what was reduced so far
 LONGEST = 64  # packs of a row that one lane of a warp reads, if there are rows for all warps
 ENOUGH = BLOCKS * THREADS // WARP  # rows that keep all warps busy
 
-WALK = np.dtype(
-    [
-        (name, "i8")
-        for name in (
-            "outer",
-            "inner",
-            "slow",
-            "fast",
-            "outer_stride",
-            "inner_stride",
-            "slow_stride",
-            "fast_stride",
-            "outer_place",
-            "inner_place",
-            "packed",
-        )
-    ]
-)
+_DIMENSIONS = ("outer", "inner", "slow", "fast")
+_STRIDES = tuple(f"{name}_stride" for name in _DIMENSIONS)
+WALK = np.dtype([(name, "i8") for name in (*_DIMENSIONS, *_STRIDES, "outer_place", "inner_place", "packed")])
 
 
 @dataclass(frozen=True)

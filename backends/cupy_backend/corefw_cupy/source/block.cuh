@@ -62,8 +62,8 @@ template <class Combine, class Value> __device__ Value combine_block(Value value
     return value;
 }
 
-// What the threads before this one combine to, of `lanes` neighbours in a warp or of all in a block; and `total`, all of
-// them.
+// What the threads before this one combine to, of `lanes` neighbours in a warp or of all in a block; and `total`, all
+// of them.
 template <class Combine, class Value> __device__ Value preceding(Value value, Value neutral, int lanes, Value &total)
 {
     __shared__ Value of_warps[WARP];

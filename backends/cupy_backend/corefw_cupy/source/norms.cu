@@ -46,7 +46,10 @@ struct SmallestModulus : Moduli {
 };
 
 struct Powers : Moduli {
-    __device__ static void add(State &state, T x, int64, double order) { state += pow(Modulus<T>::of(x), State(order)); }
+    __device__ static void add(State &state, T x, int64, double order)
+    {
+        state += pow(Modulus<T>::of(x), State(order));
+    }
     __device__ static Result result(State state, int64, double order) { return pow(state, State(1 / order)); }
 };
 

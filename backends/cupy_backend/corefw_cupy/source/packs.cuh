@@ -38,7 +38,8 @@ template <int width, class Element> __device__ void write(Element *to, const Pac
         to[k] = pack.values[k];
 }
 
-// The part of `n` elements that is this block's, of those in a column of the grid that share them, a multiple of `unit` but the last.
+// The part of `n` elements that is this block's, of those in a column of the grid that share them; a multiple of `unit`
+// but for the last.
 struct Part {
     int64 begin, end;
 

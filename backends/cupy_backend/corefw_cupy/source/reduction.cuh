@@ -9,7 +9,8 @@
 
 #define THREADS 256
 #define BLOCKS_PER_PROCESSOR 4 // of which reducing.py counts on
-#define BATCH 4 // loads of a thread that are under way at once
+#define BATCH 4   // loads of a thread that are under way at once
+#define STATES 32 // bytes of states that a thread adds to in turn, so that additions do not wait for each other
 
 struct Walk {
     int64 outer, inner, slow, fast; // sizes
@@ -41,11 +42,11 @@ __device__ inline int64 along(const Walk &walk, int64 i)
     return at.outer * walk.slow_stride + at.inner * walk.fast_stride;
 }
 
-// Reduce units of `width` elements, the first, the `step`-th after it and so on up to `end`; `states` has one for each
-// element of a unit.
-template <class Operation, int width, class Element>
-__device__ void gather(typename Operation::State *states, const Element *from, const Walk &walk, double number,
-                       int64 first, int64 step, int64 end)
+// Reduce units of `width` elements, the first, the `step`-th after it and so on up to `end`, to several states. The
+// elements of a unit are `apart` places from each other: 1 along a row, 0 if they belong to columns.
+template <class Operation, int width, int apart, int several, class Element>
+__device__ void gather(typename Operation::State (&states)[several], const Element *from, const Walk &walk,
+                       double number, int64 first, int64 step, int64 end)
 {
     int64 i = first;
     for (; i + (BATCH - 1) * step < end; i += BATCH * step) {
@@ -57,25 +58,27 @@ __device__ void gather(typename Operation::State *states, const Element *from, c
         for (int b = 0; b < BATCH; ++b)
 #pragma unroll
             for (int k = 0; k < width; ++k)
-                Operation::add(states[k], packs[b].values[k], i + b * step + k, number);
+                Operation::add(states[k % several], packs[b].values[k], i + b * step + k * apart, number);
     }
     for (; i < end; i += step) {
         Packed<Element, width> pack = load<width>(from + along(walk, i));
 #pragma unroll
         for (int k = 0; k < width; ++k)
-            Operation::add(states[k], pack.values[k], i + k, number);
+            Operation::add(states[k % several], pack.values[k], i + k * apart, number);
     }
 }
 
 // What `threads` neighbours reduce a row to, of which this one is number `thread`.
 template <class Operation, class Element>
-__device__ typename Operation::State reduced_row(const Element *row, const Walk &walk, double number,
-                                                         int thread, int threads)
+__device__ typename Operation::State reduced_row(const Element *row, const Walk &walk, double number, int thread,
+                                                 int threads)
 {
-    const int width = Together<Element, 8>::value;
-    typename Operation::State states[width];
+    typedef typename Operation::State State;
+    const int width = Together<Element, 8>::value, fitting = STATES / sizeof(State);
+    const int several = fitting < 1 ? 1 : fitting < width ? fitting : width;
+    State states[several];
 #pragma unroll
-    for (int k = 0; k < width; ++k)
+    for (int k = 0; k < several; ++k)
         states[k] = Operation::neutral();
     int64 n = walk.slow * walk.fast;
     Part part(n, width);
@@ -84,16 +87,16 @@ __device__ typename Operation::State reduced_row(const Element *row, const Walk 
         int64 begin = misplaced ? part.begin + width - misplaced : part.begin;
         begin = begin < part.end ? begin : part.end;
         int64 end = begin + (part.end - begin) / width * width;
-        gather<Operation, width>(states, row, walk, number, begin + thread * width, threads * width, end);
-        gather<Operation, 1>(states, row, walk, number, part.begin + thread, threads, begin);
-        gather<Operation, 1>(states, row, walk, number, end + thread, threads, part.end);
+        gather<Operation, width, 1>(states, row, walk, number, begin + thread * width, threads * width, end);
+        gather<Operation, 1, 1>(states, row, walk, number, part.begin + thread, threads, begin);
+        gather<Operation, 1, 1>(states, row, walk, number, end + thread, threads, part.end);
     } else if (walk.packed) {
-        gather<Operation, width>(states, row, walk, number, part.begin + thread * width, threads * width, part.end);
+        gather<Operation, width, 1>(states, row, walk, number, part.begin + thread * width, threads * width, part.end);
     } else {
-        gather<Operation, 1>(states, row, walk, number, part.begin + thread, threads, part.end);
+        gather<Operation, 1, 1>(states, row, walk, number, part.begin + thread, threads, part.end);
     }
 #pragma unroll
-    for (int k = 1; k < width; ++k)
+    for (int k = 1; k < several; ++k)
         states[0] = Operation::of(states[0], states[k]);
     return states[0];
 }
@@ -139,24 +142,8 @@ __device__ void reduce_tile(const Element *from, const Walk &walk, const Target<
     if (inside) {
         const Element *column = from + outer * walk.outer_stride + inner * walk.inner_stride;
         Part part(walk.slow * walk.fast, 1);
-        int64 i = part.begin + threadIdx.y, step = blockDim.y;
-        for (; i + (BATCH - 1) * step < part.end; i += BATCH * step) {
-            Packed<Element, width> packs[BATCH];
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b)
-                packs[b] = load<width>(column + along(walk, i + b * step));
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b)
-#pragma unroll
-                for (int k = 0; k < width; ++k)
-                    Operation::add(states[k], packs[b].values[k], i + b * step, target.number);
-        }
-        for (; i < part.end; i += step) {
-            Packed<Element, width> pack = load<width>(column + along(walk, i));
-#pragma unroll
-            for (int k = 0; k < width; ++k)
-                Operation::add(states[k], pack.values[k], i, target.number);
-        }
+        gather<Operation, width, 0>(states, column, walk, target.number, part.begin + threadIdx.y, blockDim.y,
+                                    part.end);
     }
     int thread = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll
@@ -177,6 +164,8 @@ __device__ void reduce_tile(const Element *from, const Walk &walk, const Target<
 
 typedef OPERATION::State State;
 typedef OPERATION::Result Result;
+
+static_assert(sizeof(State) <= 32, "reducing.py and scan.py give parts no more room");
 
 // Rows whose elements lie close together: threadIdx.x runs along a row, threadIdx.y over rows of a block.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR)

@@ -1,7 +1,7 @@
 // Running results of an operation OPERATION along one dimension of arrays in row-major order, of elements of type T.
 //
-// A line may be shared by the blocks of a column of the grid: a first launch, for `totals`, writes only what each of the
-// parts of a line combines to, and a second one begins each part where those before it end.
+// A line may be shared by the blocks of a column of the grid: a first launch, for `totals`, writes only what each of
+// the parts of a line combines to, and a second one begins each part where those before it end.
 
 #include "operation.cuh"
 #include "block.cuh"
@@ -13,6 +13,8 @@
 
 typedef OPERATION::State State;
 typedef OPERATION::Result Result;
+
+static_assert(sizeof(State) <= 32, "reducing.py and scan.py give parts no more room");
 
 // The running results of a thread's neighbouring elements, after those `before`.
 __device__ void put(Result *results, int64 *places, State before, const State (&states)[WIDTH], int count)
