@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
-from corefw_cupy.launch import FOLDER
+from corefw_cupy.launch import FOLDER, text
 from tests import nvrtc
 
 if not nvrtc.available():
@@ -19,7 +19,8 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*
 
 def test_every_function_in_the_sources_is_used():
     declared = {(f.source.split('"')[1], f.name) for f in FUNCTIONS if "__global__" not in f.source}
-    written = {(file.name, name) for file in FOLDER.glob("*.cu") for name in KERNEL.findall(file.read_text())}
+    complete = {file.name: text(f'#include "{file.name}"', {}) for file in FOLDER.glob("*.cu")}
+    written = {(file, name) for file, source in complete.items() for name in KERNEL.findall(source)}
     assert declared == written
 
 

@@ -280,8 +280,8 @@ def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
         if not hasattr(value, "__dlpack__"):
             return deepcopy(value)
         value = asarray(value)
-    if key == "step":
-        return value.detach().clone()
+    if key == "step":  # counted on the host, wherever it was saved
+        return value.detach().to(device="cpu", copy=True)
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)
 
