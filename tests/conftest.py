@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+import corefw
 from corefw import dtypes
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
@@ -33,6 +34,7 @@ def _register_levels() -> None:
 
 
 _register_levels()
+corefw.backends.cudnn.allow_tf32 = False  # float32 is compared with float32
 
 
 def _register_emulation() -> None:

@@ -18,6 +18,15 @@ from tests.emulation.namespace import namespace
 ARCHITECTURES = ("sm_80", "sm_90")
 
 
+def available() -> bool:
+    """Whether NVRTC is installed."""
+    try:
+        nvrtc.getVersion()
+    except RuntimeError:
+        return False
+    return True
+
+
 def functions() -> list[Function]:
     """All CUDA functions of the backend."""
     made = Cuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=False))
@@ -72,4 +81,4 @@ if __name__ == "__main__":
     files = [f'#include "{name}"' for name in sys.argv[1:]]
     chosen = [function for function in functions() if function.source in files or not files]
     for architecture in ARCHITECTURES:
-        print(f"{architecture}: {compile_all(chosen, architecture)} variants of {len(chosen)} functions compiled")
+        print(f"{architecture}: {len(chosen)} functions compiled, in {compile_all(chosen, architecture)} variants")

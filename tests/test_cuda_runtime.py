@@ -15,9 +15,9 @@ from corefw.dispatch.registry import registry
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
-from corefw_cupy import backend  # noqa: E402
-from corefw_cupy.runtime import CupyRuntime  # noqa: E402
-from tests.emulation import compiler, device, driver, memory  # noqa: E402
+from corefw_cupy import backend
+from corefw_cupy.runtime import CupyRuntime
+from tests.emulation import compiler, device, driver, memory
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
 

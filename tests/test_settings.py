@@ -133,3 +133,14 @@ def test_precision_of_matrix_products():
         torch.set_float32_matmul_precision("highest")
     with pytest.raises(RuntimeError, match="precision"):
         torch.set_float32_matmul_precision("low")
+
+
+def test_switches_of_cudnn():
+    assert torch.backends.cudnn.enabled and not torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        assert torch.backends.cudnn.benchmark is True
+    finally:
+        torch.backends.cudnn.benchmark = False
+    with pytest.raises(AttributeError, match="no attribute"):
+        torch.backends.cudnn.absent

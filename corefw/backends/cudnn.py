@@ -1,11 +1,14 @@
-"""PyTorch's switches for cuDNN, kept so that programs can set them; a CUDA backend reads them."""
+"""PyTorch's switches for cuDNN, kept where a CUDA backend reads them: in the registry."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from corefw.dispatch.registry import registry
 
-benchmark = False
-deterministic = False
-enabled = True
-allow_tf32 = False
+SWITCHES = ("allow_tf32", "benchmark", "deterministic", "enabled")
 
 
 def is_available() -> bool:
@@ -17,3 +20,23 @@ def version() -> int | None:
     """The version of cuDNN in use, None without it."""
     runtime = registry.runtimes.get("cuda", ("", None))[1]
     return getattr(runtime, "cudnn_version", None)
+
+
+class _Switches(ModuleType):
+    """A module some of whose variables stand in the registry."""
+
+    __doc__ = __doc__
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SWITCHES:
+            return registry.library[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in SWITCHES:
+            registry.library[name] = bool(value)
+        else:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Switches

@@ -177,6 +177,8 @@ class Registry:
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.deterministic = False  # whether results may not depend on the order in which a device works
         self.allow_tf32 = False  # whether matrix products of float32 may round to TensorFloat-32
+        # PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
+        self.library = {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
         self.resolve: Callable[[Op, Place], tuple]  # set by the resolver

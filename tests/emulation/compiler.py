@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import cupy
 import numpy as np
 
 from tests.emulation import memory
@@ -18,7 +19,8 @@ from tests.emulation import memory
 HEADER = Path(__file__).with_name("emulator.h")
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-FLAGS = "-std=c++20 -O1 -fPIC -shared -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-strict-aliasing".split()  # noqa: SIM905
+FLAGS = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", "-U_FORTIFY_SOURCE", "-ffp-contract=off"]
+FLAGS += ["-fno-strict-aliasing", "-fno-gnu-unique"]  # a library's inline variables stay its own
 KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(', re.MULTILINE)
 MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
 
@@ -77,6 +79,6 @@ def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
         pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
         if not function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), pointers):
             raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
-        memory.check(name)
+        memory.check(name, [value for value in arguments if isinstance(value, cupy.ndarray)])
 
     return launch

@@ -11,7 +11,7 @@ from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
 from corefw_cupy.launch import text
 from corefw_cupy.runtime import CupyRuntime
-from tests.emulation import compiler, memory
+from tests.emulation import compiler, driver, memory
 from tests.emulation.namespace import namespace
 
 
@@ -27,6 +27,11 @@ class EmulatedCuda(Cuda):
         generated = "\n".join(source for source in sources if source not in files)
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         return self.faults.checked(compiler.launcher(loaded, function.name))
+
+    def number(self, array):
+        driver.State.log.append(("device to host", array.nbytes))
+        self.faults.check()
+        return int(memory.host(array).reshape(())[()])
 
     def _alike(self, other, function) -> bool:
         return (

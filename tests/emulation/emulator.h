@@ -205,6 +205,7 @@ template <class Parameter> constexpr char code()
     return std::is_integral_v<Parameter> && sizeof(Parameter) == 8 ? 'i' : std::is_arithmetic_v<Parameter> ? '?' : 's';
 }
 
+namespace { // each library has its own: kernels of one name may differ in their parameters
 template <auto kernel> struct Kernel;
 template <class... Arguments, void (*kernel)(Arguments...)> struct Kernel<kernel> {
     static void run(void *arguments)
@@ -213,6 +214,7 @@ template <class... Arguments, void (*kernel)(Arguments...)> struct Kernel<kernel
     }
     static constexpr char signature[] = {code<Arguments>()..., 0};
 };
+} // namespace
 
 // What lane `source` of the thread's warp gave; the own value for lanes that are not there.
 template <class Value> Value exchange(unsigned mask, Value value, int source)
@@ -244,6 +246,16 @@ inline int lane()
     }
 
 #define __syncthreads() emulator::wait_block()
+inline int __syncthreads_or(int predicate)
+{
+    static int any;
+    emulator::wait_block();
+    any = 0;
+    emulator::wait_block();
+    any |= predicate != 0;
+    emulator::wait_block();
+    return any;
+}
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
@@ -269,13 +281,14 @@ template <class Value> Value __shfl_up_sync(unsigned mask, Value value, int dist
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate)
 {
+    int thread = emulator::current->thread, warp = thread / 32 * 32;
+    emulator::exchanged[thread][0] = predicate != 0;
+    emulator::wait_warp(mask);
     unsigned votes = 0;
-    for (int lane = 0; lane < 32; ++lane) {
-        int vote = emulator::exchange(mask, predicate != 0, lane);
-        int thread = emulator::current->thread / 32 * 32 + lane;
-        if (thread < int(blockDim.x * blockDim.y * blockDim.z) && mask >> lane & 1)
-            votes |= unsigned(vote) << lane;
-    }
+    for (int lane = 0; lane < 32; ++lane)
+        if (warp + lane < int(blockDim.x * blockDim.y * blockDim.z) && mask >> lane & 1)
+            votes |= unsigned(emulator::exchanged[warp + lane][0]) << lane;
+    emulator::wait_warp(mask);
     return votes;
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }

@@ -5,12 +5,29 @@ from types import SimpleNamespace
 import cupy
 import numpy as np
 
-from tests.emulation import driver, memory
+from tests.emulation import cublas, driver, memory
 
 #: what works without a device
 _OWN = ("broadcast_to", "ndarray", "empty", "float16", "float32", "float64", "int64", "bool_")
 #: what NumPy computes here
-_HOSTED = ("matmul",)
+_HOSTED = (
+    "argsort",
+    "dot",
+    "fft.fftn",
+    "fft.ifftn",
+    "fft.irfftn",
+    "fft.rfftn",
+    "linalg.cholesky",
+    "linalg.det",
+    "linalg.eigh",
+    "linalg.eigvalsh",
+    "linalg.inv",
+    "linalg.qr",
+    "linalg.slogdet",
+    "linalg.solve",
+    "linalg.svd",
+    "matmul",
+)
 
 
 def _to_host(value):
@@ -60,6 +77,6 @@ def _module(own, numpy, own_names, hosted_names):
 def namespace():
     """The stand-in; a name that is not listed is not there."""
     made = _module(cupy, np, _OWN, _HOSTED)
-    made.cuda = driver.cuda
+    made.cuda = SimpleNamespace(**vars(driver.cuda), cublas=cublas, get_cublas_handle=lambda: 0)
     made.get_default_memory_pool = made.get_default_pinned_memory_pool = driver.Pool
     return made

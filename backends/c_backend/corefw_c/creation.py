@@ -29,6 +29,7 @@ def zeros(lib, size, dtype):
 
 def kernels(lib):
     """The family's kernels."""
+    convert = lib.copy
 
     def zeros_at(size, dtype):
         return zeros(lib, size, dtype)
@@ -44,12 +45,12 @@ def kernels(lib):
         return output
 
     def cast(input, dtype, copy):
-        if input.dtype == dtype and not copy:
+        if not copy and input.dtype == dtype:
             return input
-        if input.dtype.kind == "c" != dtype.kind:
-            return (input if dtype.kind == "b" else input.real).astype(dtype)
         output = empty(input.shape, dtype) if input.flags.c_contiguous else np.empty_like(input, dtype)
-        if status := lib.copy(id(input), id(output)):
+        if status := convert(id(input), id(output)):
+            if input.dtype.kind == "c" != dtype.kind:
+                return (input if dtype.kind == "b" else input.real).astype(dtype)
             fail("cast", status)
         return output
 

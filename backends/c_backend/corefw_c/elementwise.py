@@ -141,10 +141,13 @@ def kernels(lib):
         """The kernel of an op whose tensors are followed by numbers, from which `of` makes those of its expression."""
         function, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
 
+        @lru_cache(maxsize=4096)
+        def arrays(dtype, numbers):
+            return tuple([_number(value, dtype) for value in of(*numbers)])
+
         def kernel(*arguments, out=None):
-            dtype = arguments[0].dtype
-            numbers = [_number(value, dtype) for value in of(*arguments[tensors:])]
-            return function(*arguments[:tensors], *numbers, out=out)
+            operands = arguments[:tensors] + arrays(arguments[0].dtype, arguments[tensors:])
+            return function(*operands) if out is None else function(*operands, out=out)
 
         return kernel
 

@@ -10,17 +10,22 @@ from corefw_c.library import fail
 
 
 @lru_cache(maxsize=4096)
-def _plan(op, *arguments):
-    """The shape of an op's result, and its windows in an array: sizes, strides, paddings, steps; zeros for those that
-    divide the input evenly. Raises ShapeError for arguments that do not fit."""
-    shape = shape_rule(op)(*arguments)
-    arguments = arguments[2:] if op.endswith("_backward") else arguments[1:]
+def _plan(op, input, options):
+    """The shape of an op's result; its windows in an array: sizes, strides, paddings, steps, zeros for those that
+    divide the input evenly; whether padding counts in a mean, and what divides it instead of the count, or 0. Raises
+    ShapeError for arguments that do not fit."""
+    shape = shape_rule(op)(input, *options)
+    options = options[1:] if op.endswith("_backward") else options
+    padding_counts, divisor = False, 0
     if op.startswith("adaptive"):
-        windows = (0,) * 4 * (len(arguments[0] if arguments else shape[2:]))
+        windows = (0,) * 4 * (len(options[0] if options else shape[2:]))
+    elif op == "max_pool":
+        kernel_size, stride, padding, dilation, _ = options
+        windows = *kernel_size, *stride, *padding, *dilation
     else:
-        kernel_size, stride, padding, *others = arguments
-        windows = *kernel_size, *stride, *padding, *(others[0] if op == "max_pool" else (1,) * len(kernel_size))
-    return shape, np.array(windows, np.int64)
+        kernel_size, stride, padding, _, padding_counts, divisor = options
+        windows = *kernel_size, *stride, *padding, *(1,) * len(kernel_size)
+    return shape, np.array(windows, np.int64), padding_counts, divisor or 0
 
 
 @lru_cache(maxsize=4096)
@@ -33,7 +38,7 @@ def kernels(lib):
 
     def maximum(op):
         def kernel(input, *options):
-            (shape, _), windows = _plan(op, input.shape, *options)
+            (shape, _), windows, *_ = _plan(op, input.shape, options)
             input = dense(input)
             values, indices = empty(shape, input.dtype), empty(shape, np.int64)
             if status := lib.max_pool(id(input), id(windows), id(values), id(indices)):
@@ -51,14 +56,13 @@ def kernels(lib):
         return output
 
     def mean(op, pool):
-        """The kernel of a mean or of its gradient; sliding windows have two options more."""
+        """The kernel of a mean or of its gradient."""
 
         def kernel(input, *options):
-            shape, windows = _plan(op, input.shape, *options)
+            shape, windows, padding_counts, divisor = _plan(op, input.shape, options)
             input = dense(input)
             output = empty(shape, input.dtype)
-            padding_counts, divisor = (False, None) if op.startswith("adaptive") else options[-2:]
-            if status := pool(id(input), id(windows), padding_counts, divisor or 0, id(output)):
+            if status := pool(id(input), id(windows), padding_counts, divisor, id(output)):
                 fail(op, status)
             return output
 

@@ -11,6 +11,7 @@ REAL_NUMBERS = frozenset(d for d in dtypes.ALL if d.is_floating_point)
 FLOATING = REAL_NUMBERS | {dtypes.complex64, dtypes.complex128}
 NUMBERS = frozenset(d for d in dtypes.ALL if not d.is_complex)
 
+_FLOAT32, _FLOAT64, _INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 _ALL, _HALF = 1 << 64, 1 << 63  # numbers of 64 bits, and the signed ones from zero on
 
 
@@ -28,8 +29,8 @@ def kernels(lib):
 
     def uniform_at(size, seed, offset, low, high, dtype):
         output = empty(size, dtype)
-        bounds = (0, 1, 1) if low == 0 and high == 1 else _bounds(low, high, dtype)
-        if status := lib.uniform_at(seed, offset, *bounds, id(output)):
+        low, span, largest = (0, 1, 1) if low == 0 and high == 1 else _bounds(low, high, dtype)
+        if status := lib.uniform_at(seed, offset, low, span, largest, id(output)):
             fail("uniform_at", status)
         return output
 
@@ -47,17 +48,20 @@ def kernels(lib):
         if p.ndim == 0:
             status = lib.bernoulli_at(p, 0, seed, offset, id(output))
         else:
-            p = dense(np.broadcast_to(p.astype("f8" if dtype == np.float64 else "f4", copy=False), size))
+            compared = _FLOAT64 if dtype == _FLOAT64 else _FLOAT32
+            if p.dtype != compared:
+                p = p.astype(compared)
+            p = dense(p if p.shape == size else np.broadcast_to(p, size))
             status = lib.bernoulli_at(0, id(p), seed, offset, id(output))
         if status:
             fail("bernoulli_at", status)
         return output
 
     def permutation_at(n, seed, offset, dtype):
-        output = empty(n, np.int64)
+        output = empty(n, _INT64)
         if status := lib.permutation_at(seed, offset, id(output)):
             fail("permutation_at", status)
-        return output.astype(dtype, copy=False)
+        return output if dtype == _INT64 else output.astype(dtype)
 
     def multinomial_at(input, num_samples, replacement, seed, offset):
         weights = dense(input.astype(np.float64, copy=False))

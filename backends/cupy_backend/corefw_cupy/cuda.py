@@ -49,6 +49,12 @@ class Cuda:
         """The array itself if its elements lie in row-major order without gaps, else a copy that does."""
         return array if array.flags.c_contiguous else self.copying.dense(array)
 
+    def number(self, array) -> int:
+        """The integer that an array of one element holds. Waits for it."""
+        value = int(array.get().reshape(())[()])
+        self.faults.check()
+        return value
+
 
 @cache
 def _module(xp, source: str):

@@ -86,7 +86,7 @@ def _replacements(dtype: np.dtype, nan, posinf, neginf) -> tuple[float, ...]:
     """What NaN, inf and -inf become."""
     if dtype.kind in "biu":
         return 0.0, 0.0, 0.0
-    info = ml_dtypes.finfo(dtype)
+    info = ml_dtypes.finfo(_real(dtype) if dtype.kind == "c" else dtype)
     given = (nan, 0.0), (posinf, info.max), (neginf, info.min)
     return tuple(float(default if value is None else value) for value, default in given)
 

@@ -76,6 +76,7 @@ FORMULAS = (
     *_of("complex", "x", asin="asin(x)", acos="acos(x)", atan="atan(x)", asinh="asinh(x)", acosh="acosh(x)"),
     *_of("complex", "x", atanh="atanh(x)", silu="x / (T(1) + exp(-x))", sgn="x == T(0) ? x : x / T(abs(x))"),
     *_of("complex", "x", sinc="a = x * T(3.141592653589793); x == T(0) ? T(1) : sin(a) / a"),
+    *_of("complex", "x s t u", nan_to_num="T(finite(x.re, s.re, t.re, u.re), finite(x.im, s.re, t.re, u.re))"),
     *_of("complex", "x y z s", addcmul="x + s * (y * z)", addcdiv="x + s * (y / z)"),
     *_of("complex", "x y z", lerp="abs(z) < 0.5 ? x + z * (y - x) : y - (T(1) - z) * (y - x)"),
     *_of("complex", "x y s", lerp_number="abs(s) < 0.5 ? x + s * (y - x) : y - (T(1) - s) * (y - x)"),

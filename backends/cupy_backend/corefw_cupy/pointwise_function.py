@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corefw import shapes
-from corefw_cupy.launch import THREADS
+from corefw_cupy.launch import THREADS, blocks
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
 
 MAX_DIMS = 16  # as in elementwise.cuh
 MAX_OPERANDS = 5
+BLOCK = (THREADS,)
 
 SIZES = {False: "int32", True: "int64"}  # by whether offsets need 64 bits
 
@@ -70,6 +71,7 @@ class Plan:
     singles: int  # of a flat walk: the bits of operands that have a single element
     layout: Any  # of a strided walk: the struct Layout; None for a flat one
     wide: bool  # whether offsets need 64 bits
+    grid: tuple[int]  # of the launch
 
 
 def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...] | None:
@@ -115,6 +117,8 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     if out is not None and out[0] != shape:
         raise ValueError(f"out has shape {out[0]}, but the result has {shape}")
     n = prod(shape)
+    if n == 0:
+        return Plan(shape, None, 0, 0, None, False, (1,))
     order = next((_memory_order(s, steps, size) for (s, steps), size in zip(operands, sizes) if s == shape), None)
     walked = (*operands, *([] if out is None else [out]))
     orders = [_memory_order(s, t, size) if s == shape else None for (s, t), size in zip(walked, sizes)]
@@ -122,7 +126,8 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     same = {o for k, o in enumerate(orders) if not singles >> k & 1}
     if len(same) <= 1 and None not in same:
         row_major = not same or (order := same.pop()) == tuple(range(len(shape)))
-        return Plan(shape, None if row_major or out is not None else order, n, singles, None, False)
+        packs = -(-n // min(16 // size for size in sizes))  # what a thread reads and writes at once
+        return Plan(shape, None if row_major or out is not None else order, n, singles, None, False, blocks(packs))
     made = out or (shape, tuple(sizes[-1] * step for step in shapes.contiguous_strides(shape)))
     strides = []
     for (s, t), size in zip((*operands, made), sizes):
@@ -141,7 +146,7 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     layout["sizes"][0, : len(kept)] = kept
     for k, own in enumerate(steps):
         layout["strides"][0, k, : len(kept)] = own
-    return Plan(shape, None, n, 0, layout, wide)
+    return Plan(shape, None, n, 0, layout, wide, blocks(n))
 
 
 class Pointwise:
@@ -174,6 +179,7 @@ class Pointwise:
         computed: bool = True,
     ):
         self.empty = cuda.empty
+        self.sizes: dict[tuple, tuple[int, ...]] = {}
         self.fault = (cuda.faults.address, fault) if fault else ()
         source = _source(name, operands, numbers, number, result, formula, bool(fault), computed)
         self.flat = cuda.generated(source, f"{name}_flat", macros)
@@ -181,27 +187,26 @@ class Pointwise:
 
     def __call__(self, key: tuple, dtype: np.dtype, arrays: tuple, numbers: tuple = (), out=None):
         """The result of element type `dtype`, in `out` or new."""
-        sizes = tuple([a.dtype.itemsize for a in arrays])
+        sizes = self.sizes.get(key) or self._measured(key, arrays, dtype)
         where = None if out is None else (out.shape, out.strides)
-        walk = plan((*sizes, dtype.itemsize), tuple([(a.shape, a.strides) for a in arrays]), where)
+        walk = plan(sizes, tuple([(a.shape, a.strides) for a in arrays]), where)
         if out is None:
-            out = self._new(walk, dtype)
-        if walk.n == 0:
-            return out
+            out = self.empty(walk.shape, dtype) if walk.order is None else self._ordered(walk, dtype)
         if walk.layout is None:
-            width = min([16 // size for size in (*sizes, dtype.itemsize)])
-            launch, n = self.flat[key], -(-walk.n // width)
-            launch(
-                ((n + THREADS - 1) // THREADS,), (THREADS,), (*arrays, out, walk.n, walk.singles, *numbers, *self.fault)
-            )
+            if walk.n:
+                self.flat[key](walk.grid, BLOCK, (*arrays, out, walk.n, walk.singles, *numbers, *self.fault))
         else:
-            launch = self.strided[(*key, walk.wide)]
-            launch(((walk.n + THREADS - 1) // THREADS,), (THREADS,), (*arrays, out, walk.layout, *numbers, *self.fault))
+            self.strided[(*key, walk.wide)](walk.grid, BLOCK, (*arrays, out, walk.layout, *numbers, *self.fault))
         return out
 
-    def _new(self, walk: Plan, dtype: np.dtype):
-        if walk.order is None:
-            return self.empty(walk.shape, dtype)
+    def _measured(self, key: tuple, arrays: tuple, dtype: np.dtype) -> tuple[int, ...]:
+        """The bytes of an element of each operand, kept for the next call."""
+        sizes = self.sizes[key] = (*(a.dtype.itemsize for a in arrays), dtype.itemsize)
+        return sizes
+
+    def _ordered(self, walk: Plan, dtype: np.dtype):
+        """A new array in the memory order of the operands."""
+        assert walk.order is not None
         inverse = [walk.order.index(d) for d in range(len(walk.shape))]
         return self.empty(tuple([walk.shape[d] for d in walk.order]), dtype).transpose(inverse)
 

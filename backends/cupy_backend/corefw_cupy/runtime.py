@@ -10,6 +10,7 @@ import numpy as np
 
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
+from corefw_cupy.cudnn import frontend
 from corefw_cupy.memory_use import MemoryUse
 from corefw_cupy.streams import Event, Stream
 
@@ -54,6 +55,12 @@ class CupyRuntime(Runtime):
                 return kernel(*arguments, **keywords)
 
         return on_device
+
+    @property
+    def cudnn_version(self) -> int | None:
+        """The version of cuDNN, None without it."""
+        module = frontend(self.cupy)
+        return None if module is None else module.backend_version()
 
     def synchronize(self, index=None):
         with self.on(index):
@@ -133,6 +140,11 @@ class CupyRuntime(Runtime):
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy
+        last = offset
+        for size, step in zip(shape, strides):
+            last += (size - 1) * step
+        if (last + 1) * element.itemsize > array.data.mem.size and 0 not in shape:
+            raise ValueError(f"a view of shape {shape} and strides {strides} from {offset} on leaves the memory")
         start = self.cupy.cuda.MemoryPointer(array.data.mem, offset * element.itemsize)
         return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 

@@ -53,7 +53,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return kernel
 
     def ranked(rule):
-        select = cuda.function("ranks.cu", "select_ranks", T=NUMBERS, RULE={rule: rule})
+        select = cuda.function("order_statistics.cu", "select_ranks", T=NUMBERS, RULE={rule: rule})
 
         def fill(rows, values, places, k=1):
             if not 1 <= k <= rows.shape[1]:

@@ -37,6 +37,8 @@ typedef const struct array *array;
 extern const void *array_type;          /* NumPy's class of arrays */
 extern const struct array not_an_array; /* of no shape and no dtype that a kernel takes */
 
+enum { MAX_DIMS = 64 }; /* of NumPy's arrays */
+
 /* Kernels take the addresses of array objects, which Python's id() gives; 0 stands for an absent one. */
 static inline array ARRAY(uintptr_t address) {
     array a = (array)address;

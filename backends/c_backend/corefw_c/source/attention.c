@@ -23,7 +23,7 @@ static enum status read_heads(array a, const struct attention *of, ssize_t rows,
     ssize_t size = (ssize_t)size_of(dtype), wanted_ndim = of->batch_ndim + 2, missing = wanted_ndim - a->ndim;
     if (dtype_of(a) != dtype) return WRONG_DTYPE;
     if (missing < 0 || (missing && !broadcast)) return WRONG_SHAPE;
-    ssize_t strides[MAX_DIMENSIONS] = {0};
+    ssize_t strides[MAX_DIMS] = {0};
     for (int i = (int)missing; i < wanted_ndim; i++) {
         ssize_t found = a->shape[i - missing], stride = a->strides[i - missing];
         ssize_t wanted = i < of->batch_ndim ? of->batch_shape[i] : i == of->batch_ndim ? rows : columns;
@@ -41,7 +41,7 @@ static enum status read_heads(array a, const struct attention *of, ssize_t rows,
 /* Reads the operands that forward and backward share. */
 static enum status read_operands(array query, array key, array value, array bias, bool causal, double scale,
                                  struct attention *of) {
-    if (query->ndim < 2 || query->ndim > MAX_DIMENSIONS || key->ndim != query->ndim || value->ndim != query->ndim)
+    if (query->ndim < 2 || query->ndim > MAX_DIMS || key->ndim != query->ndim || value->ndim != query->ndim)
         return WRONG_SHAPE;
     *of = (struct attention){
         .count = 1, .batch_ndim = query->ndim - 2, .batch_shape = query->shape, .causal = causal, .scale = scale,

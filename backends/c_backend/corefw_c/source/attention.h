@@ -4,12 +4,10 @@
 
 #include "array.h"
 
-enum { MAX_DIMENSIONS = 64 };
-
 /* One matrix per head: `row` and `column` count elements, the strides of the batch dimensions bytes. */
 struct heads {
     const char *data;
-    ssize_t row, column, strides[MAX_DIMENSIONS];
+    ssize_t row, column, strides[MAX_DIMS];
 };
 
 /* What forward and backward have in common. */

@@ -1,10 +1,8 @@
 /* Conversion between element types, as NumPy converts: half types by way of float32, rounded to the nearest. */
+#include "halves.h"
 #include "strided.h"
 
 #include <string.h>
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
 
 typedef void (*converter)(ssize_t n, const void *source, void *target);
 
@@ -52,61 +50,10 @@ static const converter *const from_number[NO_DTYPE] = {
 };
 
 /* -- half types -- */
-typedef uint16_t unaligned_half __attribute__((aligned(1), may_alias));
-typedef float unaligned_float __attribute__((aligned(1), may_alias));
-typedef double unaligned_double __attribute__((aligned(1), may_alias));
-
-static inline uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float float_of(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline float half_to_float(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = half & 0x7fff;
-    uint32_t scaled = bits_of(float_of(magnitude << 13) * 0x1p112f); /* also of subnormal numbers */
-    return float_of(sign | (magnitude >= 0x7c00 ? 0x7f800000 | magnitude << 13 : scaled));
-}
-
-static inline uint16_t float_to_half(float x) {
-    uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112 << 23)) >> 13;
-    uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000; /* the last place of 0.5 is half's least */
-    uint32_t special = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
-    return (uint16_t)(sign | (magnitude >= 0x47800000 ? special : magnitude < 0x38800000 ? subnormal : normal));
-}
-
-static void half_to_floats(ssize_t n, const void *source, void *target) {
-    const unaligned_half *restrict s = source;
-    unaligned_float *restrict t = target;
-    ssize_t i = 0;
-#if defined(__F16C__)
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps((float *)(t + i), _mm256_cvtph_ps(_mm_loadu_si128((const void *)(s + i))));
-#endif
-    for (; i < n; i++) t[i] = half_to_float(s[i]);
-}
-
-static void floats_to_half(ssize_t n, const void *source, void *target) {
-    const unaligned_float *restrict s = source;
-    unaligned_half *restrict t = target;
-    ssize_t i = 0;
-#if defined(__F16C__)
-    for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((void *)(t + i),
-                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(s + i)), _MM_FROUND_TO_NEAREST_INT));
-#endif
-    for (; i < n; i++) t[i] = float_to_half(s[i]);
-}
-
 /* Rounded once: what float32 drops of a number stays visible in the last bit that it keeps. */
 static void doubles_to_half(ssize_t n, const void *source, void *target) {
+    typedef double unaligned_double __attribute__((aligned(1), may_alias));
+    typedef uint16_t unaligned_half __attribute__((aligned(1), may_alias));
     const uint64_t dropped = ((uint64_t)1 << 29) - 1;
     const unaligned_double *restrict s = source;
     unaligned_half *restrict t = target;
@@ -116,22 +63,7 @@ static void doubles_to_half(ssize_t n, const void *source, void *target) {
         memcpy(&bits, &x, sizeof bits);
         bits = (bits & ~dropped) | (uint64_t)((bits & dropped) != 0) << 29;
         memcpy(&x, &bits, sizeof bits);
-        t[i] = float_to_half((float)x);
-    }
-}
-
-static void bfloat_to_floats(ssize_t n, const void *source, void *target) {
-    const unaligned_half *restrict s = source;
-    unaligned_float *restrict t = target;
-    for (ssize_t i = 0; i < n; i++) t[i] = float_of((uint32_t)s[i] << 16);
-}
-
-static void floats_to_bfloat(ssize_t n, const void *source, void *target) {
-    const unaligned_float *restrict s = source;
-    unaligned_half *restrict t = target;
-    for (ssize_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(s[i]), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-        t[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
+        t[i] = float16_bits((float)x);
     }
 }
 
@@ -142,8 +74,8 @@ struct conversion {
 };
 
 static bool find_conversion(enum dtype from, enum dtype to, struct conversion *found) {
-    converter widen = from == FLOAT16 ? half_to_floats : from == BFLOAT16 ? bfloat_to_floats : NULL;
-    converter narrow = to == FLOAT16 ? floats_to_half : to == BFLOAT16 ? floats_to_bfloat : NULL;
+    converter widen = from == FLOAT16 ? widen_float16 : from == BFLOAT16 ? widen_bfloat16 : NULL;
+    converter narrow = to == FLOAT16 ? narrow_float16 : to == BFLOAT16 ? narrow_bfloat16 : NULL;
     if (from >= COMPLEX64 || to >= COMPLEX64) return false;
     *found = (struct conversion){.from_size = (ssize_t)size_of(from), .to_size = (ssize_t)size_of(to)};
     if (from == FLOAT64 && to == FLOAT16) found->first = doubles_to_half;

@@ -157,10 +157,13 @@ struct layout layout_of_copy(const struct convolution *p, const struct slab *sla
     return layout;
 }
 
-bool is_plain(const struct convolution *p) {
-    bool plain = !p->transposed;
-    for (int i = 0; i < p->axes; i++) plain &= p->axis[i].stride == 1 && p->axis[i].padding == 0;
-    return plain;
+bool is_unpadded(const struct convolution *p) {
+    bool unpadded = true;
+    for (int i = 0; i < p->axes; i++) {
+        const struct axis *a = &p->axis[i];
+        unpadded &= a->stride == 1 && a->padding == 0 && (!p->transposed || a->kernel == 1);
+    }
+    return unpadded;
 }
 
 struct layout layout_of_input(const struct convolution *p, const struct slab *slab, ssize_t group) {

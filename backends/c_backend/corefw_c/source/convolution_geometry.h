@@ -75,10 +75,11 @@ struct layout {
 /* The layout of a padded copy, which is `sample` times the number of samples elements large. */
 struct layout layout_of_copy(const struct convolution *problem, const struct slab *slab);
 
-/* The layout of the input itself, if all windows lie inside and next to each other; origin counts from the input's
- * first element. */
+/* Whether all windows lie inside the input and next to each other: a copy then holds nothing but its elements. */
+bool is_unpadded(const struct convolution *problem);
+
+/* The layout of the input itself, if it is unpadded; origin counts from the input's first element. */
 struct layout layout_of_input(const struct convolution *problem, const struct slab *slab, ssize_t group);
-bool is_plain(const struct convolution *problem);
 
 ssize_t offset_of_tap(const struct convolution *problem, const struct layout *layout, ssize_t tap);
 

@@ -1,5 +1,6 @@
 /* The inner loop of all elementwise functions, as NumPy's ufuncs call it: strides, half types, threads. */
 #include "elementwise.h"
+#include "halves.h"
 #include "threads.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ static void read_block(intptr_t n, int dtype, bool widen, const char *from, intp
         copy_strided(n, 2, (char *)halves, 2, from, step);
         from = (const char *)halves;
     }
-    (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(n, (const uint16_t *)from, (float *)to);
+    (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(n, from, to);
 }
 
 /* n results, to where the caller wants them. */
@@ -78,7 +79,7 @@ static void write_block(intptr_t n, int dtype, bool narrow, const char *from, ch
         return;
     }
     uint16_t halves[BLOCK / sizeof(float)], *target = step == 2 ? (uint16_t *)to : halves;
-    (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, (const float *)from, target);
+    (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, from, target);
     if (step != 2) copy_strided(n, 2, to, step, (const char *)halves, 2);
 }
 

@@ -1,5 +1,6 @@
 /* Elementwise loops over operands that broadcast or are strided: blocks of rows, in parallel. */
 #include "elementwise.h"
+#include "halves.h"
 #include "strided.h"
 #include "threads.h"
 
@@ -77,7 +78,7 @@ static char *read_block(const struct operand *o, ssize_t rows, ssize_t columns, 
         source = halves;
     }
     if (o->widen)
-        (o->dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(rows * columns, source, (float *)buffer->elements);
+        (o->dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(rows * columns, source, buffer->elements);
     return buffer->elements;
 }
 
@@ -86,7 +87,7 @@ static void write_block(const struct operand *o, ssize_t rows, ssize_t columns, 
     bool dense = is_dense(o, rows, columns);
     uint16_t halves[BLOCK / sizeof(float)], *narrowed = dense ? (uint16_t *)to : halves;
     if (o->widen) {
-        (o->dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(rows * columns, (const float *)results, narrowed);
+        (o->dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(rows * columns, results, narrowed);
         results = (const char *)halves;
     }
     if (!dense)

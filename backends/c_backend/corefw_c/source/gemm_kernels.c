@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-enum {
-    MAX_DIMS = 64,
-    ALONE_WORK = 1 << 22, /* multiplications of a product that is worth all threads by itself */
-};
+enum { ALONE_WORK = 1 << 22 }; /* multiplications of a product that is worth all threads by itself */
 
 /* One batch dimension: its size, and the steps between neighbours in bytes. */
 struct dimension {

@@ -1,9 +1,16 @@
-/* float32 rounded to the half types, to nearest even, without branches. */
+/* Half types widened to float32, and float32 rounded to them, to nearest even, without branches; NaN stays NaN. */
 #ifndef COREFW_HALVES_H
 #define COREFW_HALVES_H
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
+
+/* n elements, which need not be aligned. */
+void widen_float16(ssize_t n, const void *halves, void *floats);
+void widen_bfloat16(ssize_t n, const void *halves, void *floats);
+void narrow_float16(ssize_t n, const void *floats, void *halves);
+void narrow_bfloat16(ssize_t n, const void *floats, void *halves);
 
 static inline uint32_t bits_of_float(float x) {
     uint32_t bits;
@@ -17,10 +24,19 @@ static inline float float_of_bits(uint32_t bits) {
     return x;
 }
 
+static inline float float_of_bfloat16(uint16_t half) { return float_of_bits((uint32_t)half << 16); }
+
 static inline uint16_t bfloat16_bits(float x) {
     uint32_t bits = bits_of_float(x);
     uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)(x != x ? bits >> 16 | 0x40 : rounded);
+    return (uint16_t)(x != x ? (bits >> 16 & 0x8000) | 0x7FC0 : rounded);
+}
+
+/* The exponent's bias is mended by a product, which also makes subnormal numbers normal. */
+static inline float float_of_float16(uint16_t half) {
+    uint32_t modulus = (half & 0x7FFFu) << 13, sign = (half & 0x8000u) << 16;
+    uint32_t scaled = bits_of_float(float_of_bits(modulus) * 0x1p112f);
+    return float_of_bits(sign | (modulus >= 0x7C00u << 13 ? modulus | 0x7F800000 : scaled));
 }
 
 static inline uint16_t float16_bits(float x) {

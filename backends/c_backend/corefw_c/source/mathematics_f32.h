@@ -19,11 +19,6 @@ INLINE float copysign_f32(float x, float sign) {
     return from_bits_f32((bits_f32(x) & 0x7fffffff) | (bits_f32(sign) & 0x80000000));
 }
 
-/* As select_f64. */
-INLINE float select_f32(uint32_t mask, float if_ones, float if_zeros) {
-    return from_bits_f32(bits_f32(if_zeros) ^ (mask & (bits_f32(if_ones) ^ bits_f32(if_zeros))));
-}
-
 INLINE float abs_f32(float x) { return from_bits_f32(bits_f32(x) & 0x7fffffff); }
 
 INLINE float sqrt_f32(float x) { return __builtin_sqrtf(x); }
@@ -65,6 +60,15 @@ INLINE float exp2_f32(float x) {
     return scaled_f32(1 + (r + r * r * exp_tail_f32(r)), k);
 }
 
+/* 2^x for |x| < 126. Not by Horner's rule, here and below: shorter chains of operations. */
+INLINE float power_of_two_f32(float x) {
+    float k = x + ROUNDER_F32, r = x - (k - ROUNDER_F32), z = r * r;
+    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
+    float p = (0.000153533619f * r + 0.00133988744f) * z + (0.00961843736f * r + 0.0555033247f);
+    p = p * z + (0.240226479f * r + 0.693147203f);
+    return power * (p * r + 1);
+}
+
 INLINE float expm1_f32(float x) {
     float y = x < -20 ? -20 : x > 88.8f ? 88.8f : x;
     float k = y * 1.44269504f + ROUNDER_F32, n = k - ROUNDER_F32;
@@ -87,7 +91,7 @@ INLINE float split_f32(float x, float *k) {
 
 /* log(1 + f) - f + f^2 / 2 for 1 + f between sqrt(1/2) and sqrt(2). */
 INLINE float log_tail_f32(float f) {
-    float z = f * f; /* not Horner's rule: a shorter chain of operations */
+    float z = f * f;
     float high = (-0.0764615312f * f + 0.127791584f) * z + (-0.13164188f * f + 0.14199689f);
     float low = (-0.166227639f * f + 0.200012922f) * z + (-0.250008374f * f + 0.333333313f);
     return z * f * (high * (z * z) + low);
@@ -128,21 +132,13 @@ INLINE float log10_f32(float x) { return log_special_f32(x, (float)(log_brief(x)
 
 /* -- hyperbolic functions -- */
 
-/* Near 0 a polynomial of x^2, else 1 - 2 / (1 + e^(2 |x|)): both in one sequence, with the coefficients of either. */
+/* Near 0 |x| plus a polynomial, else 1 - 2 / (1 + e^(2 |x|)): both are computed. */
 INLINE float tanh_f32(float x) {
-    float a = abs_f32(x), t = a > 10 ? 20 : 2 * a, z = x * x;
-    uint32_t near = -(uint32_t)(a < 0.6f);
-    float k = t * 1.44269504f + ROUNDER_F32, n = k - ROUNDER_F32;
-    float r = t - n * 0.693115234f - n * 3.19461849e-05f, v = select_f32(near, z, r);
-    float p = select_f32(near, -0.00589516293f, 0.00138823921f);
-    p = p * v + select_f32(near, 0.0207959767f, 0.00836718082f);
-    p = p * v + select_f32(near, -0.053783834f, 0.041667223f);
-    p = p * v + select_f32(near, 0.133319244f, 0.16666539f);
-    p = p * v + select_f32(near, -0.333332986f, 0.49999997f);
-    float sum = p * (v * select_f32(near, a, r)) + select_f32(near, a, r);
-    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
-    float far = 1 - 2 / (power * (1 + sum) + 1);
-    return copysign_f32(select_f32(near, sum, far), x);
+    float a = abs_f32(x), t = a > 10 ? 10 : a, z = x * x;
+    float far = 1 - 2 / (power_of_two_f32(t * 2.88539008f) + 1);
+    float p = (-0.00589516293f * z + 0.0207959767f) * (z * z) + (-0.053783834f * z + 0.133319244f);
+    p = p * z - 0.333332986f;
+    return copysign_f32(a < 0.6f ? a + a * (z * p) : far, x);
 }
 
 INLINE float sigmoid_f32(float x) { return 1 / (1 + exp_f32(-x)); }
@@ -223,25 +219,15 @@ INLINE float hypot_f32(float x, float y) {
 
 /* -- error function -- */
 
-/* 1 - e^(polynomial of |x|), and near 0 x plus a polynomial: both are computed. */
+/* 1 - 2^(polynomial of |x|), and near 0 x plus a polynomial: both are computed. */
 INLINE float erf_f32(float x) {
-    float a = abs_f32(x), t = a > 4 ? 4 : a, z = x * x;
-    float p = 0.000198270471f * t - 0.0030996073f;
-    p = p * t + 0.0225609932f;
-    p = p * t - 0.104805738f;
-    p = p * t - 0.636026144f;
-    p = p * t - 0.12843335f;
-    p = p * t - t;
-    float k = p * 1.44269504f + ROUNDER_F32, r = p - (k - ROUNDER_F32) * 0.693147181f;
-    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
-    float exponential = ((0.00831204932f * r + 0.0418945029f) * r + 0.166671336f) * r + 0.499992013f;
-    float far = 1 - power * (1 + (r + r * r * exponential));
-    float q = -0.000602180022f * z + 0.00499960035f;
-    q = q * z - 0.0267712828f;
-    q = q * z + 0.112819552f;
-    q = q * z - 0.376125067f;
-    q = q * z + 0.128379151f;
-    return a < 0.92f ? x + x * q : copysign_f32(far, x);
+    float a = abs_f32(x), t = a > 4 ? 4 : a, u = t * t, z = x * x;
+    float p = (0.000308061568f * t - 0.00463294199f) * u + (0.0330068276f * t - 0.151835907f);
+    p = p * u + (-0.917165894f * t + 0.37190313f);
+    float far = 1 - power_of_two_f32(p * t - 2 * t);
+    float q = (-0.000581612318f * z + 0.00495796495f) * (z * z) + (-0.0267419952f * z + 0.112811211f);
+    q = q * (z * z) + (-0.376124259f * z + 0.128379139f);
+    return a < 0.94f ? x + x * q : copysign_f32(far, x);
 }
 
 /* t e^(polynomial of t - x^2) with t = 1 / (1 + |x| / 2). */
@@ -262,20 +248,12 @@ INLINE float erfc_f32(float x) {
     return (float)(x < 0 ? 2 - tail : tail);
 }
 
-/* The lower tail as e^(polynomial of |x|), with an absolute error of 2^-23. */
+/* The lower tail as 2^(polynomial of |x|), with an absolute error of 2^-23. */
 INLINE float normcdf_f32(float x) {
-    float a = abs_f32(x), t = a > 5.8f ? 5.8f : a;
-    float p = 2.51000756e-06f * t - 8.92526168e-06f;
-    p = p * t - 0.000382556551f;
-    p = p * t + 0.00525846379f;
-    p = p * t - 0.0366232879f;
-    p = p * t - 0.318227321f;
-    p = p * t - 0.797893226f;
-    p = p * t - 0.693147063f;
-    float k = p * 1.44269504f + ROUNDER_F32, r = p - (k - ROUNDER_F32) * 0.693147181f;
-    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
-    float exponential = ((0.00831204932f * r + 0.0418945029f) * r + 0.166671336f) * r + 0.499992013f;
-    float tail = a > 5.8f ? 0 : power * (1 + (r + r * r * exponential));
+    float a = abs_f32(x), t = a > 5.8f ? 5.8f : a, u = t * t;
+    float high = (8.47014157e-06f * t - 5.39035468e-05f) * u + (-0.000421236499f * t + 0.00738927323f);
+    float low = (-0.0526911126f * t - 0.459153148f) * u + (-1.15111094f * t - 0.999999896f);
+    float tail = a > 5.8f ? 0 : power_of_two_f32(high * (u * u) + low);
     return x > 0 ? 1 - tail : tail;
 }
 

@@ -91,7 +91,7 @@ int repeat(uintptr_t input, uintptr_t output) {
     array x = ARRAY(input), y = ARRAY(output);
     if (!same_dtype(x, y)) return WRONG_DTYPE;
     if (x->ndim > y->ndim) return WRONG_SHAPE;
-    ssize_t shape[MAX_DIMS], target_strides[MAX_DIMS], source_strides[MAX_DIMS];
+    ssize_t shape[MAX_LOOPS], target_strides[MAX_LOOPS], source_strides[MAX_LOOPS];
     for (int i = 0; i < y->ndim; i++) {
         int at = i - (y->ndim - x->ndim);
         ssize_t n = at < 0 ? 1 : x->shape[at];

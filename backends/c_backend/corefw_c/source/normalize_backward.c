@@ -24,6 +24,21 @@ struct normalize_backward_job {
 #define TEMPLATE "normalize_backward.inc"
 #include "each_real.h"
 
+/* A job on these arrays, without its sizes. */
+static struct normalize_backward_job job_on(array g, array x, array weight, array mean, array scale, array y,
+                                            array of_weight, array of_bias) {
+    return (struct normalize_backward_job){
+        .g = g->data,
+        .x = x->data,
+        .weight = data_of(weight),
+        .mean = data_of(mean),
+        .scale = scale->data,
+        .y = y->data,
+        .of_weight = data_of(of_weight),
+        .of_bias = data_of(of_bias),
+    };
+}
+
 int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
                               uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias) {
     array g = ARRAY(gradient), x = ARRAY(input), w = ARRAY(weight), m = ARRAY(mean), s = ARRAY(scale),
@@ -45,18 +60,8 @@ int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t chan
         return WRONG_SHAPE;
     ssize_t n = count / rows, groups = vector / channels;
     bool is_float = dtype == FLOAT32, by_rows = n == channels;
-    struct normalize_backward_job job = {.rows = rows,
-                                         .groups = groups,
-                                         .channels = channels,
-                                         .elements = n / channels,
-                                         .g = g->data,
-                                         .x = x->data,
-                                         .weight = data_of(w),
-                                         .mean = data_of(m),
-                                         .scale = s->data,
-                                         .y = y->data,
-                                         .of_weight = data_of(dw),
-                                         .of_bias = data_of(db)};
+    struct normalize_backward_job job = job_on(g, x, w, m, s, y, dw, db);
+    job.rows = rows, job.groups = groups, job.channels = channels, job.elements = n / channels;
     job.block = !by_rows ? groups : rows < 512 ? (rows + 7) / 8 : 64; /* independent of the number of threads */
     job.blocks = (rows + job.block - 1) / job.block;
     if (dw && !(job.partial = allocate(2 * (size_t)(job.blocks * vector) * size_of(dtype)))) return NO_MEMORY;
@@ -81,17 +86,8 @@ int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t el
         !fits(s, dtype, channels) || !dw != !db)
         return WRONG_SHAPE;
     if (count && (elements < 1 || channels < 1 || count % (channels * elements))) return WRONG_SHAPE;
-    struct normalize_backward_job job = {.rows = count ? count / (channels * elements) : 0,
-                                         .channels = channels,
-                                         .elements = elements,
-                                         .g = g->data,
-                                         .x = x->data,
-                                         .weight = data_of(w),
-                                         .mean = data_of(m),
-                                         .scale = s->data,
-                                         .y = y->data,
-                                         .of_weight = data_of(dw),
-                                         .of_bias = data_of(db)};
+    struct normalize_backward_job job = job_on(g, x, w, m, s, y, dw, db);
+    job.rows = count ? count / (channels * elements) : 0, job.channels = channels, job.elements = elements;
     bool is_float = dtype == FLOAT32;
     if (elements == 1) {
         ssize_t columns = is_float ? COLUMNS_f32 : COLUMNS_f64, blocks = (channels + columns - 1) / columns;

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-enum { COARSE = 1024, LARGEST = 2048, PLACE_BITS = 11, FINE = 12, ROWS = 32, LANES = 16, CHUNK = 128 };
+enum { COARSE = 1024, LARGEST = 2048, FINE = 12, ROWS = 32, LANES = 16, CHUNK = 128 };
+static const uint32_t PLACES = LARGEST - 1;
 enum { GROUPS = (LARGEST / FINE + LANES) / LANES };
 
 struct stream {
@@ -77,36 +78,39 @@ static void sort_columns(uint32_t rows[ROWS][LANES], int used) {
 
 /* Order the n <= LARGEST indices in the low halves of `items` by the keys that go on in their high halves. */
 static bool order_bucket(struct stream stream, ssize_t n, const uint64_t *items, int64_t *out) {
-    _Alignas(64) uint32_t matrix[GROUPS][ROWS][LANES];
-    uint8_t count[GROUPS * LANES] = {0};
-    const uint64_t fine = (uint64_t)n / FINE + 1;
-    const int groups = (int)((fine + LANES - 1) / LANES);
-    memset(matrix, 0xFF, (size_t)groups * sizeof *matrix);
+    _Alignas(64) uint32_t elements[GROUPS * ROWS * LANES]; /* a matrix for each 16 fine buckets */
+    uint32_t next[GROUPS * LANES];                         /* where the next element of each fine bucket belongs */
+    const uint32_t fine = (uint32_t)n / FINE + 1, groups = (fine + LANES - 1) / LANES;
+    for (uint32_t b = 0; b < groups * LANES; b++) next[b] = b / LANES * (ROWS * LANES) + b % LANES;
     for (ssize_t i = 0; i < n; i++) {
         uint64_t product = (items[i] >> 32) * fine; /* bucket and, below the point, what orders its keys */
         uint64_t bucket = product >> 32;
-        int row = count[bucket];
-        if (row == ROWS) {
+        uint32_t at = next[bucket];
+        if (at / (ROWS * LANES) != bucket / LANES) { /* its column is full */
             for (ssize_t j = 0; j < n; j++) out[j] = (int64_t)(items[j] & 0xFFFFFFFF);
             return order_exactly(stream, n, out);
         }
-        count[bucket] = (uint8_t)(row + 1);
-        matrix[bucket / LANES][row][bucket % LANES] = ((uint32_t)product >> PLACE_BITS << PLACE_BITS) | (uint32_t)i;
+        next[bucket] = at + LANES;
+        elements[at] = ((uint32_t)product & ~PLACES) | (uint32_t)i;
     }
-    for (int g = 0; g < groups; g++) {
-        int used = 0;
-        for (int l = 0; l < LANES; l++) used = count[g * LANES + l] > used ? count[g * LANES + l] : used;
-        sort_columns(matrix[g], used);
+    const uint32_t last = ~PLACES | (uint32_t)(n - 1); /* no element is greater, and it has a place */
+    const int64_t *end = out + n;
+    for (uint32_t g = 0; g < groups; g++) {
+        uint32_t(*rows)[LANES] = (uint32_t(*)[LANES])elements + g * ROWS, sizes[LANES], used = 0, ties[LANES] = {0};
         for (int l = 0; l < LANES; l++) {
-            int size = count[g * LANES + l];
-            uint32_t tie = 0, last = 0;
-            for (int row = 0; row < size; row++) {
-                uint32_t element = matrix[g][row][l];
-                tie |= row && (element ^ last) >> PLACE_BITS == 0;
-                out[row] = (int64_t)(items[element & (LARGEST - 1)] & 0xFFFFFFFF);
-                last = element;
-            }
-            if (tie && !order_exactly(stream, size, out)) return false;
+            sizes[l] = next[g * LANES + l] / LANES - g * ROWS;
+            used = sizes[l] > used ? sizes[l] : used;
+        }
+        for (uint32_t row = 0; row < used; row++)
+            for (int l = 0; l < LANES; l++) rows[row][l] = row < sizes[l] ? rows[row][l] : last;
+        sort_columns(rows, (int)used);
+        for (uint32_t row = 1; row < used; row++)
+            for (int l = 0; l < LANES; l++)
+                ties[l] |= (row < sizes[l]) & ((rows[row][l] ^ rows[row - 1][l]) <= PLACES);
+        for (int l = 0; l < LANES; l++) {
+            ssize_t size = sizes[l], copied = end - out >= used ? used : size; /* the next column replaces the rest */
+            for (ssize_t row = 0; row < copied; row++) out[row] = (int64_t)(items[rows[row][l] & PLACES] & 0xFFFFFFFF);
+            if (ties[l] && !order_exactly(stream, size, out)) return false;
             out += size;
         }
     }
@@ -130,28 +134,31 @@ static inline uint64_t item_of(const struct job *job, uint64_t key, ssize_t inde
     return (key << job->bits & 0xFFFFFFFF00000000) | (uint64_t)index;
 }
 
-/* Count the keys of pieces in each bucket, or, if there are `items`, deal them. */
-static inline void deal_pieces(const struct job *job, ssize_t begin, ssize_t end, uint64_t *items) {
+/* Make the keys of pieces, kept in `out` until they are dealt, and count those of each bucket. */
+static void count_pieces(void *context, ssize_t begin, ssize_t end) {
+    const struct job *job = context;
     uint64_t words[2 * CHUNK];
     for (ssize_t p = begin; p < end; p++) {
-        ssize_t *next = job->next + (p << job->bits);
+        ssize_t *counts = job->next + (p << job->bits);
         ssize_t stop = (p + 1) * job->piece < job->n ? (p + 1) * job->piece : job->n;
         for (ssize_t first = p * job->piece; first < stop; first += 2 * CHUNK) { /* pieces are even: whole blocks */
             ssize_t count = stop - first < 2 * CHUNK ? stop - first : 2 * CHUNK;
             philox(job->stream.seed, job->stream.offset + (uint64_t)first / 2, (count + 1) / 2, words);
-            for (ssize_t i = 0; i < count; i++) {
-                ssize_t place = next[bucket_of(job, words[i])]++;
-                if (items) items[place] = item_of(job, words[i], first + i);
-            }
+            for (ssize_t i = 0; i < count; i++) counts[bucket_of(job, words[i])]++;
+            memcpy(job->out + first, words, (size_t)count * sizeof *words);
         }
     }
 }
 
-static void count_pieces(void *context, ssize_t begin, ssize_t end) { deal_pieces(context, begin, end, NULL); }
-
-static void deal(void *context, ssize_t begin, ssize_t end) {
+static void deal_pieces(void *context, ssize_t begin, ssize_t end) {
     const struct job *job = context;
-    deal_pieces(job, begin, end, job->items);
+    const uint64_t *keys = (const uint64_t *)job->out;
+    for (ssize_t p = begin; p < end; p++) {
+        ssize_t *next = job->next + (p << job->bits);
+        ssize_t stop = (p + 1) * job->piece < job->n ? (p + 1) * job->piece : job->n;
+        for (ssize_t i = p * job->piece; i < stop; i++)
+            job->items[next[bucket_of(job, keys[i])]++] = item_of(job, keys[i], i);
+    }
 }
 
 /* The last piece's `next` is where its bucket ends after dealing. */
@@ -175,8 +182,9 @@ int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output) {
     if (y->ndim != 1 || !is_contiguous(y)) return WRONG_SHAPE;
     struct job job = {.stream = {seed, offset}, .n = y->shape[0], .out = (int64_t *)y->data, .pieces = 1};
     if (job.n >> 32) return UNSUPPORTED;
+    const ssize_t grain = grain_for(20);
     while (job.n >> job.bits > COARSE) job.bits++;
-    if (job.bits > 4) job.pieces = thread_count();
+    if (job.n >= 2 * grain) job.pieces = job.n / grain < thread_count() ? job.n / grain : thread_count();
     job.piece = ((job.n + job.pieces - 1) / job.pieces + 1) / 2 * 2;
     const ssize_t buckets = (ssize_t)1 << job.bits;
     job.next = allocate((size_t)(job.pieces * buckets) * sizeof *job.next);
@@ -184,7 +192,7 @@ int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output) {
     job.failed = !job.next || !job.items;
     if (!job.failed) {
         memset(job.next, 0, (size_t)(job.pieces * buckets) * sizeof *job.next);
-        if (job.bits) parallel_for(job.pieces, 1, count_pieces, &job);
+        parallel_for(job.pieces, 1, count_pieces, &job);
         ssize_t total = 0;
         for (ssize_t b = 0; b < buckets; b++)
             for (ssize_t p = 0; p < job.pieces; p++) {
@@ -192,8 +200,8 @@ int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output) {
                 job.next[(p << job.bits) + b] = total;
                 total += count;
             }
-        parallel_for(job.pieces, 1, deal, &job);
-        parallel_for(buckets, grain_for(20 * COARSE), order_buckets, &job);
+        parallel_for(job.pieces, 1, deal_pieces, &job);
+        parallel_for(buckets, grain / COARSE, order_buckets, &job);
     }
     release(job.items);
     release(job.next);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 enum {
-    MAX_DIMS = 64,
     BLOCK = 1 << 16, /* elements worth a block of their own */
     FEW = 16,        /* results that are too few to share the work by */
     NARROW = 64,     /* columns below which several rows are folded as one */

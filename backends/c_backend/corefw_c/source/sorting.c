@@ -11,7 +11,7 @@ enum {
     RADIX = 64,       /* the items from which sorting by bytes is faster than merging */
     SHARED = 1 << 16, /* the items that are worth two threads */
     FEW = 128,        /* the most items that are bounded by the least of parts of a row */
-    GROUP = 32        /* the keys that are compared with a bound at a time */
+    GROUP = 16        /* the keys that are compared with a bound at a time */
 };
 
 /* Rows of n elements of a contiguous array, `inner` apart, and what is asked of them: the first k in order, or one. */

@@ -5,7 +5,7 @@
 
 #include "array.h"
 
-enum { MAX_DIMS = 128 }; /* NumPy's 64, each of which a repetition may split in two */
+enum { MAX_LOOPS = 2 * MAX_DIMS }; /* a repetition splits each dimension in two */
 
 /* Elements by their size, wherever they lie. */
 typedef uint8_t element_1 __attribute__((may_alias));
@@ -51,7 +51,7 @@ typedef void (*plane_task)(const void *context, const struct plane *plane);
 /* Loops over two arrays, the outermost first: in the order of the target's memory, as few and as long as possible. */
 struct walk {
     int ndim;
-    ssize_t shape[MAX_DIMS], target_strides[MAX_DIMS], source_strides[MAX_DIMS];
+    ssize_t shape[MAX_LOOPS], target_strides[MAX_LOOPS], source_strides[MAX_LOOPS];
     char *target;
     const char *source;
 };

@@ -1,47 +1,43 @@
-// Elements as unsigned numbers of the same order, in which NaN comes last and both zeros are equal.
+// Unsigned integers that are ordered as the elements of a type: NaN last, both zeros alike.
 
 #include "types.cuh"
 
-template <int size> struct UnsignedOf {
-    typedef uint64 type;
-};
-template <> struct UnsignedOf<1> {
+template <int size> struct KeyOf;
+template <> struct KeyOf<1> {
     typedef uint8 type;
 };
-template <> struct UnsignedOf<2> {
+template <> struct KeyOf<2> {
     typedef uint16 type;
 };
-template <> struct UnsignedOf<4> {
+template <> struct KeyOf<4> {
     typedef uint32 type;
 };
-
-typedef UnsignedOf<sizeof(T)>::type Key;
-
-template <class Element> struct Floating {
-    static const bool value = false;
+template <> struct KeyOf<8> {
+    typedef uint64 type;
 };
-template <> struct Floating<float> {
-    static const bool value = true;
-};
-template <> struct Floating<double> : Floating<float> {};
-template <> struct Floating<float16> : Floating<float> {};
-template <> struct Floating<bfloat16> : Floating<float> {};
 
-__device__ inline bool not_a_number(T x)
+template <class Number> __device__ typename KeyOf<sizeof(Number)>::type sort_key(Number number, bool descending)
 {
-    return x != x;
+    typedef typename KeyOf<sizeof(Number)>::type Key;
+    const bool floating = (float)Number(0.5f) == 0.5f, has_sign = Number(-1) < Number(0);
+    const Key sign = Key(1) << (8 * sizeof(Key) - 1);
+    union {
+        Number number;
+        Key key;
+    } bits;
+    bits.number = floating && number == Number(0) ? Number(0) : number;
+    Key key = bits.key;
+    if (number != number)
+        key = ~Key(0);
+    else if (floating && key & sign)
+        key = ~key;
+    else if (has_sign)
+        key ^= sign;
+    return descending ? ~key : key;
 }
 
-__device__ inline Key key_of(T x)
+// Where element `i` of a row lies: rows have `n` elements, each `inner` elements behind the one before.
+__device__ inline int64 in_row(int64 row, int64 i, int64 n, int64 inner)
 {
-    const Key sign = Key(1) << (8 * sizeof(T) - 1);
-    if (not_a_number(x))
-        return ~Key(0);
-    Key bits = *(const Key *)&x;
-    if (Floating<T>::value) {
-        if (x == T(0))
-            return sign;
-        return bits & sign ? ~bits : bits | sign;
-    }
-    return T(-1) < T(0) ? bits ^ sign : bits;
+    return (row / inner * n + i) * inner + row % inner;
 }

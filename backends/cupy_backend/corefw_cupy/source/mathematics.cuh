@@ -17,6 +17,12 @@ template <class Number> __device__ inline Number sigmoid(Number x)
     return 1 / (1 + exp(-x));
 }
 
+// x, or what stands for NaN and the infinities.
+template <class Number> __device__ Number finite(Number x, Number nan, Number positive, Number negative)
+{
+    return x != x ? nan : x == INFINITY ? positive : x == -INFINITY ? negative : x;
+}
+
 template <class Number> __device__ Number magnitude(Number x)
 {
     return x < 0 ? 0 - x : x;

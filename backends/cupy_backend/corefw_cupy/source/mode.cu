@@ -1,7 +1,7 @@
 // The most frequent element of each row, the smallest of several, and its last place, by counting in a table.
 
 #include "block.cuh"
-#include "keys.cuh"
+#include "element_keys.cuh"
 
 #define THREADS 256
 

@@ -1,0 +1,182 @@
+"""Joining arrays and moving their elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from corefw.dispatch.registry import Kernel, registry
+from corefw_cupy.cuda import Cuda
+from corefw_cupy.launch import BITS, INTEGERS, THREADS, blocks, offered
+from corefw_cupy.moving import Move
+
+MOST_PARTS = 32  # as in joining.cu
+UNITS = 4  # as in joining.cu
+CHUNK = 4096  # as in repetition.cu
+SOURCES = np.dtype([("of", "u8", MOST_PARTS)])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How arrays of certain shapes are joined.
+
+    Attributes: ``shape`` of the result; ``rows`` how many stretches of each array; ``row`` their bytes together;
+    ``parts`` by array with elements: its number, where it begins in the result along the dimension and how long it is,
+    and both in bytes of a row.
+    """
+
+    shape: tuple[int, ...]
+    rows: int
+    row: int
+    parts: tuple[tuple[int, int, int, int, int], ...]
+
+
+@lru_cache(maxsize=4096)
+def plan(op: str, shapes: tuple[tuple[int, ...], ...], dim: int, itemsize: int) -> Plan:
+    """The plan of `cat` or `stack`; raises ShapeError for what cannot be joined."""
+    rule = registry.ops[op].shape
+    assert rule is not None
+    shape = rule(shapes, dim)
+    dim %= len(shape)
+    lengths = [1 if op == "stack" else 0 if s == (0,) else s[dim] for s in shapes]
+    inner = prod(shape[dim + 1 :]) * itemsize
+    starts = accumulate(lengths, initial=0)
+    parts = [(k, start, n, start * inner, n * inner) for k, (start, n) in enumerate(zip(starts, lengths)) if n]
+    return Plan(shape, prod(shape[:dim]), shape[dim] * inner, tuple(parts))
+
+
+@lru_cache(maxsize=4096)
+def geometry(stretches: tuple[tuple[int, int], ...], rows: int, unit: int) -> tuple[int, Any]:
+    """The blocks of one launch and the struct Parts, for (start, width) in bytes of each array's part of a row."""
+    count, per_block = len(stretches), UNITS * THREADS
+    needed = [-(-rows * width // unit // per_block) for _, width in stretches]
+    names = ("first_blocks", "starts", "widths")
+    made = np.zeros(1, [("count", "i8"), *((name, "i8", MOST_PARTS) for name in names)])
+    made["count"] = count
+    made["first_blocks"][0, :count] = list(accumulate(needed, initial=0))[:count]
+    made["starts"][0, :count] = [start // unit for start, _ in stretches]
+    made["widths"][0, :count] = [width // unit for _, width in stretches]
+    return sum(needed), made
+
+
+def widest_unit(bits: int) -> int:
+    """The most bytes, up to 16, that divide all the numbers whose bits are in `bits`."""
+    bits |= 16
+    return bits & -bits
+
+
+def kernels(cuda: Cuda) -> list[Kernel]:
+    """The family's kernels."""
+    copying = cuda.copying
+    join = cuda.function("joining.cu", "join", T=BITS)
+    move_rolled, move_triangle = Move(cuda, "roll"), Move(cuda, "triangle")
+    sum_chunks = cuda.function("repetition.cu", "sum_chunks", T=INTEGERS)
+    find_ends = cuda.function("repetition.cu", "find_ends", T=INTEGERS)
+    repeat_positions = cuda.function("repetition.cu", "repeat_positions", T=INTEGERS)
+    negative = cuda.faults.kind("repeats can not be negative", ValueError)
+
+    # -- joining ------------------------------------------------------------------------------------------------------
+    def joining(op):
+        def kernel(tensors, dim):
+            dtype = tensors[0].dtype
+            if any(t.dtype != dtype for t in tensors):
+                raise ValueError("dtypes differ")
+            found = plan(op, tuple([t.shape for t in tensors]), dim, dtype.itemsize)
+            result = cuda.empty(found.shape, dtype)
+            if not result.size:
+                return result
+            before = (slice(None),) * (dim % len(found.shape))
+            stretches, pointers, bits = [], [], result.data.ptr | found.row
+            for number, start, length, first, width in found.parts:
+                part = tensors[number]
+                if part.flags.c_contiguous:
+                    stretches.append((first, width))
+                    pointers.append(part.data.ptr)
+                    bits |= pointers[-1] | first | width
+                else:
+                    along = start if op == "stack" else slice(start, start + length)
+                    copying.copy(result[(*before, along, ...)], part)
+            unit = widest_unit(bits)
+            for first in range(0, len(pointers), MOST_PARTS):
+                grid, parts = geometry(tuple(stretches[first : first + MOST_PARTS]), found.rows, unit)
+                sources = np.zeros(1, SOURCES)
+                sources["of"][0, : len(pointers) - first] = pointers[first : first + MOST_PARTS]
+                join[unit]((grid,), (THREADS,), (sources, result, parts, found.rows, found.row // unit))
+            return result
+
+        return Kernel(op, kernel)
+
+    # -- repeating ----------------------------------------------------------------------------------------------------
+    def repeat(input, repeats):
+        if len(repeats) < input.ndim or min(repeats, default=0) < 0:
+            raise ValueError("too few or negative repeats")
+        sizes = (1,) * (len(repeats) - input.ndim) + input.shape
+        result = cuda.empty(tuple([n * r for n, r in zip(sizes, repeats)]), input.dtype)
+        if result.size:
+            once = input[(None,) * (len(repeats) - input.ndim) + (...,)]
+            once = once[tuple([part for _ in repeats for part in (None, slice(None))])]
+            copying.copy(result.reshape([n for pair in zip(repeats, sizes) for n in pair]), once)
+        return result
+
+    def repeated_positions(repeats):
+        """Waits for the device: the size of the result is the sum of the repeats."""
+        if repeats.ndim != 1:
+            raise ValueError("the repeats are not a vector")
+        n, dtype = repeats.size, repeats.dtype
+        if not n:
+            return cuda.empty((0,), dtype)
+        repeats, grid = cuda.dense(repeats), blocks(n, CHUNK)
+        sums, ends = cuda.empty(grid, np.int64), cuda.empty((n,), np.int64)
+        sum_chunks[dtype](grid, (THREADS,), (repeats, sums, n, cuda.faults.address, negative))
+        find_ends[dtype](grid, (THREADS,), (repeats, sums, ends, n))
+        total = cuda.number(ends[-1:])
+        result = cuda.empty((total,), dtype)
+        if total:
+            repeat_positions[dtype](blocks(total), (THREADS,), (ends, result, n, total))
+        return result
+
+    # -- reordering ---------------------------------------------------------------------------------------------------
+    def flip(input, dims):
+        steps = [1] * input.ndim
+        for dim in dims:
+            steps[dim] = -steps[dim]
+        if steps.count(-1) != len(dims):
+            raise ValueError("a dimension is named twice")
+        return copying.dense(input[tuple([slice(None, None, step) for step in steps])])
+
+    def roll(input, shifts, dims):
+        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
+        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
+        if len(shifts) != (len(dims) if dims else 1):
+            raise ValueError("shifts and dimensions must align")
+        if not dims:
+            return roll(cuda.dense(input).reshape(-1), shifts, (0,)).reshape(input.shape)
+        offsets = [0] * input.ndim
+        for shift, dim in zip(shifts, dims):
+            offsets[dim] = (offsets[dim] - shift) % max(input.shape[dim], 1)
+        return move_rolled(input, input.shape, tuple(offsets))
+
+    # -- triangles ----------------------------------------------------------------------------------------------------
+    def triangle(op, lower):
+        def kernel(input, diagonal):
+            if input.ndim < 2:
+                raise ValueError("fewer than 2 dimensions")
+            return move_triangle(input, input.shape, (0,) * input.ndim, diagonal, lower, kept=2)
+
+        return Kernel(op, kernel)
+
+    return [
+        Kernel("flip", flip),
+        Kernel("repeat", repeat),
+        Kernel("repeated_positions", repeated_positions, offered(INTEGERS)),
+        Kernel("roll", roll),
+        joining("cat"),
+        joining("stack"),
+        triangle("tril", True),
+        triangle("triu", False),
+    ]

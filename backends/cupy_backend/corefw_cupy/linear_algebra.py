@@ -1,0 +1,261 @@
+"""Products of matrices, and of batches of them that broadcast.
+
+cuBLAS multiplies floating and complex numbers, a function of our own (matmul.cu) integers. Factors are read as they lie
+in memory, transposed or not; few layouts need a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from corefw import shapes
+from corefw.dispatch.registry import Kernel, registry
+from corefw_cupy.cuda import Cuda
+from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
+from corefw_cupy.pointwise_function import Pointwise
+
+TILE = 64  # rows and columns of a result that a block computes, as in matmul.cu
+BLOCK = 256
+#: (cudaDataType_t, cublasComputeType_t, the latter with TensorFloat-32, dtype of the factors alpha and beta)
+SINGLE, DOUBLE, TF32 = 68, 70, 77
+CUBLAS = {
+    "float16": (2, SINGLE, SINGLE, "f4"),
+    "bfloat16": (14, SINGLE, SINGLE, "f4"),
+    "float32": (0, SINGLE, TF32, "f4"),
+    "float64": (1, DOUBLE, DOUBLE, "f8"),
+    "complex64": (4, SINGLE, TF32, "c8"),
+    "complex128": (5, DOUBLE, DOUBLE, "c16"),
+}
+DEFAULT_ALGORITHM = -1
+AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How a batch of matrices lies in memory.
+
+    Attributes: ``form`` in which BLAS takes it to read the transposed matrix: as it is if rows lie without gaps,
+    transposed or adjoint if columns do; ``step`` elements from one row (or column) to the next; ``jump`` elements from
+    one matrix to the next.
+    """
+
+    form: int
+    step: int
+    jump: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a product is computed; a factor that must be copied first is None."""
+
+    shape: tuple[int, ...]  # of the result
+    batch_shape: tuple[int, ...]
+    batch: int
+    rows: int
+    columns: int
+    inner: int
+    left: Factor | None
+    right: Factor | None
+
+
+def _jump(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The distance between neighbours when several dimensions are walked as one, or None if it varies."""
+    jump, count = 0, 1
+    for size, step in zip(reversed(sizes), reversed(strides)):
+        if size != 1:
+            if count == 1:
+                jump = step
+            elif step != jump * count:
+                return None
+            count *= size
+    return jump if jump >= 0 else None
+
+
+def _factor(sizes, steps, jump: int | None, conjugated: bool) -> Factor | None:
+    """How BLAS can read matrices of these sizes, with these distances between rows and between columns."""
+    (rows, columns), (row_step, column_step) = sizes, steps
+    if jump is None:
+        return None
+    row_major = (columns == 1 or column_step == 1) and (rows == 1 or row_step >= max(columns, 1))
+    if row_major and not conjugated:  # BLAS conjugates only what it transposes
+        return Factor(AS_IT_IS, row_step if rows > 1 else max(columns, 1), jump)
+    if (rows == 1 or row_step == 1) and (columns == 1 or column_step >= max(rows, 1)):
+        return Factor(ADJOINT if conjugated else TRANSPOSED, column_step if columns > 1 else max(rows, 1), jump)
+    return None
+
+
+@lru_cache(maxsize=1 << 14)
+def plan(left: tuple, right: tuple, itemsize: int, forms: tuple[int, int]) -> Plan:
+    """The plan for factors given as (shape, strides in bytes), which enter as they are, transposed, or adjoint."""
+    (left_shape, left_strides), (right_shape, right_strides) = left, right
+    if not left_shape or not right_shape:
+        raise ValueError("numbers have no matrix product")
+    kept_rows, kept_columns = left_shape[-2:-1], right_shape[-1:] if len(right_shape) > 1 else ()
+    if len(left_shape) == 1:
+        left_shape, left_strides = (1, *left_shape), (0, *left_strides)
+    if len(right_shape) == 1:
+        right_shape, right_strides = (*right_shape, 1), (*right_strides, 0)
+    sides = []
+    for shape, strides, form in ((left_shape, left_strides, forms[0]), (right_shape, right_strides, forms[1])):
+        sizes, steps = shape[-2:], tuple(step // itemsize for step in strides[-2:])
+        sides.append((sizes[::-1], steps[::-1]) if form else (sizes, steps))
+    ((rows, inner), left_steps), ((other_inner, columns), right_steps) = sides
+    if inner != other_inner:
+        raise ValueError(f"inner sizes {inner} and {other_inner}")
+    if forms[0]:
+        kept_rows = (rows,)
+    if forms[1]:
+        kept_columns = (columns,)
+    batch_shape = shapes.broadcast(left_shape[:-2], right_shape[:-2])
+    batch = prod(batch_shape)
+
+    def jump(shape, strides):
+        lead = len(batch_shape) - len(shape) + 2
+        steps = [0 if size == 1 else step // itemsize for size, step in zip(shape[:-2], strides)]
+        return _jump(batch_shape, (0,) * lead + tuple(steps))
+
+    result = *batch_shape, *kept_rows, *kept_columns
+    if not prod(result) or not inner:  # nothing is read
+        whole = Factor(AS_IT_IS, 1, 0), Factor(AS_IT_IS, max(columns, 1), 0)
+        return Plan(result, batch_shape, 1, prod(result) // max(columns, 1), columns, inner, *whole)
+    first = _factor((rows, inner), left_steps, jump(left_shape, left_strides), forms[0] == ADJOINT)
+    second = _factor((inner, columns), right_steps, jump(right_shape, right_strides), forms[1] == ADJOINT)
+    if first and second and batch > 1 and second.jump == 0 and first.form == AS_IT_IS:
+        step = first.jump if rows == 1 else first.step
+        if step >= inner and first.jump == rows * step:  # the rows of one large product
+            first, rows, batch = Factor(AS_IT_IS, step, 0), rows * batch, 1
+    return Plan(result, batch_shape, batch, rows, columns, inner, first, second)
+
+
+@lru_cache(maxsize=1 << 10)
+def _number(value, dtype: str) -> tuple[np.ndarray, int]:
+    """A number in host memory, and its address."""
+    array = np.array(value, dtype)
+    return array, array.ctypes.data
+
+
+class Products:
+    """Products of batches of matrices, on one kind of device."""
+
+    def __init__(self, cuda: Cuda):
+        self.cuda = cuda
+        self.copying = cuda.copying
+        self.of_integers = cuda.function("matmul.cu", "integer_matmul", T=INTEGERS)
+        formula = ("conjugated_factor", ("T",), 0, "int64", "T", "conj(x)", {"T": COMPLEX})
+        self.conjugated = Pointwise(cuda, *formula, computed=False)
+
+    def __call__(self, left, right, forms=(AS_IT_IS, AS_IT_IS), added=None, alpha=1, beta=1):
+        """``alpha * left @ right + beta * added``; an absent or unscaled (beta = 0) addend is not read."""
+        dtype = left.dtype
+        if right.dtype != dtype:
+            raise ValueError(f"factors of {dtype} and {right.dtype}")
+        how = plan((left.shape, left.strides), (right.shape, right.strides), dtype.itemsize, forms)
+        if how.left is None:
+            left, form = self._readable(left, how, forms[0])
+            return self(left, right, (form, forms[1]), added, alpha, beta)
+        if how.right is None:
+            right, form = self._readable(right, how, forms[1])
+            return self(left, right, (forms[0], form), added, alpha, beta)
+        out = self.cuda.empty(how.shape, dtype)
+        if added is None:
+            beta = 0
+        elif shapes.broadcast(added.shape, how.shape) != how.shape:
+            raise ValueError(f"{added.shape} does not expand to {how.shape}")
+        if not out.size:
+            return out
+        if beta:
+            self.copying.copy(out, added)
+        if how.inner or beta not in (0, 1):
+            multiply = self._integers if dtype.kind in "iu" else self._cublas
+            multiply(how, (how.left, how.right), (left, right), alpha, beta, out)
+        elif not beta:
+            self.copying.fill(out, 0)
+        return out
+
+    def _readable(self, factor, how: Plan, form: int):
+        """A factor copied so that BLAS can read it, and the form in which it enters."""
+        if form == ADJOINT:
+            return self.conjugated((factor.dtype,), factor.dtype, (factor,)), TRANSPOSED
+        if not factor.flags.c_contiguous:
+            return self.copying.dense(factor), form
+        whole = self.cuda.empty((*how.batch_shape, *factor.shape[-2:]), factor.dtype)
+        self.copying.copy(whole, factor)
+        return whole, form
+
+    def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
+        """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
+        element, compute, fast, scale = CUBLAS[out.dtype.name]
+        if registry.allow_tf32:
+            compute = fast
+        (left, right), rows, columns = factors, how.rows, how.columns
+        _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
+        _, beta = _number(beta, scale)
+        left_address, right_address = (array.data.ptr for array in arrays)
+        device = self.cuda.xp.cuda
+        shape = (device.get_cublas_handle(), right.form, left.form, columns, rows, max(how.inner, 1), alpha)
+        first, second = (right_address, element, right.step), (left_address, element, left.step)
+        third = (out.data.ptr, element, columns)
+        if how.batch == 1:
+            device.cublas.gemmEx(*shape, *first, *second, beta, *third, compute, DEFAULT_ALGORITHM)
+        else:
+            operands = (*first, right.jump, *second, left.jump, beta, *third, rows * columns)
+            device.cublas.gemmStridedBatchedEx(*shape, *operands, how.batch, compute, DEFAULT_ALGORITHM)
+
+    def _integers(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
+        if not isinstance(alpha, int) or not isinstance(beta, int):
+            raise TypeError("integers are scaled by integers")
+        steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in factors]
+        tiles = -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
+        sizes = (how.rows, how.columns, how.inner)
+        self.of_integers[out.dtype]((tiles,), (BLOCK,), (*arrays, out, *sizes, *steps[0], *steps[1], alpha, beta))
+
+
+def kernels(cuda: Cuda) -> list[Kernel]:
+    """The family's kernels."""
+    product = Products(cuda)
+
+    def matmul(input, other):
+        return product(input, other)
+
+    def matmul_adjoint(input, other):
+        return product(input, other, (AS_IT_IS, ADJOINT if other.dtype.kind == "c" else TRANSPOSED))
+
+    def adjoint_matmul(input, other):
+        return product(input, other, (ADJOINT if input.dtype.kind == "c" else TRANSPOSED, AS_IT_IS))
+
+    def mm(input, mat2):
+        if input.ndim != 2 or mat2.ndim != 2:
+            raise ValueError("two matrices expected")
+        return product(input, mat2)
+
+    def check_batches(input, other):
+        if input.ndim != 3 or other.ndim != 3 or input.shape[0] != other.shape[0]:
+            raise ValueError("two batches of matrices expected")
+
+    def bmm(input, mat2):
+        check_batches(input, mat2)
+        return product(input, mat2)
+
+    def addmm(input, mat1, mat2, beta, alpha):
+        if mat1.ndim != 2 or mat2.ndim != 2:
+            raise ValueError("two matrices expected")
+        return product(mat1, mat2, added=input, alpha=alpha, beta=beta)
+
+    def baddbmm(input, batch1, batch2, beta, alpha):
+        check_batches(batch1, batch2)
+        return product(batch1, batch2, added=input, alpha=alpha, beta=beta)
+
+    def linear(input, weight, bias):
+        if weight.ndim == 1:
+            return product(input, weight, added=bias)
+        if weight.ndim != 2:
+            raise ValueError("a matrix or vector expected")
+        return product(input, weight, (AS_IT_IS, TRANSPOSED), bias)
+
+    functions = (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, addmm, baddbmm, linear)
+    numbers = offered({**FLOATS, **COMPLEX, **INTEGERS})
+    return [Kernel(function.__name__, function, numbers) for function in functions]

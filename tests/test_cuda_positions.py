@@ -1,0 +1,130 @@
+"""What the rows of indexing and scattering do not reach: many blocks, wide moves, elements smaller than a word, the
+deterministic sums, and masks over several blocks."""
+
+import numpy as np
+import pytest
+
+import corefw as torch
+
+cupy = pytest.importorskip("cupy")
+
+from corefw_cupy.positions import along_slices, positions, walk  # noqa: E402
+from corefw_cupy.selection import selection  # noqa: E402
+from tests.emulation import memory  # noqa: E402
+from tests.emulation.device import cuda, install  # noqa: E402
+
+device, host = memory.device, memory.host
+rng = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def emulated():
+    """The device, on a machine without a GPU."""
+    install()
+
+
+@pytest.fixture
+def deterministic():
+    """Algorithms whose results do not depend on an order of execution."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize(("columns", "size"), [(8, 16), (6, 8), (5, 4), (1, 4)])
+def test_rows_move_as_wide_elements(columns, size):
+    table, rows = device(np.zeros((9, columns), np.float32)), device(np.zeros(3, np.int64))
+    grid = along_slices(table, 0, rows)
+    found = walk(grid, (columns * 4, 4), 4, 8, 4, 16)
+    assert found.size == size and found.n * size == 3 * columns * 4 and not found.wide
+
+
+def test_offsets_beyond_32_bits():
+    table = cupy.ndarray((1 << 22, 1 << 12), np.float32, memory.device(np.zeros(1, np.float32)).data)
+    grid = along_slices(table, 0, device(np.zeros(3, np.int64)))
+    assert walk(grid, (1 << 14, 4), 4, 8, 4, 16).wide
+
+
+def test_wide_offsets_find_the_same_elements():
+    table, rows = rng.normal(size=(50, 7)), rng.integers(0, 50, 30)
+    at, x, index = positions(cuda()), device(table), device(rows)
+    grid, out = along_slices(x, 0, index), cupy.empty((30, 7), np.float64)
+    found = walk(grid, out.strides, 8, 8, 8, wide=True)
+    at.read_at[8, index.dtype, True]((1,), (256,), (x, index, out, found.struct, cuda().faults.address, 0))
+    assert (host(out) == table[rows]).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.uint8, torch.int16, torch.float16, torch.bfloat16])
+def test_threads_meet_in_one_word(dtype):
+    x = torch.zeros(70).to(dtype)
+    source = torch.tensor(rng.integers(0, 2, 700)).to(dtype)
+    index = torch.tensor(rng.integers(0, 70, 700))
+    wanted = x.scatter_add(0, index, source)
+    found = x.to("emulated").scatter_add(0, index.to("emulated"), source.to("emulated"))
+    assert torch.equal(found.cpu(), wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_sums_in_order(deterministic, dtype, dim):
+    shape = [4, 5, 6]
+    x = torch.tensor(rng.normal(size=shape)).to(dtype)
+    index = torch.tensor(rng.integers(0, shape[dim], 90))
+    shape[dim] = 90
+    source = torch.tensor(rng.normal(size=shape)).to(dtype)
+    on = "emulated"
+    rows = torch.tensor(rng.integers(0, x.shape[dim], shape))
+    for wanted, found in (
+        (x.index_add(dim, index, source), x.to(on).index_add(dim, index.to(on), source.to(on))),
+        (x.scatter_add(dim, rows, source), x.to(on).scatter_add(dim, rows.to(on), source.to(on))),
+    ):
+        assert torch.equal(found.cpu(), wanted)
+
+
+def test_the_last_value_is_written(deterministic):
+    x, index = torch.zeros(50, 3), torch.tensor(rng.integers(-50, 50, 600))
+    values = torch.tensor(rng.normal(size=(600, 3))).float()
+    found = x.to("emulated").index_put((index.to("emulated"),), values.to("emulated"))
+    assert torch.equal(found.cpu(), x.index_put((index,), values))
+
+
+@pytest.mark.parametrize("n", [1, 255, 2048, 2049, 9000])
+def test_masks_over_several_blocks(n):
+    mask, values = rng.random(n) < 0.3, rng.normal(size=n).astype(np.float32)
+    masks = selection(cuda())
+    assert (host(masks.positions(device(mask)))[:, 0] == np.flatnonzero(mask)).all()
+    assert (host(masks.read(device(mask), device(values))) == values[mask]).all()
+    array = device(np.zeros(n, np.float32))
+    masks.write(device(mask), array, device(values))
+    wanted = np.zeros(n, np.float32)
+    wanted[mask] = values[: mask.sum()]
+    assert (host(array) == wanted).all()
+
+
+def test_a_mask_that_starts_between_words():
+    mask = rng.random(5000) < 0.5
+    assert (host(selection(cuda()).positions(device(mask)[3:]))[:, 0] == np.flatnonzero(mask[3:])).all()
+
+
+def test_a_value_at_a_mask_needs_no_positions():
+    x = torch.zeros(3, 4, device="emulated")
+    x[torch.tensor([True, False, True], device="emulated")] = 2
+    assert x.cpu().tolist() == [[2] * 4, [0] * 4, [2] * 4]
+
+
+def test_errors_name_the_dimension():
+    x = torch.zeros(3, 4, 5, device="emulated")
+    low, high = torch.tensor([0]).to("emulated"), torch.tensor([9]).to("emulated")
+    with pytest.raises(IndexError, match="index 9 is out of bounds for dimension 2 with size 5"):
+        x[low, :, high]
+    with pytest.raises(RuntimeError, match="source < number of ones in mask"):
+        x.masked_scatter(x == 0, torch.zeros(7).to("emulated"))
+
+
+def test_values_may_lie_in_the_array_that_is_written():
+    x = torch.arange(3000.0)
+    found, order = x.to("emulated"), torch.tensor(rng.permutation(3000))
+    found[order.to("emulated")] = found
+    wanted = torch.zeros(3000)
+    wanted[order] = x
+    assert torch.equal(found.cpu(), wanted)

@@ -1,0 +1,51 @@
+"""Every CUDA function of the CuPy backend compiles to machine code, without a GPU."""
+
+import re
+
+import pytest
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
+
+from corefw_cupy.launch import FOLDER
+from tests import nvrtc
+
+if not nvrtc.available():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+FUNCTIONS = nvrtc.functions()
+KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(', re.MULTILINE)
+
+
+def test_every_function_in_the_sources_is_used():
+    declared = {(f.source.split('"')[1], f.name) for f in FUNCTIONS if "__global__" not in f.source}
+    written = {(file.name, name) for file in FOLDER.glob("*.cu") for name in KERNEL.findall(file.read_text())}
+    assert declared == written
+
+
+def test_no_macro_is_a_template_parameter():
+    macros = {macro for function in FUNCTIONS for macro in function.macros}
+    for file in FOLDER.iterdir():
+        names = re.findall(r"(?:class|typename|int) (\w+)[,>]", file.read_text())
+        assert not macros & set(names), f"{file.name}: a macro would replace the parameter"
+
+
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("file", sorted({f.source.split('"')[1] for f in FUNCTIONS if "__global__" not in f.source}))
+def test_files(file, architecture):
+    chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
+    assert nvrtc.compile_all(chosen, architecture) >= len(chosen)
+
+
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize(
+    "kind", sorted({f.name.rpartition("_")[0].rpartition("_")[2] for f in FUNCTIONS if "__global__" in f.source})
+)
+def test_generated_functions(kind, architecture):
+    chosen = [f for f in FUNCTIONS if "__global__" in f.source and f.name.split("_")[-2] == kind]
+    assert nvrtc.compile_all(chosen, architecture) >= len(chosen)
+
+
+def test_a_faulty_source_is_refused():
+    with pytest.raises(RuntimeError, match="undefined"):
+        nvrtc.compile('extern "C" __global__ void wrong(T *x) { x[0] = y; }', {"T": "float"}, "sm_90")

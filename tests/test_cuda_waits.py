@@ -1,0 +1,38 @@
+"""No op on a GPU waits for it, or copies to or from the host, unless its result's shape depends on the data."""
+
+from pathlib import Path
+
+import pytest
+
+from corefw.dispatch.registry import registry
+from corefw.testing import load_cases
+from corefw.testing.checks import given, representative
+from corefw.testing.samples import samples
+from corefw.testing.targets import Target
+
+if "emulated" not in registry.runtimes:
+    pytest.skip("there is no emulated device", allow_module_level=True)
+
+from tests.emulation import driver
+
+CASES = [case for rows in load_cases(Path(__file__).parent / "cases").values() for case in rows]
+#: ops that must wait, and why
+WAITING: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+def test_nothing_waits(case):
+    op = registry.ops[case.op]
+    waited = set()
+    for sample in samples(case, representative(case, op)):
+        tensors = given(op.function, sample, Target("emulated", "emulated"))
+        op.function(*tensors.arguments, **tensors.keywords)  # makes the constants that are kept
+        tensors = given(op.function, sample, Target("emulated", "emulated"))
+        driver.State.log.clear()
+        op.function(*tensors.arguments, **tensors.keywords)
+        waited.update(kind for kind, _ in driver.State.log)
+    assert not waited or case.op in WAITING, f"{case.op}: {waited}"
+
+
+def test_those_that_wait_are_ops():
+    assert WAITING.keys() <= registry.ops.keys()
