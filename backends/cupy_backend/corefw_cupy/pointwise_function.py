@@ -86,7 +86,7 @@ def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -
     return order
 
 
-def _merged(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+def merged(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
     """Dimensions of size 1 dropped, and neighbours joined that all operands step through evenly."""
     kept: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
@@ -133,7 +133,7 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     for (s, t), size in zip((*operands, made), sizes):
         lead = len(shape) - len(s)
         strides.append([0] * lead + [step // size if m != 1 else 0 for step, m in zip(t, s)])
-    kept, steps = _merged(list(shape), strides)
+    kept, steps = merged(list(shape), strides)
     if len(kept) > MAX_DIMS:
         raise ValueError(f"operands of {len(kept)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     reach = max(n, *(sum(abs(step) * (m - 1) for step, m in zip(own, kept)) for own in steps))

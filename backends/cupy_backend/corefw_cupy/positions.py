@@ -16,7 +16,7 @@ import numpy as np
 
 from corefw.shapes import broadcast
 from corefw_cupy.launch import BITS, THREADS, blocks
-from corefw_cupy.pointwise_function import MAX_DIMS, SIZES, _merged
+from corefw_cupy.pointwise_function import MAX_DIMS, SIZES, merged
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -79,7 +79,7 @@ def walk(
         [step // unit for step in steps]
         for steps, unit in ((grid.steps, size), (grid.index_steps, index_size), (other, other_size))
     ]
-    sizes, strides = _merged(list(grid.shape), strides)
+    sizes, strides = merged(list(grid.shape), strides)
     array, index, third = strides
     step = grid.axis.step // size
     while (
