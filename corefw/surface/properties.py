@@ -353,7 +353,7 @@ def data(self) -> Tensor:
 def _(self, value) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if value.place.device.type != self.place.device.type:
+    if (value.place.device.type == "meta") != (self.place.device.type == "meta"):
         raise GradientError(
             f"Attempted to call `variable.set_data(tensor)`, but `variable` is on {self.place.device} and `tensor` on "
             f"{value.place.device}: incompatible tensor type."

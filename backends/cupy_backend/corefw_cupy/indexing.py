@@ -48,7 +48,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             if item is not None and item.dtype.itemsize == 1:
                 if item.shape != array.shape[len(found) : len(found) + item.ndim]:
                     raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
-                found += nonzero(item).transpose()
+                found.extend(nonzero(item).transpose())
             else:
                 found.append(item)
         return found

@@ -415,9 +415,13 @@ class Module:
             for module in self.children():
                 module._apply(fn)
         with no_recording():
-            for parameter in self._parameters.values():
+            for name, parameter in self._parameters.items():
                 if parameter is not None:
-                    parameter.data = fn(parameter.data)
+                    data = fn(parameter.data)
+                    if data.is_meta != parameter.is_meta:  # a parameter has memory, or never
+                        self._parameters[name] = Parameter(data, parameter.requires_grad)
+                        continue
+                    parameter.data = data
                     if parameter.grad is not None:
                         gradient, parameter._grad = parameter._grad, None
                         parameter.grad = fn(gradient)
