@@ -175,11 +175,14 @@ def strided_view_backward(grad, shape: tuple, size: tuple, stride: tuple, relati
             found = found + along.reshape((n,) + (1,) * (len(sizes) - 1 - i))
         return found.expand(sizes).reshape(-1)
 
+    def last(sizes, strides, first):
+        return first + sum((n - 1) * max(step, 0) for n, step in zip(sizes, strides, strict=True))
+
     if not prod(shape) or not prod(size):
         return grad.new_zeros(shape)
     read = positions(size, stride, relative_offset - lowest)
     owned = positions(shape, input_stride, -lowest)
-    length = int(max(read.max().item(), owned.max().item())) + 1
+    length = 1 + max(last(size, stride, relative_offset - lowest), last(shape, input_stride, -lowest))
     memory = grad.new_zeros(length).index_add(0, read, grad.reshape(-1))
     if any(n > 1 and step == 0 for n, step in zip(shape, input_stride, strict=True)):
         memory = memory / grad.new_zeros(length).index_add(0, owned, grad.new_ones(owned.array.shape)).clamp(min=1)

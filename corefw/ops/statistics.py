@@ -158,13 +158,14 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
         raise ShapeError(f"{name}() interpolation must be one of {', '.join(_INTERPOLATIONS)}, but got {interpolation}")
     if not input.numel():
         raise ShapeError(f"{name}() input tensor must be non-empty")
+    outside = ((q < 0) | (q > 1)).any() if isinstance(q, Tensor) else q < 0 or q > 1
     if not isinstance(q, Tensor):
         q = input.new_full((), q)
     if q.place.dtype is not input.place.dtype:
         raise DtypeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.ndim > 1:
         raise ShapeError(f"{name}() q must be a scalar or 1D tensor")
-    if bool(((q < 0) | (q > 1)).any()):
+    if outside:
         raise ShapeError(f"{name}() q values must be in the range [0, 1]")
     ndim = input.ndim
     lines = input.reshape(-1) if dim is None else input.movedim(dim, -1) if ndim else input.reshape(1)
