@@ -76,8 +76,9 @@ def test_copies_between_devices(cuda):
     y = x.t().to("cuda:1")
     assert y.device == torch.device("cuda:1") and torch.equal(y.cpu(), host.t())
     assert torch.equal(x.double().cpu(), host.double())
+    assert y.stride() == y.cpu().stride() == host.t().to("cuda").stride() == (1, 3), "memory order is kept"
     kinds = [kind for kind, _ in driver.State.log]
-    assert kinds.count("host to device") == 1, "a copy between devices does not go through the host"
+    assert kinds.count("host to device") == 2, "a copy between devices does not go through the host"
 
 
 def test_no_op_waits_or_copies(cuda):

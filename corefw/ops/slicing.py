@@ -24,6 +24,8 @@ def _indexed(input, key):
         )
     if taken > len(shape):
         raise PositionError(f"too many indices for tensor of dimension {len(shape)}")
+    if key.count(Ellipsis) > 1:
+        raise PositionError("an index can only have a single ellipsis ('...')")
     sizes, steps, at = [], [], 0
     for item in (*key, Ellipsis) if Ellipsis not in key else key:
         if item is None:

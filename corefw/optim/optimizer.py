@@ -280,7 +280,7 @@ def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
         if not hasattr(value, "__dlpack__"):
             return deepcopy(value)
         value = asarray(value)
-    if key == "step":  # counted on the host, wherever it was saved
+    if key in ("step", "mu_product"):  # counted on the host, wherever it was saved
         return value.detach().to(device="cpu", copy=True)
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)

@@ -22,7 +22,9 @@ def build(torch):
             self.fc = nn.Linear(4 * hidden, classes)
 
         def forward(self, words, lengths):
-            packed = rnn.pack_padded_sequence(self.embedding(words), lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed = rnn.pack_padded_sequence(
+                self.embedding(words), lengths.cpu(), batch_first=True, enforce_sorted=False
+            )
             output, hidden = self.gru(packed)
             output, lengths = rnn.pad_packed_sequence(output, batch_first=True)
             mean = output.sum(1) / lengths.unsqueeze(1)

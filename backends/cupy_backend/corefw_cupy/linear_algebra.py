@@ -34,6 +34,11 @@ DEFAULT_ALGORITHM = -1
 AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
 
 
+def _expands(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an array broadcasts to `target`."""
+    return len(shape) <= len(target) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(target)))
+
+
 @dataclass(frozen=True)
 class Factor:
     """How a batch of matrices lies in memory.
@@ -163,7 +168,7 @@ class Products:
         out = self.cuda.empty(how.shape, dtype)
         if added is None:
             beta = 0
-        elif shapes.broadcast(added.shape, how.shape) != how.shape:
+        elif not _expands(added.shape, how.shape):
             raise ValueError(f"{added.shape} does not expand to {how.shape}")
         if not out.size:
             return out

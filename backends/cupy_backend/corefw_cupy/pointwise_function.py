@@ -74,7 +74,7 @@ class Plan:
     grid: tuple[int]  # of the launch
 
 
-def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...] | None:
+def memory_order(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...] | None:
     """The dimensions from the outermost in memory to the innermost, if elements lie without gaps; else None."""
     order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d], d)))
     expected = size
@@ -119,9 +119,9 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     n = prod(shape)
     if n == 0:
         return Plan(shape, None, 0, 0, None, False, (1,))
-    order = next((_memory_order(s, steps, size) for (s, steps), size in zip(operands, sizes) if s == shape), None)
+    order = next((memory_order(s, steps, size) for (s, steps), size in zip(operands, sizes) if s == shape), None)
     walked = (*operands, *([] if out is None else [out]))
-    orders = [_memory_order(s, t, size) if s == shape else None for (s, t), size in zip(walked, sizes)]
+    orders = [memory_order(s, t, size) if s == shape else None for (s, t), size in zip(walked, sizes)]
     singles = sum(1 << k for k, (s, _) in enumerate(operands) if prod(s) == 1 and n != 1)
     same = {o for k, o in enumerate(orders) if not singles >> k & 1}
     if len(same) <= 1 and None not in same:

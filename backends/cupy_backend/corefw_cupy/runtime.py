@@ -12,6 +12,7 @@ from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.cudnn import frontend
 from corefw_cupy.memory_use import MemoryUse
+from corefw_cupy.pointwise_function import memory_order
 from corefw_cupy.streams import Event, Stream
 
 
@@ -174,34 +175,33 @@ class CupyRuntime(Runtime):
         with self.on(index):
             if host.ndim == 0:
                 return self.copying.full((), host[()], host.dtype)
+            host, turned = _in_memory_order(host, np.ascontiguousarray)
             array = self.cupy.empty(host.shape, host.dtype)
-            if not host.flags.c_contiguous:
-                host = np.ascontiguousarray(host)
             if array.nbytes:
                 self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)
-            return array
+            return array.transpose(turned)
 
     def download(self, array):
-        host = np.empty(array.shape, array.dtype)
-        if array.nbytes:
-            with self.on(array.device.id):
-                dense = array if array.flags.c_contiguous else self.copying.dense(array)
+        with self.on(array.device.id):
+            dense, turned = _in_memory_order(array, self.copying.dense)
+            host = np.empty(dense.shape, dense.dtype)
+            if host.nbytes:
                 self._transfer(host.ctypes.data, dense.data.ptr, dense.nbytes, self.driver.memcpyDeviceToHost)
                 self._stream().synchronize()
         self.faults.check()
-        return host
+        return host.transpose(turned)
 
     def transfer(self, array, index):
         """The array on another device of this type."""
         with self.on(array.device.id):
-            dense = array if array.flags.c_contiguous else self.copying.dense(array)
+            dense, turned = _in_memory_order(array, self.copying.dense)
             self._stream().synchronize()
         with self.on(index):
-            result = self.cupy.empty(array.shape, array.dtype)
-            if array.nbytes:
+            result = self.cupy.empty(dense.shape, dense.dtype)
+            if result.nbytes:
                 self._transfer(result.data.ptr, dense.data.ptr, dense.nbytes, self.driver.memcpyDefault)
                 self._stream().synchronize()
-            return result
+            return result.transpose(turned)
 
     def _stream(self):
         return self.cupy.cuda.get_current_stream()
@@ -218,3 +218,12 @@ class CupyRuntime(Runtime):
 
     def is_pinned(self, host):
         return self.driver.pointerGetAttributes(host.ctypes.data).type == 1  # cudaMemoryTypeHost
+
+
+def _in_memory_order(array, dense):
+    """An array with its dimensions in the order in which they lie in memory, and the order that turns them back; if
+    there are gaps between elements, a row-major copy by `dense`."""
+    order = memory_order(array.shape, array.strides, array.dtype.itemsize)
+    if order is None:
+        return dense(array), tuple(range(array.ndim))
+    return array.transpose(order), tuple([order.index(d) for d in range(array.ndim)])

@@ -111,6 +111,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return out
 
     def scatter_reduce(input, dim, index, src, reduce, include_self, out=None):
+        if reduce not in (*REDUCTIONS, "mean"):
+            raise ValueError(f"a reduction by {reduce}")
         out = at.changed(input, out)
         if not index.size:
             return out
