@@ -71,8 +71,8 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 	$(PIP) install --quiet --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.made
-	$(PIP) install --quiet --editable '.[demo,dev]'
+$(VENV)/.dev: pyproject.toml backends/cupy_backend/pyproject.toml $(VENV)/.made
+	$(PIP) install --quiet --editable '.[demo,dev]' --editable ./backends/cupy_backend
 	@touch $@ $(VENV)/.demo
 
 # The C backend, wherever a C compiler can build it: an optional part, without which everything works, slower.

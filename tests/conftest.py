@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import os
 
 import numpy as np
 import pytest
@@ -39,8 +38,6 @@ corefw.backends.cudnn.allow_tf32 = False  # float32 is compared with float32
 
 def _register_emulation() -> None:
     """Where CuPy and a C++ compiler are, the CuPy backend is tested on the device `emulated`."""
-    if "COREFW_EMULATE" not in os.environ:
-        return
     if importlib.util.find_spec("cupy") is None or importlib.util.find_spec("corefw_cupy") is None:
         return
     if importlib.import_module("tests.emulation.compiler").COMPILER is not None:

@@ -1,6 +1,7 @@
 """Compiles the CUDA sources of the CuPy backend with NVRTC, which needs no GPU and no driver.
 
-Run it to see all functions of some files compile: python -m tests.nvrtc softmax.cu
+python -m tests.nvrtc [--all] [softmax.cu ...] compiles the functions of these files, or all, for each thing that a macro
+may stand for; with --all for every combination.
 """
 
 import sys
@@ -34,19 +35,23 @@ def functions() -> list[Function]:
     return made.functions
 
 
-def units(chosen: list[Function], architecture: str) -> dict[tuple, tuple[str, list[Function]]]:
+def sample(function: Function) -> list[dict[str, str]]:
+    """Definitions in which everything that each macro may stand for occurs."""
+    values = {macro: list(texts.values()) for macro, texts in function.macros.items()}
+    count = max(map(len, values.values()), default=1)
+    return [{macro: texts[i % len(texts)] for macro, texts in values.items()} for i in range(count)]
+
+
+def units(chosen: list[Function], variants) -> dict[tuple, tuple[str, list[Function]]]:
     """What is compiled at once, (source, its functions) by definitions: each file, and all generated sources together.
 
-    For the newest architecture, functions are compiled with all definitions (those with 64-bit offsets for one element
-    type), for older ones with the first.
+    Args:
+        variants: gives the definitions with which a function is compiled.
     """
     found = defaultdict(list)
     for function in chosen:
         file = function.source if "__global__" not in function.source else ""
-        first, *others = function.variants()
-        for definitions in [first, *others] if architecture == ARCHITECTURES[-1] else [first]:
-            if definitions.get("SIZE") == "int64" and definitions["T"] != first["T"]:
-                continue
+        for definitions in variants(function):
             key = tuple(item for item in definitions.items() if item != ("SIZE", "int32"))  # int32 is what is assumed
             found[file, key].append(function)
     return {
@@ -66,10 +71,10 @@ def compile(source: str, definitions: dict[str, str], architecture: str) -> byte
         nvrtc.destroyProgram(program)
 
 
-def compile_all(chosen: list[Function], architecture: str) -> int:
+def compile_all(chosen: list[Function], architecture: str, variants=sample) -> int:
     """Compiles functions, and sees that each is in the machine code; the number of compiled functions."""
     count = 0
-    for (_, definitions), (source, members) in units(chosen, architecture).items():
+    for (_, definitions), (source, members) in units(chosen, variants).items():
         code = compile(source, dict(definitions), architecture)
         for member in members:
             assert member.name.encode() in code, f"{member.name} is missing"
@@ -78,7 +83,8 @@ def compile_all(chosen: list[Function], architecture: str) -> int:
 
 
 if __name__ == "__main__":
-    files = [f'#include "{name}"' for name in sys.argv[1:]]
+    files = [f'#include "{name}"' for name in sys.argv[1:] if name != "--all"]
     chosen = [function for function in functions() if function.source in files or not files]
     for architecture in ARCHITECTURES:
-        print(f"{architecture}: {len(chosen)} functions compiled, in {compile_all(chosen, architecture)} variants")
+        count = compile_all(chosen, architecture, Function.variants if "--all" in sys.argv else sample)
+        print(f"{architecture}: {len(chosen)} functions compiled, in {count} variants")

@@ -201,5 +201,5 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
     with no_recording():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            tensor[ops.randperm(rows, generator=generator)[:zeros], column] = 0
+            tensor[ops.randperm(rows, generator=generator, device=tensor.device)[:zeros], column] = 0
         return tensor

@@ -26,7 +26,7 @@ def build(torch):
                 self.embedding(words), lengths.cpu(), batch_first=True, enforce_sorted=False
             )
             output, hidden = self.gru(packed)
-            output, lengths = rnn.pad_packed_sequence(output, batch_first=True)
+            output, _ = rnn.pad_packed_sequence(output, batch_first=True)
             mean = output.sum(1) / lengths.unsqueeze(1)
             return self.fc(torch.cat([mean, hidden[-2], hidden[-1]], dim=1)), output
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def columns_of(width: int) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def geometry(itemsize: int, *operands: tuple | None) -> tuple[np.ndarray, int]:
+def geometry(itemsize: int, *operands: Any) -> tuple[np.ndarray, int]:
     """The struct Attention and the number of heads for operands given as (shape, strides in bytes), in the order of the
     struct; those of which there are none may be None or missing. Refuses shapes that do not fit."""
     (*batch, queries, width), (*_, keys, _), (*_, value_width) = (shape for shape, _ in operands[:3])
@@ -50,7 +51,7 @@ def geometry(itemsize: int, *operands: tuple | None) -> tuple[np.ndarray, int]:
     if len(sizes) > MAX_BATCH:
         raise ValueError(f"heads along {len(sizes)} dimensions that cannot be joined; at most {MAX_BATCH} are walked")
     found = np.zeros(1, ATTENTION)
-    for name, value in zip(ATTENTION.names, (prod(batch), queries, keys, width, value_width, len(sizes))):
+    for name, value in zip(ATTENTION.fields or (), (prod(batch), queries, keys, width, value_width, len(sizes))):
         found[name] = value
     found["sizes"][0, : len(sizes)] = sizes
     for name, steps, own in zip(_OPERANDS, strides, batch_strides):

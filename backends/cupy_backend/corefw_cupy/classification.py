@@ -92,7 +92,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         logarithms = cuda.empty(target.shape, dtype)
         if inner == 1:
             lanes, threads = scanning(outer, classes)
-            launch, most, geometry = entropy_of_rows[dtype], -(-outer * lanes // threads), (outer, classes, lanes)
+            launch, most = entropy_of_rows[dtype], -(-outer * lanes // threads)
+            geometry: tuple = (outer, classes, lanes)
         else:
             width, tiles, (most,), (threads,) = columns(outer, classes, inner)
             launch, geometry = entropy_of_columns[dtype], (outer, classes, inner, width, tiles)
@@ -119,7 +120,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         arrays = (grad, input, logarithms, target, weight, sums, result)
         if inner == 1:
             lanes, parts, length = writing(outer, classes)
-            grid, sizes = blocks(outer * parts * lanes), (outer, classes, lanes, parts, length)
+            grid = blocks(outer * parts * lanes)
+            sizes: tuple = (outer, classes, lanes, parts, length)
             gradient_of_rows[dtype](grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, *faults))
         else:
             grid, sizes = blocks(result.size), (result.size, classes, inner)

@@ -33,7 +33,7 @@ class Cuda:
         """
         return self.generated(f'#include "{file}"', name, macros)
 
-    def generated(self, source: str, name: str, macros: dict[str, Mapping[Any, str]]) -> Function:
+    def generated(self, source: str, name: str, macros: Mapping[str, Mapping[Any, str]]) -> Function:
         """The function `name` of a source that was made."""
         made = Function(self, source, name, macros)
         self.functions.append(made)

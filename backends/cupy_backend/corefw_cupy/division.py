@@ -20,7 +20,7 @@ def divisors(numbers: Iterable[int], wide: bool) -> list[tuple[int, ...]]:
     """Positive numbers as such structs: n / d is (n + (n * multiplier >> 32)) >> shift for n up to MOST."""
     if wide:
         return [(d,) for d in numbers]
-    found = []
+    found: list[tuple[int, ...]] = []
     for d in numbers:
         shift = (d - 1).bit_length()
         found.append((d, ((1 << shift) - d << 32) // d + 1, shift))

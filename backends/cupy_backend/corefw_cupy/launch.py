@@ -70,7 +70,7 @@ class Function(dict):
     The key has one item for each macro (a single one stands alone): the element type, its size, or a constant.
     """
 
-    def __init__(self, cuda: Cuda, source: str, name: str, macros: dict[str, Mapping[Any, str]]):
+    def __init__(self, cuda: Cuda, source: str, name: str, macros: Mapping[str, Mapping[Any, str]]):
         self.cuda, self.source, self.name, self.macros = cuda, source, name, macros
 
     def __missing__(self, key):

@@ -80,7 +80,7 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         if seen.in_columns:
             width, threads, tiles, parts, length = column_tiles(groups, seen.outer)
             launch, grid, block = column_moments[dtype], (tiles * parts,), (threads,)
-            sizes = (seen.outer, groups, width, parts, length)
+            sizes: tuple = (seen.outer, groups, width, parts, length)
         else:
             parts, length = split(seen.size, groups)
             launch, grid, block = moments[dtype], (groups * parts,), (MOST_THREADS,)

@@ -7,6 +7,7 @@ stand for a whole operand), which reads and writes 16 bytes at once, and one for
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -113,7 +114,7 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
         operands: (shape, strides) of each input.
         out: (shape, strides) of the output, or None if it is to be allocated.
     """
-    shape = shapes.broadcast(*(s for s, _ in operands)) if operands else out[0]
+    shape = shapes.broadcast(*(s for s, _ in operands)) if operands or out is None else out[0]
     if out is not None and out[0] != shape:
         raise ValueError(f"out has shape {out[0]}, but the result has {shape}")
     n = prod(shape)
@@ -138,10 +139,9 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
         raise ValueError(f"operands of {len(kept)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     reach = max(n, *(sum(abs(step) * (m - 1) for step, m in zip(own, kept)) for own in steps))
     wide = reach >= 1 << 31
-    size = np.dtype(np.int64 if wide else np.int32)
-    layout = np.zeros(
-        1, [("n", "i8"), ("dims", "i8"), ("sizes", size, MAX_DIMS), ("strides", size, (MAX_OPERANDS, MAX_DIMS))]
-    )
+    offset = "i8" if wide else "i4"
+    fields = [("n", "i8"), ("dims", "i8"), ("sizes", offset, MAX_DIMS), ("strides", offset, (MAX_OPERANDS, MAX_DIMS))]
+    layout = np.zeros(1, np.dtype(fields))
     layout["n"], layout["dims"] = n, len(kept)
     layout["sizes"][0, : len(kept)] = kept
     for k, own in enumerate(steps):
@@ -174,7 +174,7 @@ class Pointwise:
         number: str,
         result: str,
         formula: str,
-        macros: dict[str, dict[Any, str]],
+        macros: Mapping[str, Mapping[Any, str]],
         fault: int = 0,
         computed: bool = True,
     ):

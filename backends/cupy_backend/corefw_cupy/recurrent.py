@@ -199,6 +199,6 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         ones = copying.full((1, rows), 1, dtype)
         return to_input, state, of_weight(to_hidden, before), of_weight(to_hidden, ones.reshape(rows, 1)).reshape(-1)
 
-    kernels = gru_sequence, lstm_sequence, rnn_sequence, gru_sequence_backward, lstm_sequence_backward
-    kernels = *kernels, rnn_sequence_backward
-    return [Kernel(kernel.__name__, kernel, offered(FLOATS)) for kernel in kernels]
+    forward = gru_sequence, lstm_sequence, rnn_sequence
+    backward = gru_sequence_backward, lstm_sequence_backward, rnn_sequence_backward
+    return [Kernel(kernel.__name__, kernel, offered(FLOATS)) for kernel in (*forward, *backward)]

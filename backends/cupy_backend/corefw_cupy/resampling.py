@@ -48,8 +48,8 @@ def plan(op: str, shape, sizes, filter, align_corners, scales, antialias, double
     read, places = (shape, result) if op == "resample" else (result, shape)
     real = np.float64 if double else np.float32
     wide = max(prod(shape), prod(result)) > MOST
-    size = np.dtype("i8" if wide else "i4")
-    numbers = [(name, size) for name in ("size", "count", "missing")]
+    integer = np.dtype("i8" if wide else "i4")
+    numbers = [(name, integer) for name in ("size", "count", "missing")]
     reals = [(name, "f8") for name in ("step", "before", "after", "places_of_element")]
     axis: Any = np.dtype([("result", divisor_type(wide)), *numbers, *reals], align=True)
     made = np.zeros(1, np.dtype([("n", "i8"), ("axes", axis, SPATIAL)], align=True))
@@ -57,9 +57,9 @@ def plan(op: str, shape, sizes, filter, align_corners, scales, antialias, double
     missing = SPATIAL - len(sizes)
     (one,) = divisors((1,), wide)
     axes = [(one, 1, 1, 1, 0, 0, 0, 0)] * missing
-    for n, *dim, scale in zip(divisors(result[2:], wide), read[2:], places[2:], scales, strict=True):
-        step, *others = reading(*dim, filter, align_corners, scale, antialias, real)
-        axes.append((n, *dim, 0, step, *others, 1 / step if step else 0))
+    for n, size, count, scale in zip(divisors(result[2:], wide), read[2:], places[2:], scales, strict=True):
+        step, *others = reading(size, count, filter, align_corners, scale, antialias, real)
+        axes.append((n, size, count, 0, step, *others, 1 / step if step else 0))
     made["axes"][0] = axes
     return result, wide, made
 

@@ -157,7 +157,10 @@ def pack_padded_sequence(
     >>> torch.nn.utils.rnn.pack_padded_sequence(padded, [3, 1]).data
     tensor([1, 4, 2, 3])
     """
-    lengths = lengths.to(dtype=int64) if isinstance(lengths, Tensor) else tensor(list(lengths), dtype=int64)
+    if isinstance(lengths, Tensor):
+        lengths = lengths.to(dtype=int64)
+    else:
+        lengths = tensor(list(lengths), dtype=int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = lengths.sort(descending=True)
@@ -167,7 +170,7 @@ def pack_padded_sequence(
         input = input.transpose(0, 1)
     steps, batch = input.size(0), input.size(1)
     _check_lengths(lengths, steps, batch)
-    present = ops.arange(int(lengths[0])).unsqueeze(1) < lengths
+    present = ops.arange(int(lengths[0]), device="cpu").unsqueeze(1) < lengths
     rows = present.flatten().nonzero().flatten().to(input.device)
     return PackedSequence(input.flatten(0, 1).index_select(0, rows), present.sum(1), sorted_indices)
 
@@ -198,7 +201,7 @@ def pad_packed_sequence(
             "Expected total_length to be at least the length of the longest sequence in input, but got "
             f"total_length={total_length} and max sequence length being {steps}"
         )
-    present = ops.arange(batch) < batch_sizes.unsqueeze(1)
+    present = ops.arange(batch, device=batch_sizes.device) < batch_sizes.unsqueeze(1)
     rows = present.flatten().nonzero().flatten().to(data.device)
     size = (steps if total_length is None else total_length, batch)
     padded = data.new_full((size[0] * size[1], *data.shape[1:]), padding_value).index_copy(0, rows, data)
