@@ -1,7 +1,7 @@
 """Compiles the CUDA sources of the CuPy backend with NVRTC, which needs no GPU and no driver.
 
-python -m tests.nvrtc [--all] [softmax.cu ...] compiles the functions of these files, or all, for each thing that a macro
-may stand for; with --all for every combination.
+python -m tests.nvrtc [--all] [softmax.cu ...] compiles the functions of these files, or all, for each thing that a
+macro may stand for; with --all for every combination.
 """
 
 import sys
