@@ -48,7 +48,7 @@ def test_offsets_beyond_32_bits():
 def test_wide_offsets_find_the_same_elements():
     table, rows = rng.normal(size=(50, 7)), rng.integers(0, 50, 30)
     at, x, index = positions(cuda()), device(table), device(rows)
-    grid, out = along_slices(x, 0, index), cupy.empty((30, 7), np.float64)
+    grid, out = along_slices(x, 0, index), memory.empty((30, 7), np.float64)
     found = walk(grid, out.strides, 8, 8, 8, wide=True)
     at.read_at[8, index.dtype, True]((1,), (256,), (x, index, out, found.struct, cuda().faults.address, 0))
     assert (host(out) == table[rows]).all()

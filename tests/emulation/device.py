@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import cupy
 import numpy as np
 
 from corefw.dispatch.registry import registry
@@ -57,7 +56,6 @@ class EmulatedRuntime(CupyRuntime):
 @cache
 def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
-    cupy.cuda.set_allocator(memory.allocate)
     return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=True))
 
 

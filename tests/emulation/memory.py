@@ -44,10 +44,16 @@ class Block:
 
 
 def allocate(size: int) -> cupy.cuda.MemoryPointer:
-    """The allocator that CuPy is given."""
+    """What CuPy is given for an allocator."""
     block = Block(size)
     _blocks[block.address] = block
     return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, size, block, 0), 0)
+
+
+def empty(shape, dtype) -> cupy.ndarray:
+    """A new array in such memory, wherever CuPy's other arrays lie."""
+    with cupy.cuda.using_allocator(allocate):
+        return cupy.empty(shape, dtype)
 
 
 def used() -> int:
@@ -77,6 +83,6 @@ def host(array: cupy.ndarray) -> np.ndarray:
 def device(values) -> cupy.ndarray:
     """A new array with the content of a NumPy array."""
     values = np.asarray(values)
-    result = cupy.empty(values.shape, values.dtype)
+    result = empty(values.shape, values.dtype)
     host(result)[...] = values
     return result
