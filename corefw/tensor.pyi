@@ -60,6 +60,10 @@ class Tensor:
     def __contains__(self, element: Any) -> builtins.bool: ...
     def __copy__(self) -> Tensor:
         r"""A leaf over the same memory."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        r"""The memory of a tensor on a GPU, for libraries that ask so; AttributeError for others, as libraries
+        expect."""
     def __deepcopy__(self, memo: dict) -> Tensor:
         r"""A leaf with a copy of the memory, of the gradient and of what users have set on it."""
     def __dir__(self) -> list[str]: ...

@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +80,25 @@ def test_copies_between_devices(cuda):
     assert y.stride() == y.cpu().stride() == host.t().to("cuda").stride() == (1, 3), "memory order is kept"
     kinds = [kind for kind, _ in driver.State.log]
     assert kinds.count("host to device") == 2, "a copy between devices does not go through the host"
+
+
+def test_arrays_of_other_libraries_are_shared(cuda, monkeypatch):
+    class Foreign:
+        """What another library's array is to us."""
+
+        array = memory.device(np.arange(3, dtype=np.int32))
+        __cuda_array_interface__ = {"version": 3}
+
+    monkeypatch.setattr(cuda, "cupy", SimpleNamespace(**vars(cuda.cupy), asarray=lambda producer: producer.array))
+    x = torch.as_tensor(Foreign())
+    assert x.device == torch.device("cuda:0") and x.dtype is torch.int32
+    assert x.data_ptr() == Foreign.array.data.ptr and x.tolist() == [0, 1, 2]
+    assert torch.as_tensor(Foreign(), dtype=torch.float64, device="cpu").tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(2, device="cuda", requires_grad=True).__cuda_array_interface__
+    with pytest.raises(AttributeError, match="non-CUDA"):
+        torch.ones(2).__cuda_array_interface__
+    assert not hasattr(torch.ones(2), "__cuda_array_interface__")
 
 
 def test_no_op_waits_or_copies(cuda):

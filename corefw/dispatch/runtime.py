@@ -132,6 +132,10 @@ class Runtime:
         """An array over the memory of another library's, an object with ``__dlpack__`` on this device."""
         raise DeviceError(f"device '{self.device_type}' does not take memory from other libraries")
 
+    def from_interface(self, producer) -> tuple[Any, int]:
+        """An array over the memory of an object with ``__cuda_array_interface__``, and the index of its device."""
+        raise DeviceError(f"device '{self.device_type}' does not take memory from other libraries")
+
     def item(self, array) -> Any:
         """The only element as a Python number."""
         return self.download(array).item()

@@ -13,7 +13,7 @@ from corefw.dispatch.factories import ConversionError, check_pinnable, dtype_arg
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
 from corefw.surface.attach import method_called
-from corefw.surface.interchange import check_array, from_dlpack, warn_read_only
+from corefw.surface.interchange import check_array, from_cuda_array, from_dlpack, warn_read_only
 from corefw.tensor import Tensor, wrap
 
 _PLAIN = frozenset({bool, int, float, complex})
@@ -294,7 +294,8 @@ def _new_tensor(
 
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int | None = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is possible: tensors (with their history) and NumPy arrays.
+    """`data` as a tensor, without a copy where it is possible: tensors (with their history), NumPy arrays, and arrays
+    on a GPU that have ``__cuda_array_interface__``.
 
     Args:
         data: as for `tensor`.
@@ -309,6 +310,9 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int 
         if dtype is None and device is None:
             return data
         return data.to(device=data.place.device if device is None else device, dtype=dtype or data.place.dtype)
+    if hasattr(data, "__cuda_array_interface__"):
+        result = from_cuda_array(data)
+        return result.to(device=result.place.device if device is None else device, dtype=dtype or result.place.dtype)
     where = _where(device)
     if isinstance(data, np.ndarray):
         held = check_array(data)

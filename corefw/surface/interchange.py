@@ -13,7 +13,7 @@ from corefw.devices import device
 from corefw.dispatch.registry import place_of, registry
 from corefw.dtypes import dtype
 from corefw.errors import CorefwError, GradientError
-from corefw.surface.attach import method
+from corefw.surface.attach import attribute, method
 from corefw.tensor import Tensor, wrap
 
 _READ_ONLY = (
@@ -179,6 +179,28 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: boo
         _retype(capsule, _BFLOAT)
         return capsule
     return self.array.__dlpack__(**options)
+
+
+@attribute
+def __cuda_array_interface__(self) -> dict[str, Any]:
+    """The memory of a tensor on a GPU, for libraries that ask so; AttributeError for others, as libraries expect."""
+    if self.place.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            "tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise GradientError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    return self.array.__cuda_array_interface__
+
+
+def from_cuda_array(producer: Any) -> Tensor:
+    """A tensor over the memory of an object with ``__cuda_array_interface__``."""
+    array, index = registry.runtime("cuda").from_interface(producer)
+    return wrap(array, place_of(device("cuda", index), dtypes.of_numpy(array.dtype)))
 
 
 # Array libraries do not all know bfloat16; its capsules are those of uint16 with another type code.

@@ -164,6 +164,10 @@ class CupyRuntime(Runtime):
     def from_dlpack(self, producer):
         return self.cupy.from_dlpack(producer)
 
+    def from_interface(self, producer):
+        array = self.cupy.asarray(producer)
+        return array, array.device.id
+
     # -- between host and device ------------------------------------------------------------------------------------
     def upload(self, host, index):
         array = self.upload_soon(host, index)
