@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 
 from corefw.dispatch.registry import registry
 from corefw_cupy import backend
@@ -12,6 +13,9 @@ from corefw_cupy.launch import text
 from corefw_cupy.runtime import CupyRuntime
 from tests.emulation import compiler, driver, memory
 from tests.emulation.namespace import namespace
+
+if compiler.COMPILER is None:
+    pytest.skip("the CUDA sources run with a C++ compiler only", allow_module_level=True)
 
 
 class EmulatedCuda(Cuda):
