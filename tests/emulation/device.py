@@ -2,11 +2,12 @@
 
 from functools import cache
 
+import cupy
 import numpy as np
 import pytest
 
 from corefw.dispatch.registry import registry
-from corefw_cupy import backend
+from corefw_cupy import backend, unusable
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
 from corefw_cupy.launch import text
@@ -60,6 +61,8 @@ class EmulatedRuntime(CupyRuntime):
 @cache
 def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
+    if unusable() is not None:  # CuPy's own methods allocate too, and there is no other memory
+        cupy.cuda.set_allocator(memory.allocate)
     return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=True))
 
 
