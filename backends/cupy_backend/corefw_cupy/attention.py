@@ -11,7 +11,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
-from corefw_cupy.pointwise_function import merged
+from corefw_cupy.layouts import merged
 
 STATISTICS = dict.fromkeys(HALVES, np.dtype(np.float32))  # the dtype of logarithms of sums, where it is another
 MAX_BATCH = 8  # as in attention.cuh

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
+from corefw_cupy.layouts import inverse
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -11,6 +12,6 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     copying = cuda.copying
 
     def clone_in_order(input, order):
-        return copying.dense(input.transpose(order)).transpose([order.index(d) for d in range(input.ndim)])
+        return copying.dense(input.transpose(order)).transpose(inverse(order))
 
     return [Kernel("clone", copying.clone), Kernel("clone_in_order", clone_in_order)]

@@ -14,6 +14,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, THREADS, offered
+from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.parameter_lists import fills_memory, tables
 
 _EVERY = {**FLOATS, **COMPLEX}
@@ -117,9 +118,10 @@ class Step:
             raise ValueError("a gradient has not its parameter's shape")
         if (grad.dtype, grad.strides) == (param.dtype, param.strides):
             return grad
-        order = sorted(range(param.ndim), key=lambda d: (-param.strides[d], -param.shape[d]))
+        order = memory_order(param.shape, param.strides, param.itemsize)
+        assert order is not None, "parameters with gaps are stepped on copies"
         made = self.empty(tuple(param.shape[d] for d in order), param.dtype)
-        copy = made.transpose([order.index(d) for d in range(param.ndim)])
+        copy = made.transpose(inverse(order))
         self.copying.copy(copy, grad)
         return copy
 

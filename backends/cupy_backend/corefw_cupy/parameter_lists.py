@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from corefw_cupy.layouts import memory_order
+
 TABLE_BYTES = 3840  # as in parameters.cuh
 CHUNK = 4096  # as there
 
@@ -54,17 +56,6 @@ def tables(arrays: int, rates: int, counts: Sequence[int]) -> list[Table]:
     return found
 
 
-@lru_cache(maxsize=1024)
-def gapless(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether elements fill a piece of memory, in any order of the dimensions."""
-    expected = itemsize
-    for size, stride in sorted(zip(shape, strides), key=lambda pair: pair[::-1]):
-        if size != 1 and stride != expected:
-            return 0 in shape
-        expected *= size
-    return True
-
-
 def fills_memory(array) -> bool:
     """Whether an array's elements fill a piece of memory."""
-    return array.flags.c_contiguous or gapless(array.shape, array.strides, array.dtype.itemsize)
+    return array.flags.c_contiguous or memory_order(array.shape, array.strides, array.dtype.itemsize) is not None

@@ -17,6 +17,7 @@ import numpy as np
 
 from corefw import shapes
 from corefw_cupy.launch import THREADS, blocks
+from corefw_cupy.layouts import inverse, memory_order, merged
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -75,36 +76,6 @@ class Plan:
     grid: tuple[int]  # of the launch
 
 
-def memory_order(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...] | None:
-    """The dimensions from the outermost in memory to the innermost, if elements lie without gaps; else None."""
-    order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d], d)))
-    expected = size
-    for d in reversed(order):
-        if shape[d] != 1:
-            if strides[d] != expected:
-                return None
-            expected *= shape[d]
-    return order
-
-
-def merged(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Dimensions of size 1 dropped, and neighbours joined that all operands step through evenly."""
-    kept: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for d, size in enumerate(sizes):
-        if size == 1:
-            continue
-        if kept and all(step[-1] == own[d] * size for step, own in zip(steps, strides)):
-            kept[-1] *= size
-            for step, own in zip(steps, strides):
-                step[-1] = own[d]
-        else:
-            kept.append(size)
-            for step, own in zip(steps, strides):
-                step.append(own[d])
-    return kept, steps
-
-
 @lru_cache(maxsize=1 << 14)
 def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     """The plan for inputs given as (shape, strides in bytes), and the given output.
@@ -120,14 +91,14 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     n = prod(shape)
     if n == 0:
         return Plan(shape, None, 0, 0, None, False, (1,))
-    order = next((memory_order(s, steps, size) for (s, steps), size in zip(operands, sizes) if s == shape), None)
     walked = (*operands, *([] if out is None else [out]))
     orders = [memory_order(s, t, size) if s == shape else None for (s, t), size in zip(walked, sizes)]
     singles = sum(1 << k for k, (s, _) in enumerate(operands) if prod(s) == 1 and n != 1)
     same = {o for k, o in enumerate(orders) if not singles >> k & 1}
     if len(same) <= 1 and None not in same:
-        row_major = not same or (order := same.pop()) == tuple(range(len(shape)))
+        order = same.pop() if same else tuple(range(len(shape)))
         packs = -(-n // min(16 // size for size in sizes))  # what a thread reads and writes at once
+        row_major = order == tuple(range(len(shape)))
         return Plan(shape, None if row_major or out is not None else order, n, singles, None, False, blocks(packs))
     made = out or (shape, tuple(sizes[-1] * step for step in shapes.contiguous_strides(shape)))
     strides = []
@@ -207,8 +178,7 @@ class Pointwise:
     def _ordered(self, walk: Plan, dtype: np.dtype):
         """A new array in the memory order of the operands."""
         assert walk.order is not None
-        inverse = [walk.order.index(d) for d in range(len(walk.shape))]
-        return self.empty(tuple([walk.shape[d] for d in walk.order]), dtype).transpose(inverse)
+        return self.empty(tuple([walk.shape[d] for d in walk.order]), dtype).transpose(inverse(walk.order))
 
 
 def _source(name, operands, numbers, number, result, formula, faults, computed) -> str:

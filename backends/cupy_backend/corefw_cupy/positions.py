@@ -16,7 +16,8 @@ import numpy as np
 
 from corefw.shapes import broadcast
 from corefw_cupy.launch import BITS, THREADS, blocks
-from corefw_cupy.pointwise_function import MAX_DIMS, SIZES, merged
+from corefw_cupy.layouts import merged
+from corefw_cupy.pointwise_function import MAX_DIMS, SIZES
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda

@@ -11,8 +11,8 @@ import numpy as np
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.cudnn import frontend
+from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.memory_use import MemoryUse
-from corefw_cupy.pointwise_function import memory_order
 from corefw_cupy.streams import Event, Stream
 
 
@@ -230,4 +230,4 @@ def _in_memory_order(array, dense):
     order = memory_order(array.shape, array.strides, array.dtype.itemsize)
     if order is None:
         return dense(array), tuple(range(array.ndim))
-    return array.transpose(order), tuple([order.index(d) for d in range(array.ndim)])
+    return array.transpose(order), inverse(order)
