@@ -23,7 +23,7 @@ static inline int tile_rows(ssize_t rows, ssize_t t) {
  * packing b again for each stretch of rows costs more than that gains. */
 static inline void split(const struct product *p, ssize_t tile_columns, ssize_t *part_rows, ssize_t *part_columns) {
     ssize_t threads = thread_count(), work = p->m * p->n * p->k / PART_WORK, down = 1, across = 1;
-    ssize_t parts = threads == 1 ? 1 : 4 * threads < work ? 4 * threads : work;
+    ssize_t parts = threads == 1 ? 1 : 2 * threads < work ? 2 * threads : work;
     while (down * across < parts) {
         bool by_rows = p->m / down > (down * across < threads ? 1 : 8) * TILE_ROWS,
              by_columns = p->n / across > tile_columns;
