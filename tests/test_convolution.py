@@ -94,6 +94,7 @@ GEOMETRIES = [
     ((3, 24, 13, 18), (40, 24, 3, 3), {"padding": 1}),  # many channels, 3 x 3
     ((2, 40, 17, 33), (40, 20, 3, 3), {"padding": 2, "groups": 2}),
     ((2, 16, 32, 32), (65, 16, 3, 3), {"padding": 3}),
+    ((5, 136, 21, 20), (137, 136, 3, 3), {"padding": 1}),  # so many that a weight's gradient has one sum for all threads
     ((2, 33, 30, 31), (19, 33, 5, 3), {"stride": (2, 3), "padding": (1, 2), "dilation": (1, 2)}),
     ((9, 64, 4, 4), (33, 64, 3, 3), {"padding": 1, "stride": 2}),  # several samples in one slab
     ((1, 20, 70, 90), (31, 20, 2, 2), {}),  # one sample in several slabs, no padding
@@ -130,7 +131,7 @@ def test_all_backends_agree(input, weight, options, dtype):
         np.testing.assert_allclose(result / scale, exact / scale, atol=2e-6 if dtype == "float32" else 1e-14)
 
 
-@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:12:3])
+@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:13:3])
 def test_results_do_not_depend_on_the_number_of_threads(input, weight, options):
     rng = np.random.default_rng(3)
     arrays = [rng.normal(size=shape).astype("float32") for shape in (input, weight, weight[:1], (9973,))]
@@ -158,6 +159,29 @@ def test_an_outlier_reaches_only_the_windows_that_see_it(value):
         y = F.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
     np.testing.assert_allclose(y[unseen], plain[unseen], atol=1e-4)
     assert not (np.abs(y[~unseen]) < 1e3).all()
+
+
+@pytest.mark.parametrize("value", [3e38, 1e20, 1e7])
+def test_an_outlier_reaches_only_the_weights_that_meet_it(value):
+    """Gradients of weights: an outlier of an input stays in its channel, one of a result's corner in the taps inside."""
+    rng = np.random.default_rng(5)
+    shapes = (2, 20, 16, 16), (18, 20, 3, 3), (2, 18, 16, 16)
+    x, w, g = (rng.normal(size=shape).astype("float32") for shape in shapes)
+
+    def weight_gradient(x, g):
+        w_ = torch.tensor(w, requires_grad=True)
+        F.conv2d(torch.tensor(x), w_, padding=1).backward(torch.tensor(g))
+        return w_.grad.numpy()
+
+    plain = weight_gradient(x, g)
+    unseen = np.ones((2, 18, 20, 3, 3), bool)
+    unseen[0, :, 7], unseen[1, 4, :, 1:, 1:] = False, False
+    x_, g_ = x.copy(), g.copy()
+    x_[1, 7, 5, 8], g_[0, 4, 0, 0] = value, value
+    with np.errstate(over="ignore"):
+        for mask, result in zip(unseen, (weight_gradient(x_, g), weight_gradient(x, g_)), strict=True):
+            np.testing.assert_allclose(result[mask], plain[mask], atol=1e-3)
+            assert not (np.abs(result[~mask]) < 1e3).all()
 
 
 def test_the_transposed_convolution_is_the_adjoint():

@@ -1,6 +1,7 @@
 /* Convolutions, transposed ones, and the gradient of their weights. */
 #include "array.h"
 #include "convolution_geometry.h"
+#include "gemm.h"
 #include "gemm_tile.h"
 #include "gemm_transpose.h"
 #include "kernels.h"
@@ -17,23 +18,32 @@ enum {
     PANELS = 8,                 /* side by side, if they are short */
     SLAB_BYTES = 256 << 10,     /* of a slab's input, about: it stays in the second-level cache */
     NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
-    WINOGRAD_BYTES = 512 << 10, /* of transformed inputs: half of the second-level cache */
     PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
     MOST_PLACES = 1024,         /* of a slab */
     FEWEST_PLACES = 128,
-    CHANNEL_BLOCK = 32,         /* channels whose weights are transformed together */
     PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
     RUNS = 64,                  /* of a walk at a time */
-    SPREAD_BLOCK = 1 << 13,     /* inputs whose magnitudes are summed together */
 };
 
 /* Which way is taken, measured. */
 enum {
-    FEW_CHANNELS = 3,     /* results per group up to which panels do not pay */
-    FEW_COLUMNS = 32,     /* columns of a weight's gradient up to which panels do not pay */
-    FEWEST_CHANNELS = 16, /* for Winograd's algorithm */
-    FEWEST_TILES = 96,    /* for Winograd's algorithm */
-    WIDEST_SPREAD = 256,  /* for Winograd's algorithm: the largest input by the mean magnitude */
+    FEW_CHANNELS = 3, /* results per group up to which panels do not pay */
+    FEW_COLUMNS = 32, /* columns of a weight's gradient up to which panels do not pay */
+};
+
+/* Winograd's algorithm: where it pays and is exact enough, and its blocks. */
+enum {
+    FEWEST_CHANNELS = 16,
+    FEWEST_TILES = 48,
+    WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
+    CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
+    SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
+    OWN_BYTES = 512 << 10,     /* of a thread's transformed elements: half of the second-level cache */
+    SHARED_BYTES = 8 << 20,    /* of those that all threads share: a part of the third-level cache */
+    SPLIT_BYTES = 4 << 20,     /* of the sums of all splits of a weight's gradient, */
+    FEWEST_SPLITS = 4,         /* if there are so many */
+    FEWEST_SLABS = 16,         /* of a weight's gradient, if there are enough tiles, */
+    MOST_TILES = 64,           /* and the tiles of each */
 };
 
 /* Work that is shared between threads. */
@@ -49,6 +59,11 @@ enum {
 #else
 #define IN_REGISTER(vector) (void)0
 #endif
+
+static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
+
+/* How many blocks of `size` hold n items. */
+static ssize_t blocks_of(ssize_t n, ssize_t size) { return (n + size - 1) / size; }
 
 /* A tile has an even number of rows, except for the last one. */
 static ssize_t tiles_of(ssize_t rows) { return ((rows + 1) / 2 + TILE_ROWS / 2 - 1) / (TILE_ROWS / 2); }
@@ -115,23 +130,6 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution_narrow.inc"
 #include "each_real.h"
 
-/* Two vectors whose elements alternate. */
-#define DEFINE_INTERLEAVE(suffix, real, lanes)                                                                        \
-    static inline void interleave_##suffix(vector_##suffix even, vector_##suffix odd, real *target) {                 \
-        *(unaligned_vector_##suffix *)target = LOWER_##lanes(even, odd);                                              \
-        *(unaligned_vector_##suffix *)(target + lanes) = UPPER_##lanes(even, odd);                                    \
-    }
-#if VECTOR_BYTES == 64
-DEFINE_INTERLEAVE(f32, float, 16)
-DEFINE_INTERLEAVE(f64, double, 8)
-#elif VECTOR_BYTES == 32
-DEFINE_INTERLEAVE(f32, float, 8)
-DEFINE_INTERLEAVE(f64, double, 4)
-#else
-DEFINE_INTERLEAVE(f32, float, 4)
-DEFINE_INTERLEAVE(f64, double, 2)
-#endif
-
 /* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
  * the transforms. */
 static bool suits_winograd(const struct convolution *p) {
@@ -145,8 +143,8 @@ static bool suits_winograd(const struct convolution *p) {
     return tiles >= FEWEST_TILES;
 }
 
-/* The tiles of 2 x 2 results as the places of a convolution. */
-static struct convolution tiles_of_images(const struct convolution *p) {
+/* The tiles of 2 x 2 results as places of a convolution whose windows are the inputs that each of them takes. */
+static struct convolution tiles_of_inputs(const struct convolution *p) {
     struct convolution q = *p;
     q.transposed = false;
     q.planes = q.out_size = 1;
@@ -169,9 +167,21 @@ static struct convolution tiles_of_images(const struct convolution *p) {
     return q;
 }
 
-struct spread { double largest, total; };
+/* The same with windows of the results themselves. */
+static struct convolution tiles_of_results(const struct convolution *p) {
+    struct convolution q = tiles_of_inputs(p);
+    q.in_channels = p->out_channels;
+    q.in_size = p->out_size;
+    q.taps = 4;
+    for (int i = 0; i < 2; i++) q.axis[i].in = p->axis[i].out, q.axis[i].kernel = 2, q.axis[i].padding = 0;
+    return q;
+}
 
+#define TEMPLATE "winograd.inc"
+#include "each_real.h"
 #define TEMPLATE "convolution_winograd.inc"
+#include "each_real.h"
+#define TEMPLATE "convolution_winograd_weight.inc"
 #include "each_real.h"
 #define TEMPLATE "convolution_dense.inc"
 #include "each_real.h"

@@ -17,6 +17,8 @@
 /* transpose: a matrix of `lanes` vectors, log2(lanes) times: each pair of rows half the matrix apart becomes two
  * neighbours that alternate their elements.
  *
+ * transpose_square: the same from memory to memory, rows of x and y `x_row` and `y_row` apart.
+ *
  * totals: those of four vectors. A fold adds the halves of two vectors, alternating, so that two folds leave lanes/4
  * terms of each vector, and the others join the halves of these. */
 #define DEFINE_TRANSPOSE(type, suffix, lanes)                                                                          \
@@ -30,6 +32,12 @@
             UNROLL for (int i = 0; i < lanes; i++) x[i] = y[i];                                                        \
         }                                                                                                              \
     }                                                                                                                  \
+    static inline void transpose_square_##suffix(const type *restrict x, ssize_t x_row, type *restrict y, ssize_t y_row) {\
+        vector_##suffix rows[lanes];                                                                                  \
+        UNROLL for (int i = 0; i < lanes; i++) rows[i] = *(const unaligned_vector_##suffix *)(x + i * x_row);         \
+        transpose_##suffix(rows);                                                                                     \
+        UNROLL for (int i = 0; i < lanes; i++) *(unaligned_vector_##suffix *)(y + i * y_row) = rows[i];               \
+    }                                                                                                                 \
     static inline vector_##suffix fold_##suffix(vector_##suffix x, vector_##suffix y) {                                \
         return LOWER_##lanes(x, y) + UPPER_##lanes(x, y);                                                              \
     }                                                                                                                  \
