@@ -147,8 +147,10 @@ class Place:
 
     def with_dtype(self, dtype: dtype) -> Place:
         """The place of the same device with another dtype."""
-        found = Place._interned.get((self.device, dtype))
-        return found if found is not None else Place.intern(self.device, dtype, self.runtime)
+        try:
+            return Place._interned[self.device, dtype]
+        except KeyError:
+            return Place.intern(self.device, dtype, self.runtime)
 
     @staticmethod
     def intern(device: device, dtype: dtype, runtime) -> Place:

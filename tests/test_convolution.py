@@ -94,7 +94,7 @@ GEOMETRIES = [
     ((3, 24, 13, 18), (40, 24, 3, 3), {"padding": 1}),  # many channels, 3 x 3
     ((2, 40, 17, 33), (40, 20, 3, 3), {"padding": 2, "groups": 2}),
     ((2, 16, 32, 32), (65, 16, 3, 3), {"padding": 3}),
-    ((5, 136, 21, 20), (137, 136, 3, 3), {"padding": 1}),  # so many that a weight's gradient has one sum for all threads
+    ((5, 136, 21, 20), (137, 136, 3, 3), {"padding": 1}),  # a gradient of weights by all threads together
     ((2, 33, 30, 31), (19, 33, 5, 3), {"stride": (2, 3), "padding": (1, 2), "dilation": (1, 2)}),
     ((9, 64, 4, 4), (33, 64, 3, 3), {"padding": 1, "stride": 2}),  # several samples in one slab
     ((1, 20, 70, 90), (31, 20, 2, 2), {}),  # one sample in several slabs, no padding
@@ -163,7 +163,7 @@ def test_an_outlier_reaches_only_the_windows_that_see_it(value):
 
 @pytest.mark.parametrize("value", [3e38, 1e20, 1e7])
 def test_an_outlier_reaches_only_the_weights_that_meet_it(value):
-    """Gradients of weights: an outlier of an input stays in its channel, one of a result's corner in the taps inside."""
+    """Gradients of weights: an input's outlier stays in its channel, one in a result's corner in the taps inside."""
     rng = np.random.default_rng(5)
     shapes = (2, 20, 16, 16), (18, 20, 3, 3), (2, 18, 16, 16)
     x, w, g = (rng.normal(size=shape).astype("float32") for shape in shapes)

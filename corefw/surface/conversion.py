@@ -45,7 +45,7 @@ def convert(input: Tensor, place: Place, copy: bool = False, memory_format=None,
     if source.device is not place.device:
         input = _moved(input, place, non_blocking)
         copy = False  # it is one already
-    result = ops.cast(place, input, place.dtype.numpy, copy)
+    result = ops.cast(place, input, place.dtype.numpy, copy or source.dtype is not place.dtype)
     if place.dtype.category < dtypes.FLOATING:
         result.node = None
     if memory_format is not None and memory_format is not preserve_format:
@@ -157,10 +157,18 @@ def _as_dtype(value) -> dtype | None:
 
 # -- short forms ------------------------------------------------------------------------------------------------------
 def _short_form(name: str, wanted: dtype):
+    numpy_dtype, differentiable = wanted.numpy, wanted.category >= dtypes.FLOATING
+
     def short(self, memory_format=None) -> Tensor:
-        if self.place.dtype is wanted and memory_format is None:
+        place = self.place
+        if memory_format is not None or place.dtype.is_complex:
+            return convert(self, place.with_dtype(wanted), False, memory_format)
+        if place.dtype is wanted:
             return self
-        return convert(self, self.place.with_dtype(wanted), False, memory_format)
+        result = ops.cast(place.with_dtype(wanted), self, numpy_dtype, True)
+        if not differentiable:
+            result.node = None
+        return result
 
     short.__name__ = name
     short.__doc__ = f"The tensor as {wanted!r}: ``to({wanted!r})``."

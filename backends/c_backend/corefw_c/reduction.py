@@ -1,5 +1,7 @@
 """Reductions: sums, products, means and logical summaries over some or all dimensions."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from corefw import dtypes
@@ -17,6 +19,7 @@ _CONVERTED = frozenset({dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32
 _ALL = 0  # the mask that means all dimensions
 
 
+@lru_cache(maxsize=4096)
 def without(shape, dims, keepdim):
     """The shape left by reducing over the dimensions `dims`, None for all."""
     if dims is None:
@@ -29,6 +32,7 @@ def without(shape, dims, keepdim):
     return tuple([n for d, n in enumerate(shape) if d not in dims])
 
 
+@lru_cache(maxsize=4096)
 def mask_of(dims):
     """The dimensions as the bits of a number, none for all."""
     mask = 0
