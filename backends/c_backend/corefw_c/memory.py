@@ -10,25 +10,31 @@ from corefw_c.library import fail
 def kernels(lib):
     """The family's kernels."""
 
-    def clone(input):
-        expanded = 0 in input.strides  # such an array has no memory order to keep
-        if input.nbytes < SMALL:
-            return input.copy("C" if expanded else "K")
-        output = empty(input.shape, input.dtype) if expanded else np.empty_like(input)
+    def copied(op, input, output):
         if status := lib.copy(id(input), id(output)):
-            fail("clone", status)
+            fail(op, status)
         return output
 
+    def in_rows(op, input):
+        """A copy in row-major order."""
+        return input.copy("C") if input.nbytes < SMALL else copied(op, input, empty(input.shape, input.dtype))
+
+    def clone(input):
+        if 0 in input.strides:  # such an array has no memory order to keep
+            return in_rows("clone", input)
+        return input.copy("K") if input.nbytes < SMALL else copied("clone", input, np.empty_like(input))
+
     def clone_in_order(input, order):
-        ordered = input.transpose(order)
-        if input.nbytes < SMALL:
-            output = ordered.copy("C")
-        else:
-            output = empty(ordered.shape, input.dtype)
-            if status := lib.copy(id(ordered), id(output)):
-                fail("clone_in_order", status)
+        output = in_rows("clone_in_order", input.transpose(order))
         if order == tuple(range(input.ndim)):
             return output
         return output.transpose([order.index(d) for d in range(input.ndim)])
 
-    return [Kernel("clone", clone), Kernel("clone_in_order", clone_in_order)]
+    def unsafe_view(input, size):
+        return in_rows("unsafe_view", input).reshape(size)
+
+    return [
+        Kernel("clone", clone),
+        Kernel("clone_in_order", clone_in_order),
+        Kernel("unsafe_view", unsafe_view),
+    ]
