@@ -35,6 +35,7 @@ enum {
 enum {
     FEWEST_CHANNELS = 16,
     FEWEST_TILES = 48,
+    FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
     WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
     CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
     SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
@@ -132,7 +133,7 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 
 /* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
  * the transforms. */
-static bool suits_winograd(const struct convolution *p) {
+static bool suits_winograd(const struct convolution *p, ssize_t fewest_tiles) {
     if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
     ssize_t tiles = p->samples;
     for (int i = 0; i < 2; i++) {
@@ -140,7 +141,7 @@ static bool suits_winograd(const struct convolution *p) {
         if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
         tiles *= (a->out + 1) / 2;
     }
-    return tiles >= FEWEST_TILES;
+    return tiles >= fewest_tiles;
 }
 
 /* The tiles of 2 x 2 results as places of a convolution whose windows are the inputs that each of them takes. */
@@ -176,6 +177,10 @@ static struct convolution tiles_of_results(const struct convolution *p) {
     for (int i = 0; i < 2; i++) q.axis[i].in = p->axis[i].out, q.axis[i].kernel = 2, q.axis[i].padding = 0;
     return q;
 }
+
+struct spread {
+    double largest, total; /* of magnitudes */
+};
 
 #define TEMPLATE "winograd.inc"
 #include "each_real.h"
