@@ -17,7 +17,9 @@ struct blocks {
     char *values; /* the other side: contiguous, or a single element */
     bool scalar;
     enum dtype dtype;
-    ssize_t columns, column; /* a block is worked on in that many parts of that many bytes */
+    ssize_t columns, column; /* a block is worked on in that many parts of that many bytes, */
+    ssize_t stretches;       /* and the places of blocks in that many stretches of memory, */
+    ssize_t low, high;       /* which begin and end so many bytes after the first element */
 };
 
 /* Where the elements with outer coordinates `i`, counted row by row, begin. */
@@ -95,19 +97,48 @@ int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_en
     return status;
 }
 
-/* -- writing: each thread has outer places or columns of its own, so that of equal positions the last one stays -- */
-static void split_columns(struct blocks *b) {
-    enum { COLUMN = 512 }; /* bytes */
+/* -- writing: each thread has outer places, or stretches of memory and columns, of its own, so that of equal positions the
+ *    last one stays -- */
+enum { COLUMN = 512 /* bytes */, CHUNK = 256 /* positions */ };
+
+/* Large blocks are divided. A stretch is a part of the memory that a thread has in its cache since it filled the array. */
+static void split_blocks(struct blocks *b, int count) {
     b->column = b->bytes >= 2 * COLUMN ? COLUMN : b->bytes;
     b->columns = b->bytes ? (b->bytes + b->column - 1) / b->column : 1;
+    b->stretches = b->columns > 1 && b->outer == 1 ? thread_count() : 1;
+    b->low = b->high = 0;
+    for (int i = b->dim; i < b->dim + count; i++)
+        *(b->x->strides[i] < 0 ? &b->low : &b->high) += (b->x->shape[i] - 1) * b->x->strides[i];
 }
 
-/* The part `i` of the work: where it begins on either side, and how many bytes of each block it is. */
-static ssize_t part_of(const struct blocks *b, ssize_t i, char **target, const char **values) {
-    ssize_t start = i % b->columns * b->column, outer = i / b->columns;
-    *target = outer_place(b, outer) + start;
-    *values = b->scalar ? b->values : b->values + outer * b->positions.count * b->bytes + start;
-    return b->bytes - start < b->column ? b->bytes - start : b->column;
+/* A part of the work: where it begins on either side, how many bytes of each block it is, and where the blocks lie. */
+struct part {
+    char *target;
+    const char *values;
+    ssize_t width, low, high;
+};
+
+static struct part part_of(const struct blocks *b, ssize_t i) {
+    ssize_t start = i % b->columns * b->column, stretch = i / b->columns % b->stretches;
+    ssize_t outer = i / b->columns / b->stretches, extent = b->high + 1 - b->low;
+    return (struct part){
+        .target = outer_place(b, outer) + start,
+        .values = b->scalar ? b->values : b->values + outer * b->positions.count * b->bytes + start,
+        .width = b->bytes - start < b->column ? b->bytes - start : b->column,
+        .low = b->low + extent * stretch / b->stretches,
+        .high = b->low + extent * (stretch + 1) / b->stretches,
+    };
+}
+
+/* Which of the CHUNK positions from `first` on belong to a part. */
+static ssize_t choose(const struct blocks *b, const struct part *part, ssize_t first, ssize_t *chosen) {
+    ssize_t n = 0, last = first + CHUNK < b->positions.count ? first + CHUNK : b->positions.count;
+    for (ssize_t p = first; p < last; p++) {
+        ssize_t place = b->positions.at[p] * b->positions.step;
+        chosen[n] = p;
+        n += (place >= part->low) & (place < part->high);
+    }
+    return n;
 }
 
 typedef void (*put_function)(ssize_t n, const int64_t *at, ssize_t step, const char *values, bool same, char *target);
@@ -115,17 +146,20 @@ static const put_function put_of_size[] = {[1] = put_1, [2] = put_2, [4] = put_4
 
 static void put_blocks(void *context, ssize_t begin, ssize_t end) {
     const struct blocks *b = context;
-    ssize_t n = b->positions.count, step = b->positions.step;
+    ssize_t n = b->positions.count, step = b->positions.step, chosen[CHUNK];
     const int64_t *at = b->positions.at;
     for (ssize_t i = begin; i < end; i++) {
-        char *target;
-        const char *values;
-        ssize_t width = part_of(b, i, &target, &values);
-        if (b->bytes == b->size) put_of_size[b->size](n, at, step, values, b->scalar, target);
-        else
-            for (ssize_t p = 0; p < n; p++)
-                if (b->scalar) copy_row(width / b->size, target + at[p] * step, b->size, values, 0, (size_t)b->size);
-                else memcpy(target + at[p] * step, values + p * b->bytes, (size_t)width);
+        struct part part = part_of(b, i);
+        if (b->bytes == b->size) {
+            put_of_size[b->size](n, at, step, part.values, b->scalar, part.target);
+            continue;
+        }
+        for (ssize_t first = 0; first < n; first += CHUNK)
+            for (ssize_t j = 0, count = choose(b, &part, first, chosen); j < count; j++) {
+                char *target = part.target + at[chosen[j]] * step;
+                if (b->scalar) copy_row(part.width / b->size, target, b->size, part.values, 0, (size_t)b->size);
+                else memcpy(target, part.values + chosen[j] * b->bytes, (size_t)part.width);
+            }
     }
 }
 
@@ -133,9 +167,10 @@ int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_
     struct blocks b;
     enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
-    split_columns(&b);
+    split_blocks(&b, count);
     if (b.positions.count)
-        parallel_for(b.outer * b.columns, grain_for(b.positions.count * (2 + b.column / 16)), put_blocks, &b);
+        parallel_for(b.outer * b.stretches * b.columns, grain_for(b.positions.count * (2 + b.column / 16) / b.stretches),
+                     put_blocks, &b);
     release(b.positions.made);
     return OK;
 }
@@ -144,28 +179,36 @@ int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_
 #define TEMPLATE "blocks.inc"
 #include "each_number.h"
 
+static void add_chosen(const struct blocks *b, const struct part *part, ssize_t count, const ssize_t *chosen) {
+#define ADD(type) add_chosen_##type(&b->positions, count, chosen, part->target, part->values, part->width, b->bytes)
+    switch (b->dtype) {
+    case BOOL: ADD(b8); break;
+    case UINT8: ADD(u8); break;
+    case INT8: ADD(i8); break;
+    case INT16:
+    case UINT16: ADD(i16); break;
+    case INT32:
+    case UINT32: ADD(i32); break;
+    case INT64:
+    case UINT64: ADD(i64); break;
+    case FLOAT32:
+    case COMPLEX64: ADD(f32); break;
+    case FLOAT64:
+    case COMPLEX128: ADD(f64); break;
+    default: break;
+    }
+#undef ADD
+}
+
 static void add_blocks(void *context, ssize_t begin, ssize_t end) {
     const struct blocks *b = context;
+    ssize_t chosen[CHUNK];
     for (ssize_t i = begin; i < end; i++) {
-        char *target;
-        const char *values;
-        ssize_t width = part_of(b, i, &target, &values);
-        switch (b->dtype) {
-        case BOOL: add_parts_b8(&b->positions, target, values, width, b->bytes); break;
-        case UINT8: add_parts_u8(&b->positions, target, values, width, b->bytes); break;
-        case INT8: add_parts_i8(&b->positions, target, values, width, b->bytes); break;
-        case INT16:
-        case UINT16: add_parts_i16(&b->positions, target, values, width, b->bytes); break;
-        case INT32:
-        case UINT32: add_parts_i32(&b->positions, target, values, width, b->bytes); break;
-        case INT64:
-        case UINT64: add_parts_i64(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT32:
-        case COMPLEX64: add_parts_f32(&b->positions, target, values, width, b->bytes); break;
-        case FLOAT64:
-        case COMPLEX128: add_parts_f64(&b->positions, target, values, width, b->bytes); break;
-        default: break;
-        }
+        struct part part = part_of(b, i);
+        if (b->bytes == b->size) add_chosen(b, &part, b->positions.count, NULL);
+        else
+            for (ssize_t first = 0; first < b->positions.count; first += CHUNK)
+                add_chosen(b, &part, choose(b, &part, first, chosen), chosen);
     }
 }
 
@@ -175,9 +218,11 @@ int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_en
     if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
     enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
     if (status) return status;
-    split_columns(&b);
+    split_blocks(&b, count);
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
-    else parallel_for(b.outer * b.columns, grain_for(b.positions.count * (2 + b.column / 8)), add_blocks, &b);
+    else
+        parallel_for(b.outer * b.stretches * b.columns, grain_for(b.positions.count * (2 + b.column / 8) / b.stretches),
+                     add_blocks, &b);
     release(b.positions.made);
     return status;
 }
