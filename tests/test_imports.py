@@ -19,6 +19,7 @@ FLOORS = {
     "corefw.layouts": 0,
     "corefw.return_types": 0,
     "corefw.tensor": 0,
+    "corefw.tracebacks": 0,
     "corefw.dispatch": 1,
     "corefw.ops": 2,
     "corefw.autograd": 3,

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from pathlib import Path
 
 from corefw.autograd.recorder import exchange_step
 from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode
 from corefw.errors import GradientError
 from corefw.tensor import Node
-
-_HERE = str(Path(__file__).parent)
+from corefw.tracebacks import is_internal
 
 
 def _remember_line(node: Node) -> None:
     """Keep the forward call's traceback, up to the line that called the op."""
     frames = traceback.extract_stack()
-    while frames and (frames[-1].filename.startswith("<corefw op") or frames[-1].filename.startswith(_HERE)):
+    while frames and is_internal(frames[-1].filename):
         frames.pop()
     node.metadata["traceback_"] = traceback.format_list(frames)
 

@@ -12,6 +12,7 @@ from corefw.autograd.saved import saved_values
 from corefw.dispatch.record import node_of
 from corefw.errors import GradientError
 from corefw.tensor import Accumulate, Node, Output, Tensor
+from corefw.tracebacks import hide_internal_frames
 
 
 def _add_hook(hooks: dict, hook: Callable) -> RemovableHandle:
@@ -95,7 +96,11 @@ class TensorAttributes(Tensor):
             gradient: the gradient of some scalar with respect to this tensor; None if this one is a scalar.
             retain_graph, create_graph, inputs: as for `corefw.autograd.backward`.
         """
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        try:
+            backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        except Exception as error:
+            hide_internal_frames(error)
+            raise
 
 
 class NodeAttributes(Node):

@@ -11,6 +11,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.record import mode, no_recording, node_of
 from corefw.errors import GradientError
 from corefw.tensor import Node, Output, Tensor, wrap
+from corefw.tracebacks import ends_at_caller
 
 
 class GradientEdge(NamedTuple):
@@ -97,6 +98,7 @@ def _root(i: int, output: Differentiable, gradient: Tensor | None, batched: bool
     return node, _first_gradient(shape, place, gradient, batched)
 
 
+@ends_at_caller
 def backward(
     tensors,
     grad_tensors=None,
@@ -171,6 +173,7 @@ def _targets(inputs: Sequence[Differentiable]) -> list[Node]:
     return nodes
 
 
+@ends_at_caller
 def grad(
     outputs,
     inputs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import lru_cache
 from math import copysign
+from typing import NoReturn
 
 import numpy as np
 
@@ -333,7 +334,7 @@ def recover(op: Op, error: Exception, *values):
     if converted is not None:
         positional, keywords = _keywords(op, converted)
         return op.function(*positional, **keywords)
-    raise explain_failure(op, error, values, op.name) from (None if isinstance(error, CorefwError) else error)
+    raise_explained(op, error, values, op.name)
 
 
 def recover_operator(op: Op, error: Exception, *values):
@@ -368,7 +369,7 @@ def recover_into(op: Op, error: Exception, *values):
             pass  # explained below
         else:
             _check_same_shape(result, values[0].array.shape)
-    raise explain_failure(op, error, values, op.name + "_") from (None if isinstance(error, CorefwError) else error)
+    raise_explained(op, error, values, op.name + "_")
 
 
 def _raw(op: Op, values) -> list:
@@ -390,6 +391,14 @@ def explain_geometry(op: Op, values) -> None:
     """Run a view op's arithmetic on strides, which says what is wrong with the arguments."""
     array, *statics = values
     op.body((tuple(array.shape), tuple(s // array.dtype.itemsize for s in array.strides), 0), *statics)
+
+
+def raise_explained(op: Op, error: Exception, values, name: str) -> NoReturn:
+    """Raise what explains the failure of a kernel."""
+    explained = explain_failure(op, error, values, name)
+    if explained is error:
+        raise
+    raise explained.with_traceback(None)
 
 
 def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
@@ -439,11 +448,15 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
         return PositionError(text)
     if isinstance(error, ValueError):
         return ShapeError(text)
-    if isinstance(error, TypeError):
-        return TypeError(text)
     if isinstance(error, RuntimeError):
         return error
-    return CorefwRuntimeError(f"{name}({shapes_text}): {type(error).__name__}: {error}")
+    unexplained = (
+        TypeError(text)
+        if isinstance(error, TypeError)
+        else CorefwRuntimeError(f"{name}({shapes_text}): {type(error).__name__}: {error}")
+    )
+    unexplained.add_note("COREFW_FULL_TRACEBACK=1 shows where in the kernel.")
+    return unexplained
 
 
 class CorefwRuntimeError(CorefwError, RuntimeError):

@@ -22,6 +22,7 @@ from corefw.dispatch.registry import Op
 from corefw.dispatch.writer import Writer
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
+from corefw.tracebacks import hide_internal_frames, op_file
 
 _HELPERS = {
     "Tensor": Tensor,
@@ -37,6 +38,7 @@ _HELPERS = {
     "mixed": mixed,
     "mixed_into": mixed_into,
     "grad_mode": record.mode,
+    "hide_internal_frames": hide_internal_frames,
     "new": new,
     "next_sequence": next_sequence,
     "operand": operand,
@@ -69,8 +71,12 @@ RESERVED = {
 
 # -- functions that compile themselves on the first call --------------------------------------------------------------
 def _stub(*args, **kwargs):
-    BUILD()  # type: ignore[name-defined]  # noqa: F821  (gives this very function its real code)
-    return THIS(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+    try:
+        BUILD()  # type: ignore[name-defined]  # noqa: F821  (gives this very function its real code)
+        return THIS(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
 
 
 def lazy_function(
@@ -83,7 +89,7 @@ def lazy_function(
     def build() -> None:
         source = write_source()
         globals_.update(scope)
-        compiled = compile_source(name, source, globals_)
+        compiled = compile_source(name, op_file(name), source, globals_)
         function.__defaults__ = compiled.__defaults__
         function.__kwdefaults__ = compiled.__kwdefaults__
         function.__code__ = compiled.__code__
@@ -96,9 +102,8 @@ def lazy_function(
     return function
 
 
-def compile_source(name: str, source: str, scope: dict[str, Any]) -> FunctionType:
+def compile_source(name: str, filename: str, source: str, scope: dict[str, Any]) -> FunctionType:
     """Compile generated source and register it, so that tracebacks and `inspect.getsource` show it."""
-    filename = f"<corefw op {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     local: dict[str, Any] = {}
     exec(compile(source, filename, "exec"), scope, local)
@@ -117,7 +122,8 @@ def node_class(op: Op) -> type[Node]:
 
         def backward(node, grad):
             scope = {**_HELPERS, **{f"G{i}": formula for i, formula in enumerate(op.gradients.values())}}
-            cls.backward = compile_source("backward", Writer(op).backward(), scope)  # type: ignore[method-assign]
+            file = op_file(f"{op.name}: backward")
+            cls.backward = compile_source("backward", file, Writer(op).backward(), scope)  # type: ignore[method-assign]
             return cls.backward(node, grad)
 
         writer = Writer(op)

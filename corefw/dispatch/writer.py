@@ -317,7 +317,14 @@ class Writer:
         return self._function(op.name, self.signature(out), lines)
 
     def _function(self, name: str, signature: str, lines: list[str]) -> str:
-        return "\n".join([f"def {name}({signature}):", *_indent(lines)]) + "\n"
+        guarded = [
+            "try:",
+            *_indent(lines),
+            "except Exception as error:",
+            "    hide_internal_frames(error)",
+            "    raise",
+        ]
+        return "\n".join([f"def {name}({signature}):", *_indent(guarded)]) + "\n"
 
     def _results(self) -> list[str]:
         op = self.op

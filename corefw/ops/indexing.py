@@ -17,6 +17,7 @@ from corefw.dispatch.rules import index as positions_rule
 from corefw.errors import DeviceError, DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor, wrap
+from corefw.tracebacks import hide_internal_frames
 
 
 # -- index tensors ----------------------------------------------------------------------------------------------------
@@ -136,14 +137,18 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         ValueError: a slice's step is negative.
     """
     kind = key.__class__
-    if kind is int:
-        return ops.integer_index(self, (key,))
-    if kind is slice and key.step is None:
-        return ops.slice_index(self, (key,))
-    if kind is tuple and _is_basic(key):
-        return ops.basic_index(self, key)
-    part, indices = _part(self, key)
-    return part if indices is None else _index(part, indices)
+    try:
+        if kind is int:
+            return ops.integer_index(self, (key,))
+        if kind is slice and key.step is None:
+            return ops.slice_index(self, (key,))
+        if kind is tuple and _is_basic(key):
+            return ops.basic_index(self, key)
+        part, indices = _part(self, key)
+        return part if indices is None else _index(part, indices)
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -153,27 +158,31 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         ShapeError: the value does not broadcast.
         TypeError: the value is neither tensor nor number.
     """
-    if key.__class__ is int:
-        part, indices = ops.integer_index(self, (key,)), None
-    else:
-        part, indices = _part(self, key)
-    if isinstance(value, Tensor):
-        shape = value.array.shape
-        if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
-            # further dimensions in front do no harm if their size is 1
-            ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
-            value = value.reshape(shape[ones:])
-        if indices is None:
-            part.copy_(value)
+    try:
+        if key.__class__ is int:
+            part, indices = ops.integer_index(self, (key,)), None
         else:
-            part.index_put_(indices, value)
-    elif isinstance(value, int | float | complex | np.generic):
-        if indices is None:
-            part.fill_(value)
+            part, indices = _part(self, key)
+        if isinstance(value, Tensor):
+            shape = value.array.shape
+            if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
+                # further dimensions in front do no harm if their size is 1
+                ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+                value = value.reshape(shape[ones:])
+            if indices is None:
+                part.copy_(value)
+            else:
+                part.index_put_(indices, value)
+        elif isinstance(value, int | float | complex | np.generic):
+            if indices is None:
+                part.fill_(value)
+            else:
+                part.index_put_(indices, operand(value, part.place))
         else:
-            part.index_put_(indices, operand(value, part.place))
-    else:
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.place.dtype.title}Tensor")
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.place.dtype.title}Tensor")
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
 
 
 def _is_basic(key: tuple) -> bool:

@@ -133,13 +133,12 @@ def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = N
     size, stride = as_shape(size), as_shape(stride)
     try:
         return strided_view(input, size, stride, relative, strides)
-    except ShapeError as error:
-        if error.__cause__ is None:
-            raise
-        raise ShapeError(  # what the device says of an element outside its memory
+    except ShapeError:
+        strided_view.op.body((array.shape, strides, 0), size, stride, relative, strides)  # raises if they do not fit
+        raise ShapeError(
             f"as_strided: size {list(size)}, stride {list(stride)} and offset {own + relative} are out of bounds for "
             f"the storage of a tensor of shape {list(array.shape)}"
-        ) from error
+        ) from None
 
 
 @view_op(dtype=same, method=False, grad_name="AsStrided")

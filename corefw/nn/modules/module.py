@@ -11,6 +11,7 @@ from corefw.dispatch.record import no_recording
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.nn.summary import Summary, shapes, summarize
 from corefw.tensor import Tensor
+from corefw.tracebacks import hide_internal_frames
 
 _IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
@@ -97,6 +98,7 @@ class Module:
             return self.forward(*args, **kwargs)
         except Exception as error:
             self._locate(error, args)
+            hide_internal_frames(error)
             raise
 
     def _locate(self, error: Exception, args: tuple) -> None:
