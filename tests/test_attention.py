@@ -218,3 +218,12 @@ def test_gumbel_softmax():
 def test_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(torch.ones(2, 4))
+
+
+def test_errors_are_called_after_what_is_wrong():
+    x = torch.ones(2, 4)
+    with pytest.raises(AssertionError) as sizes:
+        torch.nn.MultiheadAttention(6, 2)(x, x, x)
+    with pytest.raises(AssertionError) as mask:
+        torch.nn.MultiheadAttention(4, 2)(x, x, x, attn_mask=torch.ones(2, 2).int())
+    assert (sizes.typename, mask.typename) == ("EmbeddingError", "MaskError")

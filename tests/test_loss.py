@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import corefw as torch
+from tests.parity import import_torch
 
 F = torch.nn.functional
 LOGITS = [[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]]
@@ -45,15 +46,52 @@ def test_an_ignored_infinite_logit_does_no_harm():
 def test_wrong_weights():
     with pytest.raises(RuntimeError, match="weight tensor should be defined either for all 3 classes or no classes"):
         F.nll_loss(torch.tensor(LOGITS), torch.tensor([0, 1]), torch.ones(2))
-    with pytest.raises(RuntimeError, match="integer"):
-        F.nll_loss(torch.tensor(LOGITS), torch.tensor([0.0, 1.0]))
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8])
-def test_classes_of_narrow_integers(dtype):
-    target = torch.tensor([0, 2])
-    expected = F.cross_entropy(torch.tensor(LOGITS), target).item()
-    assert F.cross_entropy(torch.tensor(LOGITS), target.to(dtype)).item() == expected
+def smoothed(input, target):
+    return F.cross_entropy(input, target, label_smoothing=0.1)
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss, smoothed], ids=lambda f: f.__name__)
+def test_dtypes_of_classes(loss):
+    logits, target = torch.tensor(LOGITS), torch.tensor([0, 2])
+    assert loss(logits, target.to(torch.uint8)).item() == loss(logits, target).item()
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.int16, torch.bool, torch.complex64):
+        found = dtype.title
+        with pytest.raises(RuntimeError, match=f"expected target dtype to be Long or Byte, but got {found}"):
+            loss(logits, target.to(dtype))
+        with pytest.raises(RuntimeError, match=f"expected target dtype to be Long or Byte, but got {found}"):
+            loss(logits[0], target[0].to(dtype))
+    with pytest.raises(RuntimeError, match="expected scalar type Long but found Byte"):
+        loss(torch.zeros(1, 3, 2, 2), torch.zeros(1, 2, 2, dtype=torch.uint8))
+
+
+def test_dtypes_of_class_probabilities():
+    logits = torch.tensor(LOGITS)
+    for dtype in (torch.int64, torch.int32, torch.uint8):
+        with pytest.raises(RuntimeError, match="xpected floating point type"):
+            F.cross_entropy(logits, torch.zeros_like(logits, dtype=dtype))
+    with pytest.raises(RuntimeError, match=r"probabilities have the input's shape \[2, 3\], this target has \[3, 2\]"):
+        F.cross_entropy(logits, logits.T)
+    assert F.cross_entropy(logits, torch.zeros_like(logits)).item() == 0
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("loss", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "uint8", "bool", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (2, 2, 2)], ids=str)
+def test_targets_are_taken_and_refused_as_by_pytorch(loss, dtype, shape):
+    oracle = import_torch()
+
+    def attempt(library):
+        input = library.zeros((2, 3, 2, 2) if len(shape) == 3 else (2, 3))
+        try:
+            getattr(library.nn.functional, loss)(input, library.zeros(shape, dtype=getattr(library, dtype)))
+        except RuntimeError:
+            return False
+        return True
+
+    assert attempt(torch) is attempt(oracle)
 
 
 def test_second_derivative_of_cross_entropy():

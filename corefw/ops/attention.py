@@ -236,8 +236,12 @@ def _shared_heads(query, tensor):
 
 
 # -- several heads ----------------------------------------------------------------------------------------------------
+class EmbeddingError(ShapeError, AssertionError):
+    """Sizes of query, key and value that multi-head attention does not take (PyTorch raises AssertionError)."""
+
+
 class MaskError(ShapeError, AssertionError):
-    """Shapes or dtypes that multi-head attention does not take (PyTorch raises AssertionError)."""
+    """Masks that multi-head attention does not take (PyTorch raises AssertionError)."""
 
 
 def _float_mask(mask, name: str, dtype):
@@ -254,9 +258,9 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask) -> bool:
     ndim = query.ndim
     kind = {2: "unbatched", 3: "batched"}.get(ndim)
     if kind is None:
-        raise MaskError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")
+        raise EmbeddingError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")
     if key.ndim != ndim or value.ndim != ndim:
-        raise MaskError(
+        raise EmbeddingError(
             f"For {kind} ({ndim}-D) `query`, expected `key` and `value` to be {ndim}-D but found {key.ndim}-D and "
             f"{value.ndim}-D tensors respectively"
         )
@@ -278,10 +282,12 @@ def _project(query, key, value, weight, bias, separate) -> list:
     biases = (None, None, None) if bias is None else bias.chunk(3)
     if separate is not None:
         if key.shape[:2] != value.shape[:2]:
-            raise MaskError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+            raise EmbeddingError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
         return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)]
     if key.shape != value.shape:
-        raise MaskError(f"key shape {key.shape} does not match value shape {value.shape}")
+        raise EmbeddingError(f"key shape {key.shape} does not match value shape {value.shape}")
     if query is key is value:
         return list(ops.linear(query, weight, bias).chunk(3, -1))
     return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases)]
@@ -383,9 +389,9 @@ def multi_head_attention_forward(
     padding = _float_mask(key_padding_mask, "key_padding_mask", query.dtype)
     mask = None if hinted else _float_mask(attn_mask, "attn_mask", query.dtype)
     if width != embed_dim_to_check:
-        raise MaskError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+        raise EmbeddingError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
     if width % num_heads:
-        raise MaskError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+        raise EmbeddingError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, separate)
     if mask is not None:

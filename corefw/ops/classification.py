@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw import dtypes
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.reductions import REDUCTIONS, floating_loss, meant_reduction, reduced_loss
 from corefw.errors import DtypeError, ShapeError
@@ -18,6 +19,11 @@ def _check_classes(name: str, input, target) -> None:
     dim = _class_dim(input)
     if target == input[:dim] + input[dim + 1 :]:
         return
+    if name == "cross_entropy" and target == input:
+        raise ShapeError(
+            f"cross_entropy: a target of the input's shape {list(input)} holds class probabilities, expected floating "
+            "point type"
+        )
     if len(input) > 1 and target and input[0] != target[0]:
         raise ShapeError(f"Expected input batch_size ({input[0]}) to match target batch_size ({target[0]}).")
     raise ShapeError(
@@ -62,13 +68,18 @@ def nll_loss(
     tensor(1.)
     """
     reduction = meant_reduction(reduction, size_average, reduce)
-    _check_class_indices("nll_loss", target)
+    if target.place.dtype is not dtypes.int64:
+        _check_class_dtype(target)
     return ops.class_nll(input, target, ignore_index, reduction, weight)
 
 
-def _check_class_indices(name: str, target) -> None:
-    if target.place.dtype.is_floating_point or target.place.dtype.is_complex:
-        raise DtypeError(f"{name}: expected target of an integer dtype, but got {target.place.dtype.title}")
+def _check_class_dtype(target) -> None:
+    """Refuse classes of another dtype than PyTorch takes: int64, and uint8 where a sample has a single class."""
+    found = target.place.dtype
+    if found is dtypes.uint8 and target.ndim > 1:
+        raise DtypeError("expected scalar type Long but found Byte")
+    if found not in (dtypes.int64, dtypes.uint8):
+        raise DtypeError(f"expected target dtype to be Long or Byte, but got {found.title}")
 
 
 def _target_weights(input, target, weight, ignore_index: int) -> tuple:
@@ -162,13 +173,14 @@ def cross_entropy(
     """
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = meant_reduction(reduction, size_average, reduce)
-    if label_smoothing == 0 and weight is None and not target.place.dtype.is_floating_point:
+    classes = target.place.dtype is dtypes.int64 or _are_classes(input, target)
+    if label_smoothing == 0 and weight is None and classes:
         return ops.class_cross_entropy(input, target, ignore_index, reduction)[0]
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = _class_dim(input.shape)
     logs = ops.log_softmax(input, dim)
-    if target.place.dtype.is_floating_point:
+    if not classes:
         return _probability_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
     loss = ops.class_nll(logs, target, ignore_index, reduction, weight)
     return (
@@ -176,6 +188,22 @@ def cross_entropy(
         if label_smoothing == 0
         else _smoothed(loss, logs, target, weight, ignore_index, reduction, label_smoothing, dim)
     )
+
+
+def _are_classes(input, target) -> bool:
+    """Whether a target that is not int64 names classes, as one does that has another shape than the input."""
+    found = target.place.dtype
+    if target.shape == input.shape:
+        if not found.is_floating_point:
+            raise DtypeError(f"Expected floating point type for target with class probabilities, got {found.title}")
+        return False
+    if found.is_floating_point:
+        raise DtypeError(
+            f"expected target dtype to be Long or Byte, but got {found.title} (class probabilities have the input's "
+            f"shape {list(input.shape)}, this target has {list(target.shape)})"
+        )
+    _check_class_dtype(target)
+    return True
 
 
 def _per_class(weight, logs, dim: int):
@@ -189,11 +217,6 @@ def _per_class(weight, logs, dim: int):
 
 
 def _probability_cross_entropy(logs, target, weight, reduction: str, label_smoothing: float, dim: int):
-    if target.shape != logs.shape:
-        raise ShapeError(
-            f"cross_entropy: expected class probabilities of the input's shape {list(logs.shape)}, got "
-            f"{list(target.shape)}"
-        )
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / logs.shape[dim]
     terms = logs * target if weight is None else logs * target * _per_class(weight, logs, dim)
