@@ -232,8 +232,7 @@ def alpha_dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element with probability `p` at the value where SELU saturates, then an affine map
-    of all, so that mean 0 and variance 1 are kept."""
+    r"""In-place form of `alpha_dropout`."""
 
 def amax(
     input: Tensor,
@@ -768,8 +767,7 @@ def dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else
-    `input` itself."""
+    r"""In-place form of `dropout`."""
 
 def dsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
     r"""`input` cut along its third dimension, as `tensor_split` cuts."""
@@ -906,8 +904,7 @@ def feature_alpha_dropout_(
     *,
     train: builtins.bool | None = None,
 ) -> Tensor:
-    r"""As `alpha_dropout`, for whole feature maps: all elements with the same first two indices go
-    together."""
+    r"""In-place form of `feature_alpha_dropout`."""
 
 def feature_dropout(
     input: Tensor, p: builtins.float = 0.5, train: builtins.bool = True, inplace: builtins.bool = False
@@ -917,7 +914,7 @@ def feature_dropout(
 def feature_dropout_(
     input: Tensor, p: builtins.float = 0.5, train: builtins.bool = True, inplace: builtins.bool = False
 ) -> Tensor:
-    r"""As `dropout`, for whole feature maps: all elements with the same first two indices go together."""
+    r"""In-place form of `feature_dropout`."""
 
 def fill(input: Tensor, value: Tensor | builtins.complex) -> Tensor:
     r"""A tensor like `input` with `value` everywhere."""
@@ -1838,7 +1835,7 @@ def relu(input: Tensor, inplace: builtins.bool = False) -> Tensor:
     r"""The positive part, ``max(input, 0)``; NaN stays."""
 
 def relu_(input: Tensor, inplace: builtins.bool = False) -> Tensor:
-    r"""The positive part, ``max(input, 0)``; NaN stays."""
+    r"""In-place form of `relu`: the result is left in `input`."""
 
 def remainder(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
@@ -2014,8 +2011,7 @@ def selu(input: Tensor, inplace: builtins.bool = False) -> Tensor:
     keep mean 0 and variance 1."""
 
 def selu_(input: Tensor, inplace: builtins.bool = False) -> Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
-    keep mean 0 and variance 1."""
+    r"""In-place form of `selu`."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The sign as a complex number, ``input / |input|``, 0 for 0; of a real number its `sign`."""
@@ -2188,7 +2184,7 @@ def threshold(
 def threshold_(
     input: Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = False
 ) -> Tensor:
-    r"""The input where it exceeds `threshold` (or is NaN), else `value`."""
+    r"""In-place form of `threshold`: the result is left in `input`."""
 
 def tile(input: Tensor, dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     r"""Copies of `input` laid side by side, as `repeat`, with ones put before too few `dims`."""

@@ -20,9 +20,9 @@ class dtype:
     Attributes: ``name``, ``numpy`` (the NumPy dtype, None for the unstorable complex32), ``category``, ``itemsize`` in
     bytes, ``is_floating_point``, ``is_complex``, ``is_signed``.
 
-    >>> from corefw.dtypes import float32
-    >>> float32, float32.itemsize, float32.is_floating_point
-    (torch.float32, 4, True)
+    >>> from corefw.dtypes import dtype, float32
+    >>> isinstance(float32, dtype), float32, float32.itemsize, float32.is_floating_point
+    (True, torch.float32, 4, True)
     """
 
     __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "title")

@@ -9,8 +9,8 @@ from corefw.shapes import Shape
 class memory_format:
     """An order of dimensions in memory; one interned object per format.
 
-    >>> channels_last
-    torch.channels_last
+    >>> isinstance(channels_last, memory_format), channels_last
+    (True, torch.channels_last)
     """
 
     __slots__ = ("name",)
@@ -42,8 +42,8 @@ channels_last_3d = memory_format("channels_last_3d")
 class layout:
     """How a tensor's elements are found; corefw's tensors are all strided.
 
-    >>> strided
-    torch.strided
+    >>> isinstance(strided, layout), strided
+    (True, torch.strided)
     """
 
     __slots__ = ("name",)

@@ -86,8 +86,7 @@ class Tensor:
     def __iadd__(self, other: Tensor | complex) -> Tensor: ...
     def __iand__(self, other: Tensor | complex) -> Tensor: ...
     def __idiv__(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
-        given."""
+        r"""In-place form of `div`: the result is left in `input`."""
     def __ifloordiv__(self, other: Tensor | complex) -> Tensor: ...
     def __ilshift__(self, other: Tensor | complex) -> Tensor: ...
     def __imod__(self, other: Tensor | complex) -> Tensor: ...
@@ -149,49 +148,48 @@ class Tensor:
     def abs(self) -> Tensor:
         r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
     def abs_(self) -> Tensor:
-        r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
+        r"""In-place form of `abs`: the result is left in `input`."""
     def absolute(self) -> Tensor:
         r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
     def absolute_(self) -> Tensor:
-        r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
+        r"""In-place form of `abs`: the result is left in `input`."""
     def acos(self) -> Tensor:
         r"""The inverse cosine in radians; NaN outside [-1, 1]."""
     def acos_(self) -> Tensor:
-        r"""The inverse cosine in radians; NaN outside [-1, 1]."""
+        r"""In-place form of `acos`: the result is left in `input`."""
     def acosh(self) -> Tensor:
         r"""The inverse hyperbolic cosine; NaN below 1."""
     def acosh_(self) -> Tensor:
-        r"""The inverse hyperbolic cosine; NaN below 1."""
+        r"""In-place form of `acosh`: the result is left in `input`."""
     def add(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
         r"""The sum ``input + alpha * other``."""
     def add_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The sum ``input + alpha * other``."""
+        r"""In-place form of `add`: the result is left in `input`."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @
         batch2[i])``."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""The sum of a batch of matrix products added to a tensor: ``beta * input + alpha * sum_i(batch1[i] @
-        batch2[i])``."""
+        r"""In-place form of `addbmm`."""
     def addcdiv(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
         r"""A scaled quotient added: ``input + value * tensor1 / tensor2``."""
     def addcdiv_(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
-        r"""A scaled quotient added: ``input + value * tensor1 / tensor2``."""
+        r"""In-place form of `addcdiv`: the result is left in `input`."""
     def addcmul(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
         r"""A scaled product added: ``input + value * tensor1 * tensor2``."""
     def addcmul_(self, tensor1: Tensor | complex, tensor2: Tensor | complex, *, value: builtins.float = 1) -> Tensor:
-        r"""A scaled product added: ``input + value * tensor1 * tensor2``."""
+        r"""In-place form of `addcmul`: the result is left in `input`."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         r"""A matrix product added to a tensor: ``beta * input + alpha * (mat1 @ mat2)``."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""A matrix product added to a tensor: ``beta * input + alpha * (mat1 @ mat2)``."""
+        r"""In-place form of `addmm`: the result is left in `input`."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         r"""A matrix-vector product added to a tensor: ``beta * input + alpha * (mat @ vec)``."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""A matrix-vector product added to a tensor: ``beta * input + alpha * (mat @ vec)``."""
+        r"""In-place form of `addmv`."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         r"""The outer product of two vectors added to a tensor: ``beta * input + alpha * outer(vec1, vec2)``."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        r"""The outer product of two vectors added to a tensor: ``beta * input + alpha * outer(vec1, vec2)``."""
+        r"""In-place form of `addr`."""
     def adjoint(self) -> Tensor:
         r"""The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated."""
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
@@ -222,31 +220,31 @@ class Tensor:
     def arccos(self) -> Tensor:
         r"""The inverse cosine in radians; NaN outside [-1, 1]."""
     def arccos_(self) -> Tensor:
-        r"""The inverse cosine in radians; NaN outside [-1, 1]."""
+        r"""In-place form of `acos`: the result is left in `input`."""
     def arccosh(self) -> Tensor:
         r"""The inverse hyperbolic cosine; NaN below 1."""
     def arccosh_(self) -> Tensor:
-        r"""The inverse hyperbolic cosine; NaN below 1."""
+        r"""In-place form of `acosh`: the result is left in `input`."""
     def arcsin(self) -> Tensor:
         r"""The inverse sine in radians; NaN outside [-1, 1]."""
     def arcsin_(self) -> Tensor:
-        r"""The inverse sine in radians; NaN outside [-1, 1]."""
+        r"""In-place form of `asin`: the result is left in `input`."""
     def arcsinh(self) -> Tensor:
         r"""The inverse hyperbolic sine."""
     def arcsinh_(self) -> Tensor:
-        r"""The inverse hyperbolic sine."""
+        r"""In-place form of `asinh`: the result is left in `input`."""
     def arctan(self) -> Tensor:
         r"""The inverse tangent in radians."""
     def arctan2(self, other: Tensor | complex) -> Tensor:
         r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
     def arctan2_(self, other: Tensor | complex) -> Tensor:
-        r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
+        r"""In-place form of `atan2`: the result is left in `input`."""
     def arctan_(self) -> Tensor:
-        r"""The inverse tangent in radians."""
+        r"""In-place form of `atan`: the result is left in `input`."""
     def arctanh(self) -> Tensor:
         r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
     def arctanh_(self) -> Tensor:
-        r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
+        r"""In-place form of `atanh`: the result is left in `input`."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
         r"""The first position of the largest element along `dim`, or in the flattened tensor; NaN counts as
         largest."""
@@ -282,23 +280,23 @@ class Tensor:
     def asin(self) -> Tensor:
         r"""The inverse sine in radians; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
-        r"""The inverse sine in radians; NaN outside [-1, 1]."""
+        r"""In-place form of `asin`: the result is left in `input`."""
     def asinh(self) -> Tensor:
         r"""The inverse hyperbolic sine."""
     def asinh_(self) -> Tensor:
-        r"""The inverse hyperbolic sine."""
+        r"""In-place form of `asinh`: the result is left in `input`."""
     def atan(self) -> Tensor:
         r"""The inverse tangent in radians."""
     def atan2(self, other: Tensor | complex) -> Tensor:
         r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
     def atan2_(self, other: Tensor | complex) -> Tensor:
-        r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
+        r"""In-place form of `atan2`: the result is left in `input`."""
     def atan_(self) -> Tensor:
-        r"""The inverse tangent in radians."""
+        r"""In-place form of `atan`: the result is left in `input`."""
     def atanh(self) -> Tensor:
         r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
     def atanh_(self) -> Tensor:
-        r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
+        r"""In-place form of `atanh`: the result is left in `input`."""
     def backward(
         self,
         gradient: Tensor | None = None,
@@ -312,7 +310,7 @@ class Tensor:
     def baddbmm_(
         self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
     ) -> Tensor:
-        r"""A batch of matrix products added to a tensor: ``beta * input + alpha * (batch1 @ batch2)``."""
+        r"""In-place form of `baddbmm`: the result is left in `input`."""
     def bernoulli(
         self, p: builtins.float | None = None, *, generator: _Generator | None = None, out: Tensor | None = None
     ) -> Tensor:
@@ -326,29 +324,28 @@ class Tensor:
     def bitwise_and(self, other: Tensor | complex) -> Tensor:
         r"""The bits set in both integers; for bool the logical "and"."""
     def bitwise_and_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits set in both integers; for bool the logical "and"."""
+        r"""In-place form of `bitwise_and`: the result is left in `input`."""
     def bitwise_left_shift(self, other: Tensor | complex) -> Tensor:
         r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the
         number of bits."""
     def bitwise_left_shift_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits of `input` moved `other` places to the left; 0 if `other` is negative or at least the
-        number of bits."""
+        r"""In-place form of `bitwise_left_shift`: the result is left in `input`."""
     def bitwise_not(self) -> Tensor:
         r"""All bits inverted; for bool the logical "not"."""
     def bitwise_not_(self) -> Tensor:
-        r"""All bits inverted; for bool the logical "not"."""
+        r"""In-place form of `bitwise_not`: the result is left in `input`."""
     def bitwise_or(self, other: Tensor | complex) -> Tensor:
         r"""The bits set in either integer; for bool the logical "or"."""
     def bitwise_or_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits set in either integer; for bool the logical "or"."""
+        r"""In-place form of `bitwise_or`: the result is left in `input`."""
     def bitwise_right_shift(self, other: Tensor | complex) -> Tensor:
         r"""The bits of `input` moved `other` places to the right, the sign filling in from the left."""
     def bitwise_right_shift_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits of `input` moved `other` places to the right, the sign filling in from the left."""
+        r"""In-place form of `bitwise_right_shift`: the result is left in `input`."""
     def bitwise_xor(self, other: Tensor | complex) -> Tensor:
         r"""The bits set in exactly one integer; for bool the logical "exclusive or"."""
     def bitwise_xor_(self, other: Tensor | complex) -> Tensor:
-        r"""The bits set in exactly one integer; for bool the logical "exclusive or"."""
+        r"""In-place form of `bitwise_xor`: the result is left in `input`."""
     def bmm(self, mat2: Tensor) -> Tensor:
         r"""The products of two batches of matrices."""
     def bool(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -366,7 +363,7 @@ class Tensor:
     def ceil(self) -> Tensor:
         r"""The smallest integer that is not less."""
     def ceil_(self) -> Tensor:
-        r"""The smallest integer that is not less."""
+        r"""In-place form of `ceil`: the result is left in `input`."""
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.complex64: ``to(torch.complex64)``."""
     def char(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -381,22 +378,20 @@ class Tensor:
         r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
         crossed."""
     def clamp_(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
-        crossed."""
+        r"""In-place form of `clamp`: the result is left in `input`."""
     def clamp_max(self, max: Tensor | complex) -> Tensor:
         r"""Values above `max` become `max`, a number or tensor."""
     def clamp_max_(self, max: Tensor | complex) -> Tensor:
-        r"""Values above `max` become `max`, a number or tensor."""
+        r"""In-place form of `clamp_max`: the result is left in `input`."""
     def clamp_min(self, min: Tensor | complex) -> Tensor:
         r"""Values below `min` become `min`, a number or tensor."""
     def clamp_min_(self, min: Tensor | complex) -> Tensor:
-        r"""Values below `min` become `min`, a number or tensor."""
+        r"""In-place form of `clamp_min`: the result is left in `input`."""
     def clip(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
         r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
         crossed."""
     def clip_(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
-        r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
-        crossed."""
+        r"""In-place form of `clamp`: the result is left in `input`."""
     def clone(self, *, memory_format: _memory_format = ...) -> Tensor:
         r"""A copy of `input`."""
     def combinations(self, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
@@ -406,7 +401,7 @@ class Tensor:
     def conj_physical(self) -> Tensor:
         r"""The complex conjugate in new memory."""
     def conj_physical_(self) -> Tensor:
-        r"""The complex conjugate in new memory."""
+        r"""In-place form of `conj_physical`: the result is left in `input`."""
     def contiguous(self, memory_format: _memory_format = ...) -> Tensor:
         r"""`input` itself if its elements lie in memory in order, else a copy that does."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
@@ -414,15 +409,15 @@ class Tensor:
     def copysign(self, other: Tensor | complex) -> Tensor:
         r"""The magnitude of `input` with the sign of `other`, whose zeros have signs too."""
     def copysign_(self, other: Tensor | complex) -> Tensor:
-        r"""The magnitude of `input` with the sign of `other`, whose zeros have signs too."""
+        r"""In-place form of `copysign`: the result is left in `input`."""
     def cos(self) -> Tensor:
         r"""The cosine of angles in radians."""
     def cos_(self) -> Tensor:
-        r"""The cosine of angles in radians."""
+        r"""In-place form of `cos`: the result is left in `input`."""
     def cosh(self) -> Tensor:
         r"""The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
-        r"""The hyperbolic cosine."""
+        r"""In-place form of `cosh`: the result is left in `input`."""
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         r"""How many elements over the dimensions `dim` are not zero."""
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -445,11 +440,11 @@ class Tensor:
     def cumprod(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
         r"""The running product along `dim`: ``y[i] = x[0] * ... * x[i]``. Arguments as for `cumsum`."""
     def cumprod_(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
-        r"""The running product along `dim`: ``y[i] = x[0] * ... * x[i]``. Arguments as for `cumsum`."""
+        r"""In-place form of `cumprod`: the result is left in `input`."""
     def cumsum(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
         r"""The running sum along `dim`: ``y[i] = x[0] + ... + x[i]``; integers and bool are summed in int64."""
     def cumsum_(self, dim: builtins.int, *, dtype: _dtype | None = None) -> Tensor:
-        r"""The running sum along `dim`: ``y[i] = x[0] + ... + x[i]``; integers and bool are summed in int64."""
+        r"""In-place form of `cumsum`: the result is left in `input`."""
     @property
     def data(self) -> Tensor:
         r"""The same memory without history: changes of it are not seen by gradients. Settable to another
@@ -461,7 +456,7 @@ class Tensor:
     def deg2rad(self) -> Tensor:
         r"""Angles given in degrees, in radians."""
     def deg2rad_(self) -> Tensor:
-        r"""Angles given in degrees, in radians."""
+        r"""In-place form of `deg2rad`: the result is left in `input`."""
     def det(self) -> Tensor:
         r"""The determinant of square matrices; `linalg.det`."""
     def detach(self) -> Tensor:
@@ -498,14 +493,12 @@ class Tensor:
         r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
         given."""
     def div_(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
-        given."""
+        r"""In-place form of `div`: the result is left in `input`."""
     def divide(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
         r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
         given."""
     def divide_(self, other: Tensor | complex, *, rounding_mode: str | None = None) -> Tensor:
-        r"""The quotient ``input / other``; integers are divided as floating numbers unless a rounding mode is
-        given."""
+        r"""In-place form of `div`: the result is left in `input`."""
     def dot(self, tensor: Tensor) -> Tensor:
         r"""The dot product of two vectors of one length; complex ones are not conjugated."""
     def double(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -520,29 +513,29 @@ class Tensor:
     def eq(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input == other``."""
     def eq_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input == other``."""
+        r"""In-place form of `eq`: the result is left in `input`."""
     def equal(self, other: Tensor) -> builtins.bool:
         r"""Whether two tensors have the same shape and elements, as a Python bool; NaN equals nothing."""
     def erf(self) -> Tensor:
         r"""The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `input`."""
     def erf_(self) -> Tensor:
-        r"""The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `input`."""
+        r"""In-place form of `erf`: the result is left in `input`."""
     def erfc(self) -> Tensor:
         r"""The complement of the error function, ``1 - erf(input)``, exact where that is small too."""
     def erfc_(self) -> Tensor:
-        r"""The complement of the error function, ``1 - erf(input)``, exact where that is small too."""
+        r"""In-place form of `erfc`: the result is left in `input`."""
     def erfinv(self) -> Tensor:
         r"""The inverse of the error function; infinite at -1 and 1, NaN outside them."""
     def erfinv_(self) -> Tensor:
-        r"""The inverse of the error function; infinite at -1 and 1, NaN outside them."""
+        r"""In-place form of `erfinv`: the result is left in `input`."""
     def exp(self) -> Tensor:
         r"""The exponential, ``e ** input``."""
     def exp2(self) -> Tensor:
         r"""The power of two, ``2 ** input``."""
     def exp2_(self) -> Tensor:
-        r"""The power of two, ``2 ** input``."""
+        r"""In-place form of `exp2`: the result is left in `input`."""
     def exp_(self) -> Tensor:
-        r"""The exponential, ``e ** input``."""
+        r"""In-place form of `exp`: the result is left in `input`."""
     def expand(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
         r"""`input` repeated along dimensions of size 1, and along new ones in front, without a copy."""
     def expand_as(self, other: Tensor) -> Tensor:
@@ -550,15 +543,15 @@ class Tensor:
     def expm1(self) -> Tensor:
         r"""The exponential minus one, ``e ** input - 1``, exact for small `input` too."""
     def expm1_(self) -> Tensor:
-        r"""The exponential minus one, ``e ** input - 1``, exact for small `input` too."""
+        r"""In-place form of `expm1`: the result is left in `input`."""
     def exponential_(self, lambd: builtins.float = 1.0, *, generator: _Generator | None = None) -> Tensor:
         r"""Fill the tensor with exponential random numbers of the rate `lambd`."""
     def fill_(self, value: Tensor | complex) -> Tensor:
-        r"""A tensor like `input` with `value` everywhere."""
+        r"""In-place form of `fill`: the result is left in `input`."""
     def fix(self) -> Tensor:
         r"""The integer part, rounded towards zero."""
     def fix_(self) -> Tensor:
-        r"""The integer part, rounded towards zero."""
+        r"""In-place form of `trunc`: the result is left in `input`."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         r"""`input` with the dimensions from `start_dim` to `end_dim` joined into one."""
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -573,16 +566,15 @@ class Tensor:
         r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
         complex."""
     def float_power_(self, exponent: Tensor | complex) -> Tensor:
-        r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
-        complex."""
+        r"""In-place form of `float_power`."""
     def floor(self) -> Tensor:
         r"""The greatest integer that is not greater."""
     def floor_(self) -> Tensor:
-        r"""The greatest integer that is not greater."""
+        r"""In-place form of `floor`: the result is left in `input`."""
     def floor_divide(self, other: Tensor | complex) -> Tensor:
         r"""The quotient rounded down, ``floor(input / other)``; an integer divided by zero raises RuntimeError."""
     def floor_divide_(self, other: Tensor | complex) -> Tensor:
-        r"""The quotient rounded down, ``floor(input / other)``; an integer divided by zero raises RuntimeError."""
+        r"""In-place form of `floor_divide`: the result is left in `input`."""
     def fmax(self, other: Tensor | complex) -> Tensor:
         r"""The greater of two elements; the other one where one is NaN."""
     def fmin(self, other: Tensor | complex) -> Tensor:
@@ -590,22 +582,22 @@ class Tensor:
     def fmod(self, other: Tensor | complex) -> Tensor:
         r"""The remainder of truncated division, with the sign of `input`: C's ``fmod``."""
     def fmod_(self, other: Tensor | complex) -> Tensor:
-        r"""The remainder of truncated division, with the sign of `input`: C's ``fmod``."""
+        r"""In-place form of `fmod`: the result is left in `input`."""
     def frac(self) -> Tensor:
         r"""The part after the point, ``input - trunc(input)``."""
     def frac_(self) -> Tensor:
-        r"""The part after the point, ``input - trunc(input)``."""
+        r"""In-place form of `frac`: the result is left in `input`."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]``
         for `dim` 1."""
     def gcd(self, other: Tensor | complex) -> Tensor:
         r"""The greatest common divisor; that of 0 and 0 is 0."""
     def gcd_(self, other: Tensor | complex) -> Tensor:
-        r"""The greatest common divisor; that of 0 and 0 is 0."""
+        r"""In-place form of `gcd`: the result is left in `input`."""
     def ge(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input >= other``."""
     def ge_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input >= other``."""
+        r"""In-place form of `ge`: the result is left in `input`."""
     def geometric_(self, p: builtins.float, *, generator: _Generator | None = None) -> Tensor:
         r"""Fill the tensor with the number of trials up to the first success, each of probability `p`."""
     def ger(self, vec2: Tensor) -> Tensor:
@@ -625,15 +617,15 @@ class Tensor:
     def greater(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input > other``."""
     def greater_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input > other``."""
+        r"""In-place form of `gt`: the result is left in `input`."""
     def greater_equal(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input >= other``."""
     def greater_equal_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input >= other``."""
+        r"""In-place form of `ge`: the result is left in `input`."""
     def gt(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input > other``."""
     def gt_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input > other``."""
+        r"""In-place form of `gt`: the result is left in `input`."""
     def half(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.float16: ``to(torch.float16)``."""
     def hardshrink(self, lambd: builtins.float = 0.5) -> Tensor:
@@ -641,7 +633,7 @@ class Tensor:
     def heaviside(self, values: Tensor | complex) -> Tensor:
         r"""The step function: 0 for negative elements, 1 for positive ones, `values` at 0."""
     def heaviside_(self, values: Tensor | complex) -> Tensor:
-        r"""The step function: 0 for negative elements, 1 for positive ones, `values` at 0."""
+        r"""In-place form of `heaviside`: the result is left in `input`."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others
         are left out."""
@@ -650,7 +642,7 @@ class Tensor:
     def hypot(self, other: Tensor | complex) -> Tensor:
         r"""The length of a vector in the plane, ``sqrt(input**2 + other**2)``, without overflow on the way."""
     def hypot_(self, other: Tensor | complex) -> Tensor:
-        r"""The length of a vector in the plane, ``sqrt(input**2 + other**2)``, without overflow on the way."""
+        r"""In-place form of `hypot`: the result is left in `input`."""
     @property
     def imag(self) -> Tensor:
         r"""The imaginary part, a view; a real tensor is refused. Settable."""
@@ -660,20 +652,19 @@ class Tensor:
         r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
         equal positions add up."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: complex = 1) -> Tensor:
-        r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
-        equal positions add up."""
+        r"""In-place form of `index_add`: the result is left in `input`."""
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         r"""`input` with the slices at the positions `index` of dimension `dim` replaced by those of `source`."""
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        r"""`input` with the slices at the positions `index` of dimension `dim` replaced by those of `source`."""
+        r"""In-place form of `index_copy`: the result is left in `input`."""
     def index_fill(self, dim: builtins.int, index: Tensor, value: Tensor | complex) -> Tensor:
         r"""`input` with `value` in the slices at the positions `index` of dimension `dim`."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Tensor | complex) -> Tensor:
-        r"""`input` with `value` in the slices at the positions `index` of dimension `dim`."""
+        r"""In-place form of `index_fill`: the result is left in `input`."""
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
         r"""`input` with `values` at the positions that `indices` give together."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
-        r"""`input` with `values` at the positions that `indices` give together."""
+        r"""In-place form of `index_put`: the result is left in `input`."""
     def index_reduce(
         self, dim: builtins.int, index: Tensor, source: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor:
@@ -786,43 +777,43 @@ class Tensor:
     def lcm(self, other: Tensor | complex) -> Tensor:
         r"""The least common multiple."""
     def lcm_(self, other: Tensor | complex) -> Tensor:
-        r"""The least common multiple."""
+        r"""In-place form of `lcm`: the result is left in `input`."""
     def ldexp(self, other: Tensor | complex) -> Tensor:
         r"""The product of `input` and a power of two, ``input * 2 ** other``."""
     def ldexp_(self, other: Tensor | complex) -> Tensor:
-        r"""The product of `input` and a power of two, ``input * 2 ** other``."""
+        r"""In-place form of `ldexp`: the result is left in `input`."""
     def le(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input <= other``."""
     def le_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input <= other``."""
+        r"""In-place form of `le`: the result is left in `input`."""
     def lerp(self, end: Tensor | complex, weight: Tensor | complex) -> Tensor:
         r"""The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1."""
     def lerp_(self, end: Tensor | complex, weight: Tensor | complex) -> Tensor:
-        r"""The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1."""
+        r"""In-place form of `lerp`: the result is left in `input`."""
     def less(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input < other``."""
     def less_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input < other``."""
+        r"""In-place form of `lt`: the result is left in `input`."""
     def less_equal(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input <= other``."""
     def less_equal_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input <= other``."""
+        r"""In-place form of `le`: the result is left in `input`."""
     def log(self) -> Tensor:
         r"""The natural logarithm; -inf for 0, NaN for negative numbers."""
     def log10(self) -> Tensor:
         r"""The logarithm to base 10."""
     def log10_(self) -> Tensor:
-        r"""The logarithm to base 10."""
+        r"""In-place form of `log10`: the result is left in `input`."""
     def log1p(self) -> Tensor:
         r"""The logarithm of one more, ``log(1 + input)``, exact for small `input` too."""
     def log1p_(self) -> Tensor:
-        r"""The logarithm of one more, ``log(1 + input)``, exact for small `input` too."""
+        r"""In-place form of `log1p`: the result is left in `input`."""
     def log2(self) -> Tensor:
         r"""The logarithm to base 2."""
     def log2_(self) -> Tensor:
-        r"""The logarithm to base 2."""
+        r"""In-place form of `log2`: the result is left in `input`."""
     def log_(self) -> Tensor:
-        r"""The natural logarithm; -inf for 0, NaN for negative numbers."""
+        r"""In-place form of `log`: the result is left in `input`."""
     def log_normal_(
         self, mean: builtins.float = 1.0, std: builtins.float = 2.0, *, generator: _Generator | None = None
     ) -> Tensor:
@@ -842,23 +833,23 @@ class Tensor:
     def logical_and(self, other: Tensor | complex) -> Tensor:
         r"""Where both elements are nonzero."""
     def logical_and_(self, other: Tensor | complex) -> Tensor:
-        r"""Where both elements are nonzero."""
+        r"""In-place form of `logical_and`: the result is left in `input`."""
     def logical_not(self) -> Tensor:
         r"""Where elements are zero."""
     def logical_not_(self) -> Tensor:
-        r"""Where elements are zero."""
+        r"""In-place form of `logical_not`: the result is left in `input`."""
     def logical_or(self, other: Tensor | complex) -> Tensor:
         r"""Where at least one element is nonzero."""
     def logical_or_(self, other: Tensor | complex) -> Tensor:
-        r"""Where at least one element is nonzero."""
+        r"""In-place form of `logical_or`: the result is left in `input`."""
     def logical_xor(self, other: Tensor | complex) -> Tensor:
         r"""Where exactly one element is nonzero."""
     def logical_xor_(self, other: Tensor | complex) -> Tensor:
-        r"""Where exactly one element is nonzero."""
+        r"""In-place form of `logical_xor`: the result is left in `input`."""
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""
     def logit_(self, eps: builtins.float | None = None) -> Tensor:
-        r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""
+        r"""In-place form of `logit`: the result is left in `input`."""
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to
         sum."""
@@ -867,7 +858,7 @@ class Tensor:
     def lt(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input < other``."""
     def lt_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input < other``."""
+        r"""In-place form of `lt`: the result is left in `input`."""
     @property
     def mH(self) -> Tensor:
         r"""The conjugate transpose of matrices in the last two dimensions."""
@@ -880,11 +871,11 @@ class Tensor:
     def masked_fill(self, mask: Tensor, value: Tensor | complex) -> Tensor:
         r"""`input` with `value` where `mask` is true."""
     def masked_fill_(self, mask: Tensor, value: Tensor | complex) -> Tensor:
-        r"""`input` with `value` where `mask` is true."""
+        r"""In-place form of `masked_fill`: the result is left in `input`."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         r"""`input` with the elements of `source`, in order, where `mask` is true."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        r"""`input` with the elements of `source`, in order, where `mask` is true."""
+        r"""In-place form of `masked_scatter`: the result is left in `input`."""
     def masked_select(self, mask: Tensor) -> Tensor:
         r"""The elements of `input` where `mask` is true, in order, as one dimension."""
     def matmul(self, other: Tensor) -> Tensor:
@@ -943,7 +934,7 @@ class Tensor:
     def mul(self, other: Tensor | complex) -> Tensor:
         r"""The product ``input * other``."""
     def mul_(self, other: Tensor | complex) -> Tensor:
-        r"""The product ``input * other``."""
+        r"""In-place form of `mul`: the result is left in `input`."""
     def multinomial(
         self,
         num_samples: builtins.int,
@@ -956,7 +947,7 @@ class Tensor:
     def multiply(self, other: Tensor | complex) -> Tensor:
         r"""The product ``input * other``."""
     def multiply_(self, other: Tensor | complex) -> Tensor:
-        r"""The product ``input * other``."""
+        r"""In-place form of `mul`: the result is left in `input`."""
     def mv(self, vec: Tensor) -> Tensor:
         r"""The product of a matrix and a vector."""
     def nan_to_num(
@@ -972,7 +963,7 @@ class Tensor:
         posinf: builtins.float | None = None,
         neginf: builtins.float | None = None,
     ) -> Tensor:
-        r"""NaN and the infinities replaced by numbers."""
+        r"""In-place form of `nan_to_num`: the result is left in `input`."""
     def nanmean(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1018,15 +1009,15 @@ class Tensor:
     def ne(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input != other``."""
     def ne_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input != other``."""
+        r"""In-place form of `ne`: the result is left in `input`."""
     def neg(self) -> Tensor:
         r"""The opposite number, ``-input``."""
     def neg_(self) -> Tensor:
-        r"""The opposite number, ``-input``."""
+        r"""In-place form of `neg`: the result is left in `input`."""
     def negative(self) -> Tensor:
         r"""The opposite number, ``-input``."""
     def negative_(self) -> Tensor:
-        r"""The opposite number, ``-input``."""
+        r"""In-place form of `neg`: the result is left in `input`."""
     def nelement(self) -> builtins.int:
         r"""The number of elements."""
     def new_empty(
@@ -1100,7 +1091,7 @@ class Tensor:
     def nextafter(self, other: Tensor | complex) -> Tensor:
         r"""The next floating number after `input` in the direction of `other`."""
     def nextafter_(self, other: Tensor | complex) -> Tensor:
-        r"""The next floating number after `input` in the direction of `other`."""
+        r"""In-place form of `nextafter`: the result is left in `input`."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         r"""The positions of the nonzero elements of `input`, in order."""
@@ -1122,7 +1113,7 @@ class Tensor:
     def not_equal(self, other: Tensor | complex) -> Tensor:
         r"""Where ``input != other``."""
     def not_equal_(self, other: Tensor | complex) -> Tensor:
-        r"""Where ``input != other``."""
+        r"""In-place form of `ne`: the result is left in `input`."""
     def numel(self) -> builtins.int:
         r"""The number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> _ndarray:
@@ -1143,7 +1134,7 @@ class Tensor:
     def pow(self, exponent: Tensor | complex) -> Tensor:
         r"""The power ``input ** exponent``."""
     def pow_(self, exponent: Tensor | complex) -> Tensor:
-        r"""The power ``input ** exponent``."""
+        r"""In-place form of `pow`: the result is left in `input`."""
     def prelu(self, weight: Tensor) -> Tensor:
         r"""The input where it is positive, else ``weight * input``, with a learnable weight per channel or one
         for all."""
@@ -1154,7 +1145,7 @@ class Tensor:
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         r"""`input` with the elements of `source` at the positions `index` of the flattened tensor."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
-        r"""`input` with the elements of `source` at the positions `index` of the flattened tensor."""
+        r"""In-place form of `put`: the result is left in `input`."""
     def qr(self, some: builtins.bool = True) -> _qr:
         r"""The decomposition into a matrix with orthonormal columns and an upper triangular one; `linalg.qr`."""
     def quantile(
@@ -1170,7 +1161,7 @@ class Tensor:
     def rad2deg(self) -> Tensor:
         r"""Angles given in radians, in degrees."""
     def rad2deg_(self) -> Tensor:
-        r"""Angles given in radians, in degrees."""
+        r"""In-place form of `rad2deg`: the result is left in `input`."""
     def random_(
         self,
         low: builtins.int = ...,
@@ -1190,7 +1181,7 @@ class Tensor:
     def reciprocal(self) -> Tensor:
         r"""The reciprocal ``1 / input``."""
     def reciprocal_(self) -> Tensor:
-        r"""The reciprocal ``1 / input``."""
+        r"""In-place form of `reciprocal`: the result is left in `input`."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> _RemovableHandle:
         r"""Call `hook` with the tensor's gradient whenever it is computed; what it returns, if anything,
         replaces it."""
@@ -1199,13 +1190,12 @@ class Tensor:
     def relu(self, inplace: builtins.bool = False) -> Tensor:
         r"""The positive part, ``max(input, 0)``; NaN stays."""
     def relu_(self, inplace: builtins.bool = False) -> Tensor:
-        r"""The positive part, ``max(input, 0)``; NaN stays."""
+        r"""In-place form of `relu`: the result is left in `input`."""
     def remainder(self, other: Tensor | complex) -> Tensor:
         r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
         floor(input / other)``."""
     def remainder_(self, other: Tensor | complex) -> Tensor:
-        r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
-        floor(input / other)``."""
+        r"""In-place form of `remainder`: the result is left in `input`."""
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         r"""Copies of `input` laid side by side, `repeats` times along each dimension."""
     def repeat_interleave(
@@ -1248,11 +1238,11 @@ class Tensor:
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
         r"""The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one."""
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
-        r"""The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one."""
+        r"""In-place form of `round`: the result is left in `input`."""
     def rsqrt(self) -> Tensor:
         r"""The reciprocal of the square root, ``1 / sqrt(input)``."""
     def rsqrt_(self) -> Tensor:
-        r"""The reciprocal of the square root, ``1 / sqrt(input)``."""
+        r"""In-place form of `rsqrt`: the result is left in `input`."""
     def scatter(
         self,
         dim: builtins.int,
@@ -1277,8 +1267,7 @@ class Tensor:
         r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add
         up."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        r"""`input` with the elements of `src` added at the positions `index` along `dim`; equal positions add
-        up."""
+        r"""In-place form of `scatter_add`: the result is left in `input`."""
     def scatter_reduce(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor:
@@ -1286,7 +1275,7 @@ class Tensor:
     def scatter_reduce_(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor:
-        r"""`input` with the elements of `src` that go to each position `index` along `dim` combined there."""
+        r"""In-place form of `scatter_reduce`: the result is left in `input`."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         r"""The slice of `input` at position `index` of dimension `dim`, without that dimension."""
     def select_scatter(self, src: Tensor | complex, dim: builtins.int, index: builtins.int) -> Tensor:
@@ -1302,7 +1291,7 @@ class Tensor:
     def sgn(self) -> Tensor:
         r"""The sign as a complex number, ``input / |input|``, 0 for 0; of a real number its `sign`."""
     def sgn_(self) -> Tensor:
-        r"""The sign as a complex number, ``input / |input|``, 0 for 0; of a real number its `sign`."""
+        r"""In-place form of `sgn`: the result is left in `input`."""
     @property
     def shape(self) -> _Size:
         r"""The sizes of all dimensions."""
@@ -1313,25 +1302,25 @@ class Tensor:
     def sigmoid(self) -> Tensor:
         r"""The logistic function, ``1 / (1 + exp(-input))``."""
     def sigmoid_(self) -> Tensor:
-        r"""The logistic function, ``1 / (1 + exp(-input))``."""
+        r"""In-place form of `sigmoid`: the result is left in `input`."""
     def sign(self) -> Tensor:
         r"""The sign: 1, 0 or -1; 0 for NaN."""
     def sign_(self) -> Tensor:
-        r"""The sign: 1, 0 or -1; 0 for NaN."""
+        r"""In-place form of `sign`: the result is left in `input`."""
     def signbit(self) -> Tensor:
         r"""Where elements are negative, -0.0 included."""
     def sin(self) -> Tensor:
         r"""The sine of angles in radians."""
     def sin_(self) -> Tensor:
-        r"""The sine of angles in radians."""
+        r"""In-place form of `sin`: the result is left in `input`."""
     def sinc(self) -> Tensor:
         r"""The normalised cardinal sine, ``sin(pi * input) / (pi * input)``, 1 at 0."""
     def sinc_(self) -> Tensor:
-        r"""The normalised cardinal sine, ``sin(pi * input) / (pi * input)``, 1 at 0."""
+        r"""In-place form of `sinc`: the result is left in `input`."""
     def sinh(self) -> Tensor:
         r"""The hyperbolic sine."""
     def sinh_(self) -> Tensor:
-        r"""The hyperbolic sine."""
+        r"""In-place form of `sinh`: the result is left in `input`."""
     @overload
     def size(self, dim: None = None) -> _Size:
         r"""The sizes of all dimensions, or of `dim`."""
@@ -1367,15 +1356,15 @@ class Tensor:
     def sqrt(self) -> Tensor:
         r"""The square root; NaN for negative numbers."""
     def sqrt_(self) -> Tensor:
-        r"""The square root; NaN for negative numbers."""
+        r"""In-place form of `sqrt`: the result is left in `input`."""
     def square(self) -> Tensor:
         r"""The square ``input * input``."""
     def square_(self) -> Tensor:
-        r"""The square ``input * input``."""
+        r"""In-place form of `square`: the result is left in `input`."""
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         r"""`input` without its dimensions of size 1, or without those among `dim` that have size 1."""
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        r"""`input` without its dimensions of size 1, or without those among `dim` that have size 1."""
+        r"""In-place form of `squeeze`: the tensor itself is seen otherwise; no element moves."""
     def std(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1398,14 +1387,12 @@ class Tensor:
         r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
         ``^``)."""
     def sub_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
-        ``^``)."""
+        r"""In-place form of `sub`: the result is left in `input`."""
     def subtract(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
         r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
         ``^``)."""
     def subtract_(self, other: Tensor | complex, *, alpha: builtins.float = 1) -> Tensor:
-        r"""The difference ``input - alpha * other``; arguments as for `add`, but bool is refused (use ``~`` or
-        ``^``)."""
+        r"""In-place form of `sub`: the result is left in `input`."""
     def sum(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1422,15 +1409,15 @@ class Tensor:
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         r"""`input` with two dimensions exchanged."""
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        r"""`input` with two dimensions exchanged."""
+        r"""In-place form of `transpose`: the tensor itself is seen otherwise; no element moves."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         r"""`input` with two dimensions exchanged."""
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        r"""`input` with two dimensions exchanged."""
+        r"""In-place form of `transpose`: the tensor itself is seen otherwise; no element moves."""
     def t(self) -> Tensor:
         r"""The transpose of a matrix; a vector or a scalar is returned as it is."""
     def t_(self) -> Tensor:
-        r"""The transpose of a matrix; a vector or a scalar is returned as it is."""
+        r"""In-place form of `t`: the tensor itself is seen otherwise; no element moves."""
     def take(self, index: Tensor) -> Tensor:
         r"""The elements of `input`, flattened, at the positions `index`."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
@@ -1439,11 +1426,11 @@ class Tensor:
     def tan(self) -> Tensor:
         r"""The tangent of angles in radians."""
     def tan_(self) -> Tensor:
-        r"""The tangent of angles in radians."""
+        r"""In-place form of `tan`: the result is left in `input`."""
     def tanh(self) -> Tensor:
         r"""The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
-        r"""The hyperbolic tangent."""
+        r"""In-place form of `tanh`: the result is left in `input`."""
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
@@ -1464,27 +1451,25 @@ class Tensor:
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         r"""`input` with two dimensions exchanged."""
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        r"""`input` with two dimensions exchanged."""
+        r"""In-place form of `transpose`: the tensor itself is seen otherwise; no element moves."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above
         it)."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The lower triangles of matrices, zeros above the given diagonal (0 the main one, positive ones above
-        it)."""
+        r"""In-place form of `tril`: the result is left in `input`."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
         r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
         it)."""
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
-        r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
-        it)."""
+        r"""In-place form of `triu`: the result is left in `input`."""
     def true_divide(self, other: Tensor | complex) -> Tensor:
         r"""The quotient ``input / other``, as `div` without rounding."""
     def true_divide_(self, other: Tensor | complex) -> Tensor:
-        r"""The quotient ``input / other``, as `div` without rounding."""
+        r"""In-place form of `true_divide`."""
     def trunc(self) -> Tensor:
         r"""The integer part, rounded towards zero."""
     def trunc_(self) -> Tensor:
-        r"""The integer part, rounded towards zero."""
+        r"""In-place form of `trunc`: the result is left in `input`."""
     @overload
     def type(self, dtype: None = None, non_blocking: builtins.bool = False) -> str:
         r"""The name of the tensor's type, or the tensor as another type."""
@@ -1540,7 +1525,7 @@ class Tensor:
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         r"""`input` with a dimension of size 1 inserted at position `dim`, counted in the result."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
-        r"""`input` with a dimension of size 1 inserted at position `dim`, counted in the result."""
+        r"""In-place form of `unsqueeze`: the tensor itself is seen otherwise; no element moves."""
     def untyped_storage(self) -> _UntypedStorage:
         r"""The memory that the tensor shows all or a part of."""
     def var(
@@ -1572,7 +1557,7 @@ class Tensor:
     def xlogy(self, other: Tensor | complex) -> Tensor:
         r"""The product ``input * log(other)``, which is 0 where `input` is 0, and NaN where `other` is."""
     def xlogy_(self, other: Tensor | complex) -> Tensor:
-        r"""The product ``input * log(other)``, which is 0 where `input` is 0, and NaN where `other` is."""
+        r"""In-place form of `xlogy`: the result is left in `input`."""
     def zero_(self) -> Tensor:
         r"""Set every element of `input` to zero."""
 

@@ -167,6 +167,7 @@ def build_functions(op: Op) -> None:
     op.function = lazy_function(op.name, lambda: source("forward"), scope, op.body)
     if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source("inplace"), scope, op.body)
+        op.inplace_function.__doc__ = f"In-place form of `{op.name}`: the result is left in `input`."
 
 
 def operator_function(op: Op) -> Callable:

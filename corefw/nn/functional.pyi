@@ -105,8 +105,7 @@ def celu(input: _Tensor, alpha: float = 1.0, inplace: bool = False) -> _Tensor:
     alpha))`` (Barron 2017)."""
 
 def celu_(input: _Tensor, alpha: float = 1.0, inplace: bool = False) -> _Tensor:
-    r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
-    alpha))`` (Barron 2017)."""
+    r"""In-place form of `celu`."""
 
 def channel_shuffle(input: _Tensor, groups: int) -> _Tensor:
     r"""The channels of (N, C, ...) dealt anew: seen as (groups, C / groups), they are read by columns."""
@@ -234,8 +233,7 @@ def elu(
 def elu_(
     input: _Tensor, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0, input_scale: float = 1.0
 ) -> _Tensor:
-    r"""The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert
-    et al. 2016)."""
+    r"""In-place form of `elu`: the result is left in `input`."""
 
 def embedding(
     input: _Tensor,
@@ -307,7 +305,7 @@ def hardtanh(input: _Tensor, min_val: float = -1.0, max_val: float = 1.0, inplac
     r"""The input clamped to the interval from `min_val` to `max_val`."""
 
 def hardtanh_(input: _Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> _Tensor:
-    r"""The input clamped to the interval from `min_val` to `max_val`."""
+    r"""In-place form of `hardtanh`: the result is left in `input`."""
 
 def hinge_embedding_loss(
     input: _Tensor,
@@ -383,7 +381,7 @@ def leaky_relu(input: _Tensor, negative_slope: float = 0.01, inplace: bool = Fal
     r"""The input where it is positive, else ``negative_slope * input``."""
 
 def leaky_relu_(input: _Tensor, negative_slope: float = 0.01, inplace: bool = False) -> _Tensor:
-    r"""The input where it is positive, else ``negative_slope * input``."""
+    r"""In-place form of `leaky_relu`: the result is left in `input`."""
 
 def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     r"""The linear map ``input @ weight.T + bias`` of the last dimension."""
@@ -603,7 +601,7 @@ def relu6(input: _Tensor, inplace: bool = False) -> _Tensor:
     r"""The input clamped to the interval from 0 to 6."""
 
 def relu_(input: _Tensor, inplace: bool = False) -> _Tensor:
-    r"""The positive part, ``max(input, 0)``; NaN stays."""
+    r"""In-place form of `relu`: the result is left in `input`."""
 
 def rms_norm(
     input: _Tensor, normalized_shape: tuple, weight: _Tensor | None = None, eps: float | None = None
@@ -628,8 +626,7 @@ def selu(input: _Tensor, inplace: bool = False) -> _Tensor:
     keep mean 0 and variance 1."""
 
 def selu_(input: _Tensor, inplace: bool = False) -> _Tensor:
-    r"""The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that
-    keep mean 0 and variance 1."""
+    r"""In-place form of `selu`."""
 
 def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The logistic function, ``1 / (1 + exp(-input))``."""
@@ -682,7 +679,7 @@ def threshold(input: _Tensor, threshold: float, value: float, inplace: bool = Fa
     r"""The input where it exceeds `threshold` (or is NaN), else `value`."""
 
 def threshold_(input: _Tensor, threshold: float, value: float, inplace: bool = False) -> _Tensor:
-    r"""The input where it exceeds `threshold` (or is NaN), else `value`."""
+    r"""In-place form of `threshold`: the result is left in `input`."""
 
 def triplet_margin_loss(
     anchor: _Tensor,

@@ -70,7 +70,7 @@ def matmul(input, other):
         RuntimeError: the inner sizes differ.
 
     >>> import corefw as torch
-    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]) @ torch.tensor([1.0, 1.0])
+    >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
 

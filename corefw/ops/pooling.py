@@ -668,9 +668,10 @@ def max_unpool2d(
         output_size: the pooled tensor's shape, where the others leave it open.
 
     >>> import corefw as torch
-    >>> x = torch.arange(4.0).reshape(1, 1, 4)
-    >>> torch.nn.functional.max_unpool1d(*torch.nn.functional.max_pool1d(x, 2, return_indices=True), 2)
-    tensor([[[0., 1., 0., 3.]]])
+    >>> x = torch.arange(8.0).reshape(1, 1, 2, 4)
+    >>> torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d(x, 2, return_indices=True), 2)
+    tensor([[[[0., 0., 0., 0.],
+              [0., 5., 0., 7.]]]])
     """
     return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -714,9 +715,13 @@ def max_unpool3d(
         output_size: the pooled tensor's shape, where the others leave it open.
 
     >>> import corefw as torch
-    >>> x = torch.arange(4.0).reshape(1, 1, 4)
-    >>> torch.nn.functional.max_unpool1d(*torch.nn.functional.max_pool1d(x, 2, return_indices=True), 2)
-    tensor([[[0., 1., 0., 3.]]])
+    >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
+    >>> torch.nn.functional.max_unpool3d(*torch.nn.functional.max_pool3d(x, 2, return_indices=True), 2)
+    tensor([[[[[0., 0.],
+               [0., 0.]],
+    <BLANKLINE>
+              [[0., 0.],
+               [0., 7.]]]]])
     """
     return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 

@@ -53,9 +53,16 @@ class Module:
     Assign Parameters, Buffers and Modules as attributes, and define ``forward``; calling the module runs it.
 
     >>> import corefw as torch
-    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
-    >>> [name for name, _ in model.named_parameters()]
-    ['0.weight', '0.bias']
+    >>> class Scaled(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.scale = torch.nn.Parameter(torch.tensor(2.0))
+    ...
+    ...     def forward(self, input):
+    ...         return input * self.scale
+    >>> model = Scaled()
+    >>> [name for name, _ in model.named_parameters()], model(torch.ones(1)).item()
+    (['scale'], 2.0)
     """
 
     training: bool

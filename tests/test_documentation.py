@@ -1,0 +1,60 @@
+"""What docstrings tell: an example shows the function whose docstring it stands in."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import types
+
+import pytest
+
+import corefw
+
+
+def public_modules() -> list[types.ModuleType]:
+    """The package and all modules of it."""
+    found = pkgutil.walk_packages(corefw.__path__, "corefw.")
+    names = [module.name for module in found if not module.name.endswith("__main__")]
+    return [corefw, *map(importlib.import_module, names)]
+
+
+def documented() -> dict[str, object]:
+    """All public functions and classes of corefw with their public methods, by a dotted name; aliases once."""
+    found: dict[int, tuple[str, object]] = {}
+
+    def note(path: str, value: object) -> None:
+        if isinstance(value, types.FunctionType | type) and str(value.__module__).startswith("corefw"):
+            found.setdefault(id(value), (path, value))
+
+    for module in public_modules():
+        for name, value in vars(module).items():
+            if name.startswith("_"):
+                continue
+            note(f"{module.__name__}.{name}", value)
+            if isinstance(value, type) and str(value.__module__).startswith("corefw"):
+                for member, function in vars(value).items():
+                    if not member.startswith("_") and isinstance(function, types.FunctionType):
+                        note(f"{module.__name__}.{name}.{member}", function)
+    return dict(found.values())
+
+
+def shows_itself(path: str, value) -> bool:
+    """Whether the examples in a docstring, if there are any, name what it documents."""
+    examples = "".join(example.source for example in doctest.DocTestParser().get_examples(value.__doc__ or ""))
+    names = {path.rpartition(".")[2], value.__name__}
+    return not examples or any(re.search(rf"\b{name}\b", examples) for name in names)
+
+
+def test_examples_show_the_function_that_they_document():
+    found = documented()
+    assert len(found) > 1500
+    assert [path for path, value in found.items() if not shows_itself(path, value)] == []
+
+
+@pytest.mark.parametrize(("example", "right"), [("sort(x)", True), ("argsort(x)", False), ("sorted(x)", False)])
+def test_a_misplaced_example_is_found(example, right):
+    def sort():
+        pass
+
+    sort.__doc__ = f">>> {example}"
+    assert shows_itself("torch.sort", sort) is right
