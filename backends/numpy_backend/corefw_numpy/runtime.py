@@ -65,7 +65,7 @@ class NumpyRuntime(Runtime):
         size = element.itemsize
         if 0 in shape:
             return np.ndarray(shape, element)  # NumPy wants even the place of no element inside the memory
-        return np.ndarray(shape, element, memory, _lowest(memory, array) + offset * size, [s * size for s in strides])
+        return np.ndarray(shape, element, memory, offset * size, [s * size for s in strides])
 
     def is_contiguous(self, array):
         return array.flags.c_contiguous
@@ -79,7 +79,8 @@ class NumpyRuntime(Runtime):
 
 
 def _memory(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory that `array` shows."""
+    """The array that owns the memory that `array` shows; its first element is the memory's lowest, as no array with
+    negative strides becomes a tensor."""
     while True:
         base = array.base
         if not isinstance(base, np.ndarray):
@@ -87,8 +88,3 @@ def _memory(array: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return array
         array = base
-
-
-def _lowest(memory: np.ndarray, array: np.ndarray) -> int:
-    """Where the storage begins inside the owner's memory, in bytes: 0, as offsets count from the owner's start."""
-    return 0
