@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,12 +39,9 @@ LAZY = {
         "graphviz",
         "importlib",
         "matplotlib",
-        "mpi4py",
-        "onnx",
         "opt_einsum",
         "pluggy",
         "safetensors",
-        "tensorboardX",
         "torch",
         "tqdm",
     ),
@@ -163,6 +161,13 @@ def test_backends_use_floors_up_to_dispatch(path):
     ]
     above = [n for n in names if n.startswith("corefw.") and floor(n) > FLOORS["corefw.dispatch"]]
     assert not above, f"{path.relative_to(ROOT)} imports {above}"
+
+
+def test_extras_are_for_features_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    code = "\n".join(path.read_text() for path in MODULES.values())
+    features = {package for name, packages in extras.items() if name not in ("dev", "oracle") for package in packages}
+    assert features and [package for package in sorted(features) if not re.search(rf"\b{package}\b", code)] == []
 
 
 @pytest.mark.parametrize("name", MODULES)
