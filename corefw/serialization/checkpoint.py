@@ -9,7 +9,7 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 import numpy as np
@@ -44,7 +44,9 @@ def save(
     """Save an object to a file, in PyTorch's format: PyTorch loads it too.
 
     Tensors that share memory share it again when loaded; all of that memory is saved, also where a tensor shows a part
-    of it. A path is written under another name first, so that a crash leaves the old file whole.
+    of it. A path is written under another name in its directory first, so that a crash leaves the old file whole; the
+    new one has its mode and owner. Links are followed, and pipes and devices written to. What a killed program leaves
+    under the other name, ``.corefw-save-*``, is removed by the next save to the directory.
 
     Args:
         obj: tensors, parameters, containers of them, a `state_dict`, or anything that can be pickled.
@@ -67,19 +69,12 @@ def save(
         directory = os.path.dirname(os.fspath(f))
         if directory and not os.path.isdir(directory):
             raise RuntimeError(f"Parent directory {directory} does not exist.")
-        with replacing(f) as file:
-            _save(obj, file, pickle_protocol)
-    elif hasattr(f, "write"):
-        _save(obj, f, pickle_protocol)
-    else:
+    elif not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-
-
-def _save(obj: Any, file: IO[bytes], protocol: int) -> None:
     pickled = io.BytesIO()
-    pickler = Pickler(pickled, protocol)
-    pickler.dump(obj)
-    with Writer(file) as writer:
+    pickler = Pickler(pickled, pickle_protocol)
+    pickler.dump(obj)  # before a file is touched
+    with replacing(f) if isinstance(f, str | os.PathLike) else nullcontext(f) as file, Writer(file) as writer:
         writer.write("data.pkl", pickled.getbuffer())
         writer.write("byteorder", sys.byteorder.encode())
         for key, memory in pickler.memories.items():
