@@ -1,6 +1,6 @@
 """Measures ops and training steps on a GPU, corefw beside PyTorch where that is installed.
 
-python -m benchmarks.device RESULTS.json [--seconds 240]
+python -m benchmarks.device RESULTS.json [--device cuda] [--seconds 240] [--large ELEMENTS] [--select WORDS]
 
 The cases are those of the CPU's benchmarks. A call only queues work, so a time is that of many calls and one wait,
 divided by their number; the columns take turns, and the least of their times counts. Rows that read and write memory
@@ -19,11 +19,11 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks import test_ops
 from benchmarks.programs import PROGRAMS
 
-DEVICE = "cuda"
 REPEATS = 5
 #: bytes that a row reads and writes per element, float32 throughout
 TRAFFIC = {
@@ -43,48 +43,54 @@ SHAPED_TRAFFIC = {
 LARGE = 1 << 26  # elements: beyond the caches of a GPU
 
 
-def columns() -> dict[str, object]:
-    """The modules that are compared."""
-    names = {"corefw": "corefw"} | ({"torch": "torch"} if importlib.util.find_spec("torch") else {})
-    found = {column: importlib.import_module(name) for column, name in names.items()}
-    if "torch" in found and not found["torch"].cuda.is_available():  # type: ignore[attr-defined]
-        del found["torch"]
-    for module in found.values():
-        module.set_default_device(DEVICE)  # type: ignore[attr-defined]
-        module.manual_seed(0)  # type: ignore[attr-defined]
-    return found
+def columns(device: str) -> tuple[dict[str, Any], dict[str, Callable]]:
+    """The modules that are compared, and what waits for the device of each."""
+    if device == "emulated":
+        importlib.import_module("tests.emulation.device").install()
+    corefw = importlib.import_module("corefw")
+    registry = importlib.import_module("corefw.dispatch.registry").registry
+    modules = {"corefw": corefw}
+    waits = {"corefw": registry.runtime(device).synchronize}
+    if device == "cuda" and importlib.util.find_spec("torch"):
+        torch = importlib.import_module("torch")
+        if torch.cuda.is_available():
+            modules["torch"], waits["torch"] = torch, torch.cuda.synchronize
+    for module in modules.values():
+        module.set_default_device(device)
+        module.manual_seed(0)
+    return modules, waits
 
 
-def time_of(torch, call: Callable, calls: int) -> float:
+def time_of(wait: Callable, call: Callable, calls: int) -> float:
     """Seconds per call, of many and one wait."""
-    torch.cuda.synchronize()
+    wait()
     start = time.perf_counter()
     for _ in range(calls):
         call()
-    torch.cuda.synchronize()
+    wait()
     return (time.perf_counter() - start) / calls
 
 
-def measure(calls: dict[str, tuple[object, Callable]]) -> dict[str, float]:
+def measure(calls: dict[str, Callable], waits: dict[str, Callable]) -> dict[str, float]:
     """The least time of each column; they take turns."""
     counts = {}
-    for column, (torch, call) in calls.items():
-        time_of(torch, call, 2)  # compiles, and fills caches
-        counts[column] = max(3, min(500, int(0.02 / time_of(torch, call, 3))))
+    for column, call in calls.items():
+        time_of(waits[column], call, 2)  # compiles, and fills caches
+        counts[column] = max(3, min(500, int(0.02 / time_of(waits[column], call, 3))))
     best = dict.fromkeys(calls, math.inf)
     for _ in range(REPEATS):
-        for column, (torch, call) in calls.items():
-            best[column] = min(best[column], time_of(torch, call, counts[column]))
+        for column, call in calls.items():
+            best[column] = min(best[column], time_of(waits[column], call, counts[column]))
     return best
 
 
-def row(modules: dict, operate: Callable, make: Callable) -> dict[str, tuple[object, Callable]]:
+def row(modules: dict, operate: Callable, make: Callable) -> dict[str, Callable]:
     """A row of a function of (module, *inputs), whose inputs each column makes with `make(module)`."""
-    return {column: (torch, partial(operate, torch, *make(torch))) for column, torch in modules.items()}
+    return {column: partial(operate, torch, *make(torch)) for column, torch in modules.items()}
 
 
-def rows(modules: dict) -> Iterator[tuple[str, dict]]:
-    """(name, {column: (module, call)}) of every row."""
+def rows(modules: dict, large: int) -> Iterator[tuple[str, Callable[[], dict[str, Callable]]]]:
+    """(name, what makes {column: call}) of every row."""
 
     def shaped(torch, shapes):
         return [torch.randn(*shape) for shape in shapes]
@@ -96,16 +102,20 @@ def rows(modules: dict) -> Iterator[tuple[str, dict]]:
         return torch.randn(10000, 256), torch.randint(0, 10000, (8192,))
 
     for name, program in PROGRAMS.items():
-        yield f"step {name}", {column: (torch, program(torch)) for column, torch in modules.items()}
+        yield f"step {name}", partial(_steps, modules, program)
     for name, (operate, shapes) in test_ops.SHAPED.items():
-        yield name, row(modules, operate, partial(shaped, shapes=shapes))
+        yield name, partial(row, modules, operate, partial(shaped, shapes=shapes))
     for name, (operate, size) in (test_ops.ELEMENTWISE | test_ops.REDUCTIONS).items():
         op = name.rpartition("-")[0]
         if size == 10**6:
-            for count in (size, LARGE) if op in TRAFFIC else (size,):
-                yield f"{op}-{count}", row(modules, operate, partial(vectors, count=count))
+            for count in (size, large) if op in TRAFFIC else (size,):
+                yield f"{op}-{count}", partial(row, modules, operate, partial(vectors, count=count))
     for name, operate in test_ops.POSITIONS.items():
-        yield name, row(modules, operate, positions)
+        yield name, partial(row, modules, operate, positions)
+
+
+def _steps(modules: dict, program: Callable) -> dict[str, Callable]:
+    return {column: program(torch) for column, torch in modules.items()}
 
 
 def traffic_of(name: str) -> int | None:
@@ -114,40 +124,60 @@ def traffic_of(name: str) -> int | None:
     return TRAFFIC[op] * int(size) if op in TRAFFIC and size.isdigit() else SHAPED_TRAFFIC.get(name)
 
 
+class Results:
+    """What was measured so far, written after each row."""
+
+    def __init__(self, path: Path, about: dict, large: int):
+        self.path, self.about, self.large = path, about, large
+        self.seconds: dict[str, dict[str, float]] = {}
+        self.failed: dict[str, str] = {}
+        self.left_out: list[str] = []
+
+    def write(self) -> None:
+        """Replace the file."""
+        copied = self.seconds.get(f"clone-{self.large}", {}).get("corefw")
+        record = self.about | {
+            "large": self.large,
+            "copy_bytes_per_second": copied and 8 * self.large / copied,
+            "seconds": self.seconds,
+            "bytes": {name: size for name in self.seconds if (size := traffic_of(name))},
+            "failed": self.failed,
+            "left_out": self.left_out,
+        }
+        temporary = self.path.with_suffix(".new")
+        temporary.write_text(json.dumps(record, indent=1) + "\n")
+        temporary.replace(self.path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=240, help="no further row is begun after this time")
+    parser.add_argument("--large", type=int, default=LARGE, help="elements of the large rows")
+    parser.add_argument("--select", help="only rows whose name holds one of these words")
     options = parser.parse_args()
-    modules, begun = columns(), time.monotonic()
-    corefw = modules["corefw"]
-    measured: dict[str, dict[str, float]] = {}
-    failed: dict[str, str] = {}
-    left_out = []
-    for name, calls in rows(modules):
+    (modules, waits), begun = columns(options.device), time.monotonic()
+    about = {
+        "date": time.strftime("%Y-%m-%d"),
+        "device": modules["corefw"].cuda.get_device_name() if options.device == "cuda" else options.device,
+        "python": platform.python_version(),
+        "versions": {column: module.__version__ for column, module in modules.items()},
+    }
+    results = Results(options.results, about, options.large)
+    words = options.select.replace(" or ", " ").split() if options.select else [""]
+    for name, make in rows(modules, options.large):
+        if not any(word in name for word in words):
+            continue
         if time.monotonic() - begun > options.seconds:
-            left_out.append(name)
+            results.left_out.append(name)
             continue
         try:
-            measured[name] = measure(calls)
+            results.seconds[name] = measure(make(), waits)
         except Exception as error:  # a row that fails must not hide the others
-            failed[name] = f"{type(error).__name__}: {error}"
-        del calls
-    copied = measured.get(f"clone-{LARGE}", {}).get("corefw")
-    results = {
-        "date": time.strftime("%Y-%m-%d"),
-        "device": corefw.cuda.get_device_name(),  # type: ignore[attr-defined]
-        "python": platform.python_version(),
-        "versions": {column: module.__version__ for column, module in modules.items()},  # type: ignore[attr-defined]
-        "copy_bytes_per_second": copied and 8 * LARGE / copied,
-        "seconds": measured,
-        "bytes": {name: size for name in measured if (size := traffic_of(name))},
-        "failed": failed,
-        "left_out": left_out,
-    }
-    temporary = options.results.with_suffix(".new")
-    temporary.write_text(json.dumps(results, indent=1) + "\n")
-    temporary.replace(options.results)
+            results.failed[name] = f"{type(error).__name__}: {error}"
+        results.write()
+    results.write()
 
 
 if __name__ == "__main__":

@@ -2,13 +2,21 @@
 
 import importlib.machinery
 import importlib.util
+import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import corefw
+from corefw.dispatch.registry import registry
+from corefw.testing import checks, targets
+from tests.cases import CASES
+from tests.on_device.shards import Report, Shards, pytest_command
+from tests.on_device.summary import passes, rated, told
 
 ROOT = Path(corefw.__file__).parents[1]
 
@@ -40,15 +48,111 @@ def test_the_checkout_is_used_as_it_lies(script, tmp_path):
         assert f'"{entry}" = "{module}"' in declared, "the entry points are those of the distribution"
 
 
-def test_the_outcome_of_tests(script):
-    text = "....F\nFAILED tests/test_ops.py::test_op[a] - x\n=== 1 failed, 4 passed in 2.1s ===\nsome warning\n"
-    assert script.outcome(text) == ("1 failed, 4 passed in 2.1s", ["tests/test_ops.py::test_op[a] - x"])
-    assert script.outcome("") == ("nothing was printed", [])
+TESTS = """
+import os, signal, time, pytest
+def test_1(): pass
+def test_2(): assert 1 == 2
+def test_3(): os.kill(os.getpid(), signal.SIGKILL)
+def test_4(): pytest.skip("SciPy is not installed")
+def test_5():
+    while True:
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            pass
+def test_6(): pass
+def test_7(): pass
+"""
 
 
-def test_figures_beside_their_targets(script):
+def supervised(tmp_path, text, shards=1, seconds=60.0, patience=3.0):
+    """The report on tests of this text, and the news."""
+    file = tmp_path / "test_shards.py"
+    file.write_text(text)
+    news: list[str] = []
+    command = pytest_command([str(file)], "--rootdir", str(tmp_path))
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    run = Shards(command, shards, tmp_path / "logs", variables, patience, news.append)
+    return run.run(time.monotonic() + seconds), news
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_tests_that_die_or_hang_are_named_and_the_others_run(tmp_path, shards):
+    report, news = supervised(tmp_path, TESTS, shards)
+    assert (report.collected, report.passed, report.unfinished) == (7, 3, 0)
+    said = {name.rpartition("::")[2]: said for name, said in report.failed.items()}
+    assert said.keys() == {"test_2", "test_3", "test_5"}
+    assert "assert 1 == 2" in said["test_2"]
+    assert said["test_3"] == "the process ended with status -9"
+    assert said["test_5"] == "nothing was heard for 3 s"
+    assert list(report.not_run.values()) == ["Skipped: SciPy is not installed"]
+    assert len(news) == 3 and all(line.startswith("FAILED ") for line in news)
+
+
+def test_what_there_is_no_time_for_is_counted(tmp_path):
+    report, _ = supervised(tmp_path, TESTS.replace("SIGKILL", "SIGCONT"), seconds=4.0, patience=60.0)
+    assert (report.collected, report.passed, report.unfinished) == (7, 2, 3)
+
+
+def test_a_file_that_does_not_import_fails_the_run(tmp_path):
+    report, news = supervised(tmp_path, "import nothing_of_this_name")
+    assert not passes(report, 0) and any("nothing_of_this_name" in said for said in report.failed.values())
+    assert news
+
+
+def test_a_device_that_answers_no_more_is_left(tmp_path):
+    sick = """
+from corefw.dispatch.registry import registry
+class Sick(type(registry.runtimes["meta"][1])):
+    def synchronize(self, index=None): raise RuntimeError("cudaErrorIllegalAddress")
+def test_1():
+    registry.runtimes["sick"] = ("sick", Sick())
+    assert False
+def test_2(): assert "sick" not in registry.runtimes
+"""
+    report, _ = supervised(tmp_path, sick)
+    assert (report.passed, len(report.failed)) == (1, 1)
+
+
+def test_nothing_run_and_too_few_checks_are_failures():
+    assert not passes(Report(), 0)
+    assert passes(Report(collected=5, passed=4, not_run={"a": "no SciPy"}), 5)
+    assert not passes(Report(collected=5, passed=5), 6)
+    assert not passes(Report(collected=5, passed=4, unfinished=1), 5)
+    assert told("conformance", Report(collected=2, passed=1, not_run={"a": "Skipped: no SciPy"}), 9) == [
+        "conformance: 1 passed, 0 failed, 1 not run",
+        "  not run: no SciPy",
+        "  failed: 2 checks are known here, at least 9 exist",
+    ]
+
+
+def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
+    if "emulated" not in registry.runtimes:
+        pytest.skip("there is no emulated device")
+    count = len(list(checks(CASES, targets("emulated"))))
+    assert 0.95 * count < script.LEAST_CHECKS <= count
+
+
+@pytest.mark.slow
+def test_all_parts_run_on_the_emulated_device(tmp_path):
+    if "emulated" not in registry.runtimes:
+        pytest.skip("there is no emulated device")
+    selected = ["--select", "log_softmax or sequential or tiny"]
+    command = [sys.executable, ROOT / "scripts" / "gpu", "--device", "emulated", "--output", tmp_path, *selected]
+    found = subprocess.run([*map(str, command), "--seconds", "240"], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+    summary = found.stdout[found.stdout.index("\nemulated\n") :].splitlines()
+    assert summary[2].startswith("conformance: ") and "0 failed, 0 not run" in summary[2]
+    assert summary[3].startswith("training: 1 passed") and summary[-1] == "all is well"
+    record = json.loads((tmp_path / "emulated.json").read_text())
+    assert record["seconds"].keys() == {"step tiny_mlp_sgd", "log_softmax-512x1024"}
+    assert record["conformance"]["passed"] >= 5 and record["training"] == {"passed": 1, "failed": [], "not run": 0}
+
+
+def test_figures_beside_their_targets():
     large = 1 << 26
     results = {
+        "large": large,
         "seconds": {
             "step mlp": {"corefw": 1e-4, "torch": 2e-4},
             "matmul-512": {"corefw": 2e-4, "torch": 1e-4},
@@ -60,12 +164,13 @@ def test_figures_beside_their_targets(script):
         "failed": {"sort": "ValueError: no"},
         "left_out": ["topk"],
     }
-    assert script.rated(results) == [
-        "copy of 2^26 float32: 2000 GB/s",
+    assert rated(results) == [
+        f"copy of {large} float32: 2000 GB/s",
         "training steps: 2.00 times PyTorch's speed over 1; slower: none",
         "matmul and convolution: 0.50 times PyTorch's speed over 1; slower: matmul-512 0.50",
         "all rows: 1.00 times PyTorch's speed over 2; slower: matmul-512 0.50",
         f"large rows below 0.85 of the copy's rate: exp-{large} 0.50",
+        "measured 4 rows",
         "failed: sort: ValueError: no",
         "no time for 1 rows",
     ]

@@ -1,0 +1,1 @@
+"""How `scripts/gpu` runs tests on a device: in several processes, followed from outside, with a summary."""
