@@ -1182,6 +1182,9 @@ class Tensor:
         r"""The reciprocal ``1 / input``."""
     def reciprocal_(self) -> Tensor:
         r"""In-place form of `reciprocal`: the result is left in `input`."""
+    def record_stream(self, stream: Any) -> None:
+        r"""Say that `stream` uses the tensor too, so that its memory is not given out again before that
+        stream's work so far is done when the tensor is let go of; RuntimeError on devices without streams."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> _RemovableHandle:
         r"""Call `hook` with the tensor's gradient whenever it is computed; what it returns, if anything,
         replaces it."""

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("cupy")
 
+from corefw.testing.checks import settle
 from corefw_numpy import classification, loss
 from tests.cuda_kernels import DTYPES, TOLERANCES, compare, kernels, rounded
 from tests.emulation import memory
@@ -68,6 +69,7 @@ def test_classes_that_there_are_not(wrong):
     }.items():
         with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds for 3 classes"):
             kernels()[op](*arguments)
+            settle()
 
 
 def test_squared_errors_of_many_blocks():

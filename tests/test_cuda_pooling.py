@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("cupy")
 
 from corefw.dtypes import float32
+from corefw.testing.checks import settle
 from corefw_cupy import pooling, resampling
 from corefw_numpy import pooling as expected
 from corefw_numpy import resampling as expected_samples
@@ -105,6 +106,7 @@ def test_an_index_outside_of_the_plane_is_reported(kernels, plane, index):
     indices = memory.device(np.array([[[0, index]]]))
     with pytest.raises(IndexError, match=f"max_pool_backward: index {index} is out of bounds"):
         kernels["max_pool_backward"](memory.device(numbers(1, 1, 2)), indices, (1, 1, plane))
+        settle()
 
 
 # -- resampling -------------------------------------------------------------------------------------------------------

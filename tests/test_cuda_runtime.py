@@ -18,7 +18,7 @@ pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
 from corefw_cupy import backend
 from corefw_cupy.runtime import CupyRuntime
-from tests.emulation import compiler, device, driver, memory
+from tests.emulation import compiler, device, driver, memory, queue
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
 
@@ -112,6 +112,35 @@ def test_no_op_waits_or_copies(cuda):
     assert [kind for kind, _ in driver.State.log] == ["device to host", "wait"]
 
 
+def test_pinned_memory_stays_until_it_was_copied(cuda, monkeypatch):
+    """Batches follow each other faster than they are copied: the next one must not take the memory of the last."""
+    monkeypatch.setattr(queue, "DEFERRED", True)
+    batches = [torch.full((64,), float(i)).pin_memory().to("cuda", non_blocking=True) for i in range(4)]
+    assert cuda.in_flight.count() == 4, "the host's memory is held as long as it may be read"
+    assert [int(batch.sum()) for batch in batches] == [0, 64, 128, 192]
+    torch.ones(64).pin_memory().to("cuda", non_blocking=True)
+    assert cuda.in_flight.count() == 1, "and given back after"
+
+
+def test_memory_used_on_another_stream_stays(cuda, monkeypatch):
+    monkeypatch.setattr(queue, "DEFERRED", True)
+    x = torch.ones(64, device="cuda")
+    x.record_stream(torch.cuda.Stream())
+    torch.cuda.synchronize()
+    cuda.in_flight.release()
+    assert cuda.in_flight.count() == 1, "the program still has it, and may give the stream more work"
+    (x + 1).sum()
+    del x
+    cuda.in_flight.release()
+    assert cuda.in_flight.count() == 1, "the stream is not done with it"
+    for _ in range(2):
+        torch.cuda.synchronize()
+        cuda.in_flight.release()
+    assert cuda.in_flight.count() == 0
+    with pytest.raises(RuntimeError, match="record_stream: device 'cpu' has no streams"):
+        torch.ones(3).record_stream(torch.cuda.Stream())
+
+
 def test_pinned_memory_is_copied_in_the_background(cuda):
     pinned = torch.arange(4.0).pin_memory()
     assert pinned.is_pinned() and not torch.arange(4.0).is_pinned()
@@ -127,7 +156,7 @@ def test_pinned_memory_is_copied_in_the_background(cuda):
 def test_streams_and_events(cuda):
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
     stream = torch.cuda.Stream()
-    assert stream != torch.cuda.default_stream() and stream.query()
+    assert stream != torch.cuda.default_stream()
     with torch.cuda.stream(stream):
         assert torch.cuda.current_stream() == stream
         event = stream.record_event()
@@ -135,11 +164,14 @@ def test_streams_and_events(cuda):
     torch.cuda.current_stream().wait_stream(stream)
     assert driver.Stream.null.waited_for[-1].stream.ptr == stream.cuda_stream
     event.wait(stream)
+    assert event.query() != queue.DEFERRED
     event.synchronize()
+    assert event.query() and stream.query()
     assert driver.State.log[-1] == ("wait", stream.cuda_stream)
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     end.record()
+    end.synchronize()
     assert end.query() and start.elapsed_time(end) >= 0
 
 
@@ -156,6 +188,7 @@ def test_memory_statistics(cuda):
     torch.cuda.reset_peak_memory_stats()
     x = torch.ones(1000, device="cuda")
     assert torch.cuda.memory_allocated() - before == 4000
+    torch.cuda.synchronize()  # a launch that waits holds its arrays
     del x
     assert torch.cuda.memory_allocated() == before
     assert torch.cuda.max_memory_allocated() - before == 4000

@@ -128,6 +128,10 @@ class Runtime:
         """Whether a NumPy array lies in such memory."""
         return False
 
+    def record_stream(self, array, stream) -> None:
+        """Keep the array's memory, once it is let go of, until the work that `stream` has been given is done."""
+        raise DeviceError(f"record_stream: device '{self.device_type}' has no streams")
+
     def from_dlpack(self, producer) -> Any:
         """An array over the memory of another library's, an object with ``__dlpack__`` on this device."""
         raise DeviceError(f"device '{self.device_type}' does not take memory from other libraries")

@@ -265,6 +265,13 @@ def pin_memory(self, device=None) -> Tensor:
 
 
 @method
+def record_stream(self, stream) -> None:
+    """Say that `stream` uses the tensor too, so that its memory is not given out again before that stream's work so far
+    is done when the tensor is let go of; RuntimeError on devices without streams."""
+    self.place.runtime.record_stream(self.array, stream)
+
+
+@method
 def is_pinned(self, device=None) -> bool:
     """Whether the elements lie in page-locked memory."""
     if self.place.device.type != "cpu":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,7 +64,13 @@ class Check:
         if op is None:
             raise AssertionError(f"the row names the op {self.case.op!r}, which is not declared")
         with self.target.preferred():
-            self.property.check(self.case, op, self.target)
+            try:
+                self.property.check(self.case, op, self.target)
+            except Exception:
+                with suppress(Exception):
+                    settle()
+                raise
+            settle()
 
     def __str__(self) -> str:
         return f"{self.case.op}-{self.property.name}" + ("" if self.property.once else f"-{self.target}")
@@ -140,12 +146,19 @@ def refuses(kinds, what: str, function: Callable, *arguments) -> None:
     """Assert that the call raises one of these exceptions, and that its text says something."""
     try:
         function(*arguments)
+        settle()
     except kinds as error:
         assert str(error), f"{what}: the error says nothing"
         return
     except Exception as error:
         raise AssertionError(f"{what}: raises {type(error).__name__}, {kinds} was expected: {error}") from error
     raise AssertionError(f"{what}: raises nothing, {kinds} was expected")
+
+
+def settle() -> None:
+    """Wait for all devices, so that what a kernel found wrong is raised here and not by what comes next."""
+    for _, runtime in registry.runtimes.values():
+        runtime.synchronize()
 
 
 def is_public(op: Op) -> bool:

@@ -19,6 +19,7 @@ from corefw.testing.checks import (
     property_of,
     refuses,
     representative,
+    settle,
 )
 from corefw.testing.samples import Sample, samples, to_tensor
 from corefw.testing.targets import Target
@@ -55,6 +56,7 @@ def wrong_shapes(case: Case, op: Op, target: Target) -> None:
                 else:
                     try:
                         real = call(op.function, wrong, target)
+                        settle()
                     except (CorefwError, IndexError):
                         continue  # what the elements say may be wrong where the shapes are not
                     for r, m in zip(real, meta, strict=True):

@@ -14,7 +14,7 @@ from pathlib import Path
 import cupy
 import numpy as np
 
-from tests.emulation import memory
+from tests.emulation import memory, queue
 
 HEADER = Path(__file__).with_name("emulator.h")
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
@@ -76,9 +76,14 @@ def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
         if len(arguments) != len(signature):
             raise TypeError(f"{name} takes {len(signature)} arguments, {len(arguments)} were given")
         held = [_argument(kind, value, name) for kind, value in zip(signature, arguments)]
-        pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
-        if not function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), pointers):
-            raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
-        memory.check(name, [value for value in arguments if isinstance(value, cupy.ndarray)])
+        arrays = [value for value in arguments if isinstance(value, cupy.ndarray)]
+
+        def work():
+            pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
+            if not function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), pointers):
+                raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
+            memory.check(name, arrays)
+
+        queue.submit(work)
 
     return launch

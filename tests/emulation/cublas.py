@@ -5,6 +5,8 @@ import ctypes
 import ml_dtypes
 import numpy as np
 
+from tests.emulation import queue
+
 TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16", 14: ml_dtypes.bfloat16}  # by cudaDataType_t
 COMPUTED = {68: ("f4", "c8"), 77: ("f4", "c8"), 70: ("f8", "c16")}  # by cublasComputeType_t
 
@@ -22,6 +24,7 @@ def _matrices(address, kind, rows, columns, step, jump, count):
 
 @np.errstate(all="ignore")
 def _multiply(forms, sizes, alpha, a, b, beta, c, count, compute):
+    queue.drain()  # in order, and at once: the addresses keep nothing alive
     rows, columns, inner = sizes
     complex_numbers = c[1] in (4, 5)
     computed = np.dtype(COMPUTED[compute][complex_numbers])

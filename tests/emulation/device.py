@@ -12,7 +12,7 @@ from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
 from corefw_cupy.launch import text
 from corefw_cupy.runtime import CupyRuntime
-from tests.emulation import compiler, driver, memory
+from tests.emulation import compiler, driver, memory, queue
 from tests.emulation.namespace import namespace
 
 if compiler.COMPILER is None:
@@ -30,12 +30,14 @@ class EmulatedCuda(Cuda):
         files = [source for source in sources if "__global__" not in source]
         generated = "\n".join(source for source in sources if source not in files)
         loaded = self._library(text("\n".join([*files, generated]), definitions))
-        return self.faults.checked(compiler.launcher(loaded, function.name))
+        launch = compiler.launcher(loaded, function.name)
+        return self.faults.checked(launch) if self.faults.blocking else launch
 
     def number(self, array):
         driver.State.log.append(("device to host", array.nbytes))
+        value = int(memory.host(array).reshape(())[()])
         self.faults.check()
-        return int(memory.host(array).reshape(())[()])
+        return value
 
     def _alike(self, other, function) -> bool:
         return (
@@ -63,7 +65,7 @@ def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
     if unusable() is not None:  # CuPy's own methods allocate too, and there is no other memory
         cupy.cuda.set_allocator(memory.allocate)
-    return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=True))
+    return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED))
 
 
 def install() -> None:

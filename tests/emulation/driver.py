@@ -2,12 +2,13 @@
 
 import ctypes
 import time
+import weakref
 from types import SimpleNamespace
 
 import cupy
 import numpy as np
 
-from tests.emulation import memory
+from tests.emulation import memory, queue
 
 _PROPERTIES = {
     "name": b"emulated",
@@ -26,6 +27,7 @@ class State:
     device = 0
     log: list[tuple] = []
     pinned: list[np.ndarray] = []
+    free_pinned: dict[int, np.ndarray] = {}  # by size
 
 
 class Device:
@@ -42,7 +44,7 @@ class Device:
 
 
 class Stream:
-    """A queue that is always done."""
+    """A queue; all of a device's are done in one order."""
 
     current: "dict[int, Stream]" = {}
     made = 0
@@ -51,16 +53,18 @@ class Stream:
         self.non_blocking, self.priority = non_blocking, priority
         self.ptr = 0 if null else 0x1000 + Stream.made
         Stream.made += not null
-        self.done = True
         self.waited_for = []
 
     def use(self):
         """Let work of the current device go here."""
         Stream.current[State.device] = self
 
+    done = property(lambda self: queue.is_empty())
+
     def synchronize(self):
         """Wait."""
         State.log.append(("wait", self.ptr))
+        queue.drain()
 
     def wait_event(self, event):
         """Wait for a mark."""
@@ -83,13 +87,18 @@ class Event:
 
     def record(self, stream=None):
         """Mark."""
-        self.time, self.stream = time.perf_counter(), stream or get_current_stream()
+        self.time, self.stream = None, stream or get_current_stream()
+        queue.submit(self._reached)
+
+    def _reached(self):
+        self.time = time.perf_counter()
 
     done = property(lambda self: self.time is not None)
 
     def synchronize(self):
         """Wait."""
         State.log.append(("wait", self.stream.ptr))
+        queue.drain()
 
 
 def get_elapsed_time(first, last):
@@ -100,10 +109,14 @@ def get_elapsed_time(first, last):
 
 
 def alloc_pinned_memory(size):
-    """Memory that counts as pinned."""
-    block = np.empty(size, np.uint8)
-    State.pinned.append(block)
-    return memoryview(block)
+    """Memory that counts as pinned; the pool of CuPy gives it out again when nobody has it."""
+    block = State.free_pinned.pop(size, None)
+    if block is None:
+        block = np.empty(size, np.uint8)
+        State.pinned.append(block)
+    lent = (ctypes.c_uint8 * size).from_buffer(block)
+    weakref.finalize(lent, State.free_pinned.__setitem__, size, block)
+    return lent
 
 
 def _attributes(address):
@@ -113,7 +126,19 @@ def _attributes(address):
 
 def _copy(target, source, size, kind, stream):
     State.log.append((("host to device", "device to host", "default")[{1: 0, 2: 1, 4: 2}[kind]], size))
-    ctypes.memmove(target, source, size)
+    if kind != runtime.memcpyHostToDevice:
+        queue.drain()
+        ctypes.memmove(target, source, size)
+    elif _attributes(source).type:  # pinned memory is read when the device comes to it
+        queue.submit(lambda: ctypes.memmove(target, source, size))
+    else:  # other memory when it is asked for
+        staged = ctypes.string_at(source, size)
+        queue.submit(lambda: ctypes.memmove(target, staged, size))
+
+
+def _wait():
+    State.log.append(("wait", None))
+    queue.drain()
 
 
 def _set_device(index):
@@ -141,7 +166,7 @@ runtime = SimpleNamespace(
     getDeviceCount=lambda: 2,
     getDevice=lambda: State.device,
     setDevice=_set_device,
-    deviceSynchronize=lambda: State.log.append(("wait", None)),
+    deviceSynchronize=_wait,
     getDeviceProperties=lambda index: _PROPERTIES,
     memGetInfo=lambda: (1 << 33, 1 << 34),
     memcpyAsync=_copy,

@@ -5,6 +5,8 @@ import weakref
 import cupy
 import numpy as np
 
+from tests.emulation import queue
+
 GUARD = 64
 MARK = 0xA5
 _blocks: "weakref.WeakValueDictionary[int, Block]" = weakref.WeakValueDictionary()  # by the address that CuPy has
@@ -33,7 +35,8 @@ class Block:
         for hook in Hook.active:
             hook.malloc_postprocess(device_id=0, size=size, mem_size=size, mem_ptr=self.address, pmem_id=0)
 
-    def __del__(self, hooks=Hook.active):  # at the end of the process the name may be gone
+    def __del__(self, hooks=Hook.active, keep=queue.keep):  # at the end of the process the names may be gone
+        keep(self.bytes)
         for hook in hooks:
             hook.free_postprocess(device_id=0, mem_size=self.size, mem_ptr=self.address, pmem_id=0)
 
@@ -72,7 +75,8 @@ def check(name: str, arrays: list[cupy.ndarray]) -> None:
 
 
 def host(array: cupy.ndarray) -> np.ndarray:
-    """The memory of an array, as NumPy sees it."""
+    """The memory of an array, as NumPy sees it once all work is done."""
+    queue.drain()
     if not array.size:
         return np.empty(array.shape, array.dtype)
     block = _blocks[array.data.mem.ptr]

@@ -11,6 +11,7 @@ import numpy as np
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.cudnn import frontend
+from corefw_cupy.in_flight import InFlight
 from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.memory_use import MemoryUse
 from corefw_cupy.streams import Event, Stream
@@ -28,6 +29,7 @@ class CupyRuntime(Runtime):
         self.copying = cuda.copying
         self.faults = cuda.faults
         self.memory_use = MemoryUse(cuda.xp)
+        self.in_flight = InFlight(cuda.xp)
 
     # -- devices ----------------------------------------------------------------------------------------------------
     def device_count(self):
@@ -170,12 +172,12 @@ class CupyRuntime(Runtime):
 
     # -- between host and device ------------------------------------------------------------------------------------
     def upload(self, host, index):
-        array = self.upload_soon(host, index)
-        if self.is_pinned(host):  # other memory has been read when the call returns
-            self._stream().synchronize()
-        return array
+        return self._upload(host, index, wait=True)
 
     def upload_soon(self, host, index):
+        return self._upload(host, index, wait=False)
+
+    def _upload(self, host, index, wait: bool):
         with self.on(index):
             if host.ndim == 0:
                 return self.copying.full((), host[()], host.dtype)
@@ -183,6 +185,8 @@ class CupyRuntime(Runtime):
             array = self.cupy.empty(host.shape, host.dtype)
             if array.nbytes:
                 self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)
+                if self.is_pinned(host):  # it is read later; other memory has been read when the call returns
+                    self._stream().synchronize() if wait else self.in_flight.hold(host, self._stream())
             return array.transpose(turned)
 
     def download(self, array):
@@ -212,6 +216,9 @@ class CupyRuntime(Runtime):
 
     def _transfer(self, target: int, source: int, size: int, kind: int) -> None:
         self.driver.memcpyAsync(target, source, size, kind, self._stream().ptr)
+
+    def record_stream(self, array, stream):
+        self.in_flight.use(array.data.mem, stream.queue)
 
     def pinned(self, host):
         size = max(1, prod(host.shape) * host.dtype.itemsize)

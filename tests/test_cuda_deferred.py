@@ -1,0 +1,50 @@
+"""The emulated device with launches that run later, as a GPU's do: what a kernel finds wrong comes late."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from corefw.dispatch.registry import registry
+
+if "emulated" not in registry.runtimes:
+    pytest.skip("there is no emulated device", allow_module_level=True)
+
+DEFERRED = {**os.environ, "COREFW_EMULATED": "deferred"}
+
+
+def test_what_is_refused_late_is_attributed_to_its_check():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/test_ops.py"]
+    selected = ["--corefw-backend", "emulated", "-k", "wrong_shapes and (scatter or index or take or put)"]
+    found = subprocess.run([*command, *selected], env=DEFERRED, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout[-4000:]
+    assert " passed" in found.stdout
+
+
+def test_launches_run_in_order_at_the_next_wait():
+    program = """
+        import corefw as torch
+        from tests.emulation import device, queue
+        device.install()
+        x = torch.zeros(3, device="emulated")
+        for i in range(4):
+            x += i
+        assert not queue.is_empty(), "nothing has run"
+        assert x.tolist() == [6, 6, 6] and queue.is_empty()
+        x[torch.tensor([7], device="emulated")] = 1.0
+        y = x + 1
+        try:
+            torch.manual_seed(0)
+            y.tolist()
+        except IndexError as error:
+            assert "index 7 is out of bounds" in str(error), error
+        else:
+            raise AssertionError("nothing was reported")
+        assert y.tolist() == [7, 7, 7], "a wrong index is left alone, and reported once"
+    """
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], env=DEFERRED, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
