@@ -162,6 +162,23 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
+def extent(shape: Shape, strides: Shape, offset: int = 0) -> int:
+    """How many elements of memory a tensor needs that lies so in it; ShapeError if none can.
+
+    >>> extent((2, 3), (10, 1), 5)
+    18
+    """
+    numbers = (offset, *shape, *strides)
+    if len(shape) != len(strides) or any(number.__class__ is not int or number < 0 for number in numbers):
+        raise ShapeError(
+            f"a tensor cannot have sizes {list(shape)}, strides {list(strides)} and storage offset {offset}: all are "
+            "integers that are not negative, and there are as many strides as sizes"
+        )
+    if prod(shape) >= 2**63:
+        raise ShapeError(f"numel: integer multiplication overflow, sizes {list(shape)}")
+    return 0 if 0 in shape else offset + 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
+
+
 def infer_size(sizes: Shape, numel: int) -> Shape:
     """`sizes` with a single -1 replaced so that the product is `numel`. Raises RuntimeError when that cannot be.
 

@@ -1,13 +1,16 @@
 """Tests of saving and loading: round trips, PyTorch's files in both directions, damaged and malicious files."""
 
 import contextlib
+import copy
 import fractions
 import io
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -20,6 +23,7 @@ from hypothesis import strategies as st
 import corefw as torch
 from corefw import dtypes
 from corefw.errors import DtypeError
+from corefw.serialization import allowance
 from corefw.serialization.archive import ALIGNMENT, Reader, Writer
 from corefw.testing import assert_close
 
@@ -582,6 +586,36 @@ def test_damage_is_found():
         torch.load(rewritten(saved(torch.ones(1)).getvalue(), drop=["archive/data/0"]))
 
 
+def test_checksums_are_compared_where_the_content_is_read(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(torch.arange(100.0), path)
+    assert_close(torch.load(path, mmap=True, check=True), torch.arange(100.0))
+    content = bytearray(path.read_bytes())
+    content[Reader(io.BytesIO(content)).offset("data/0") + 7] ^= 1
+    path.write_bytes(content)
+    for options in ({}, {"check": True}, {"check": True, "mmap": True}):
+        with pytest.raises(RuntimeError, match="'data/0' is damaged: its checksum"):
+            torch.load(path, **options)
+    for options in ({"mmap": True}, {"check": False}, {"check": False, "mmap": True}):
+        assert torch.load(path, **options)[1] != 1
+
+
+def test_files_without_checksums(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(torch.arange(4), path)
+    content = bytearray(path.read_bytes())
+    place = -1
+    while (place := content.find(b"PK\x01\x02", place + 1)) >= 0:  # each entry of the directory
+        content[place + 16 : place + 20] = bytes(4)
+    path.write_bytes(content)
+    for mapped in (False, True):
+        assert_close(torch.load(path, mmap=mapped), torch.arange(4))
+        with pytest.raises(RuntimeError, match="written without checksums"):
+            torch.load(path, mmap=mapped, check=True)
+    with pytest.raises(RuntimeError, match="have no checksums"):
+        torch.load(FIXTURES / "checkpoint_before_1_6.pt", check=True)
+
+
 def test_archives_packed_by_other_tools():
     x = torch.arange(1000.0)
     assert same(torch.load(rewritten(saved(x).getvalue(), compression=zipfile.ZIP_DEFLATED)), x)
@@ -753,6 +787,140 @@ def test_directories_that_lie_are_refused(compression):
     content[place + 20 : place + 28] = b"\xf0\xff\xff\xff" * 2
     with pytest.raises(RuntimeError):
         torch.load(io.BytesIO(content))
+
+
+def patched(content: bytes, name: bytes, sizes: tuple[int, int]) -> bytes:
+    """The archive with other sizes, packed and unpacked, in its directory's entry for a record."""
+    changed = bytearray(content)
+    place = changed.rindex(name) - 46
+    changed[place + 20 : place + 28] = struct.pack("<LL", *sizes)
+    return bytes(changed)
+
+
+def peak(call, match: str | None = None) -> int:
+    """The most bytes that were taken at once while `call` was refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(REFUSALS, match=match):
+            call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+ZEROS = 1 << 26  # bytes, four times what any file may ask for
+
+
+def test_records_that_unpack_to_much_are_refused():
+    content = rewritten(saved(torch.zeros(ZEROS // 4)).getvalue(), compression=zipfile.ZIP_DEFLATED).getvalue()
+    assert len(content) < 10**5
+    with pytest.raises(RuntimeError, match=r"unpacking .* compressed records .* without compression"):
+        torch.load(io.BytesIO(content))
+    assert peak(lambda: torch.load(io.BytesIO(content))) < 1 << 22
+    packed = zipfile.ZipFile(io.BytesIO(content)).getinfo("archive/data/0").compress_size
+    lying = patched(content, b"archive/data/0", (packed, 16))  # and a directory that keeps it secret
+    assert peak(lambda: torch.load(io.BytesIO(lying))) < 1 << 22
+    pickled = rewritten(with_pickle(b"").getvalue(), lambda _: b"\x80\x02" + b"0" * ZEROS, (), zipfile.ZIP_DEFLATED)
+    assert peak(lambda: torch.load(pickled)) < 1 << 22
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(compression):
+    with pytest.raises(RuntimeError, match="compressed in a way that checkpoints never are"):
+        torch.load(rewritten(saved(torch.zeros(4)).getvalue(), compression=compression))
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_records_that_share_bytes_are_refused(compression):
+    file = io.BytesIO()
+    names = [str(number) for number in range(200)]
+    tensors = b"".join(rebuilt(key=name.encode())[:-1] + b"a" for name in names)
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("archive/data.pkl", BYTE + b"]" + tensors + b".")
+        archive.writestr("archive/data/0", bytes(16))
+        for name in names[1:]:  # further entries of the directory for the one record
+            entry = copy.copy(archive.getinfo("archive/data/0"))
+            entry.filename = f"archive/data/{name}"
+            archive.filelist.append(entry)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="reaches into another one"):
+        torch.load(file)
+
+
+def test_a_record_that_reaches_into_the_next_is_refused():
+    content = with_pickle(BYTE + rebuilt(), [("data/0", bytes(16)), ("data/1", bytes(16))]).getvalue()
+    assert_close(torch.load(io.BytesIO(content)), torch.zeros(4))
+    header = bytearray(content)
+    place = header.index(b"archive/data/0") - 30
+    extra = int.from_bytes(header[place + 28 : place + 30], "little")
+    header[place + 28 : place + 30] = (extra + 8).to_bytes(2, "little")  # the content begins later than it does
+    with pytest.raises(RuntimeError, match="reaches into another one"):
+        torch.load(io.BytesIO(header))
+
+
+def test_one_storage_as_two_types_is_refused():
+    program = BYTE + b"]" + rebuilt()[:-1] + b"a" + rebuilt(kind=b"ctorch\nIntStorage\n")[:-1] + b"a"
+    with pytest.raises(RuntimeError, match=r"the storage '0' as torch\.float32 and as torch\.int32"):
+        torch.load(with_pickle(program + b"."))
+
+
+def negated(size, stride) -> bytes:
+    """A tensor whose memory holds its elements' negatives, which only a copy can show."""
+    return rebuilt(size=size, stride=stride)[: -len(b"tR.")] + b"}X\x03\0\0\0neg\x88stR"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        negated((1 << 30,), (0,)),
+        b"]" + (negated((1 << 20,), (0,)) + b"a") * 60,
+        b"]" + b"ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" + rebuilt(size=(1 << 30,), stride=(0,))[:-1]
+        + b"ctorch\nfloat64\nX\x03\0\0\0cpu\x89tRa",
+        b"B\0\0\x10\0" + bytes(1 << 20) + b"q\0]" + b"cbuiltins\nbytearray\nh\0\x85Ra" * 10_000,
+        b"](" + b"K\x01" * 10**5 + b"eq\0]" + b"cbuiltins\nset\nh\0\x85Ra" * 1000,
+        b"ccollections\nOrderedDict\n)R}(" + b"".join(b"X\x04\0\0\0%04dN" % n for n in range(9999)) + b"uq\0"
+        + b"ccollections\nOrderedDict\n)Rh\0b" * 1000,
+    ],
+    ids=["expanded", "copies", "device", "bytes", "sets", "states"],
+)  # fmt: skip
+def test_pickles_that_ask_for_much_are_refused(program):
+    file = with_pickle(BYTE + program + b".")
+    length = len(file.getvalue())
+    assert peak(lambda: torch.load(file), "would take more memory") < 22 * length + (
+        1 << 25
+    )  # beside what is allowed, the file and the stack
+
+
+@pytest.mark.parametrize(
+    "program", [b"(" + code * 10_000 for code in (b"]", b"}", b"\x8f", b"(l", b"(t", b"(\x91", b")\x85", b"NN\x86")]
+)
+def test_containers_are_counted(program, monkeypatch):
+    """One byte of a pickle makes a set of 216."""
+    monkeypatch.setattr(allowance, "_BASE", 1 << 16)
+    with pytest.raises(RuntimeError, match="the containers in the pickle would take more memory"):
+        torch.load(with_pickle(BYTE + program + b"l."))
+
+
+@pytest.mark.parametrize(
+    "size, stride",
+    [((-5,), (1,)), ((5,), (-1,)), ((5,), (1, 1)), ((2**40, 2**40), (0, 0)), ((1.0,), (1,)), ((5,), (True,))],
+)
+def test_meta_tensors_have_no_impossible_sizes(size, stride):
+    arguments = b"".join(pickle.dumps(item, 2)[2:-1] for item in (size, stride, False))
+    program = b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nfloat32\n" + arguments + b"tR."
+    with pytest.raises(REFUSALS, match=r"a tensor cannot have sizes|overflow"):
+        torch.load(with_pickle(BYTE + program))
+    rebuild, given, _ = torch.empty(2, device="meta").__reduce_ex__(2)
+    with pytest.raises(RuntimeError, match=r"a tensor cannot have sizes|overflow"):
+        rebuild(*given[:3], size, stride, *given[5:])
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("offset, size, stride", [(0, (-2,), (1,)), (-1, (2,), (1,)), (0, (2,), (-1,)), (0, (2,), ())])
+def test_memory_is_not_shown_under_impossible_sizes(device, offset, size, stride):
+    x = torch.ones(4, device=device)
+    with pytest.raises(RuntimeError, match="a tensor cannot have sizes"):
+        x.set_(x.untyped_storage(), offset, size, stride)
 
 
 def test_names_outside_the_archive_are_refused():

@@ -16,6 +16,7 @@ import numpy as np
 
 from corefw.dtypes import dtype
 from corefw.files import replacing
+from corefw.serialization.allowance import granted
 from corefw.serialization.archive import MAGIC, Reader, Writer
 from corefw.serialization.full import full_unpickler
 from corefw.serialization.legacy import load_legacy
@@ -88,6 +89,7 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    check: bool | None = None,
     **pickle_load_args,
 ) -> Any:
     """Load what `save`, or PyTorch's, has written.
@@ -102,7 +104,13 @@ def load(
             can then do no harm. False runs the code that the file asks for; load only files you trust. Missing means
             True, unless `pickle_module` is given.
         mmap: let tensors show the file itself, whose parts are read when they are needed; changes stay in memory.
+        check: whether the content is compared with its checksums. Missing, it is where it is read, but not what `mmap`
+            leaves in the file. True reads that too, once; the file must have checksums, which safetensors files, those
+            of PyTorch before 1.6 and those that it was told to write without lack. False compares nothing.
         pickle_load_args: for the pickle module; ``encoding`` is that of text written by Python 2.
+
+    A file takes as much memory as it stores. For copies and for records that another tool has compressed it may ask for
+    16 times its size and 16 MiB more.
 
     Raises pickle.UnpicklingError for content that is not allowed, RuntimeError for files that are damaged or in no
     known format, EOFError for empty ones.
@@ -124,6 +132,8 @@ def load(
     if is_path and os.fspath(f).endswith(".safetensors"):  # type: ignore[arg-type]
         if map_location is not None and (callable(map_location) or isinstance(map_location, dict)):
             raise RuntimeError("Loading safetensors file with callable or dict map_location is not supported.")
+        if check:
+            raise RuntimeError("load: check=True, but safetensors files have no checksums")
         return load_file(f, "cpu" if map_location is None else map_location)  # type: ignore[arg-type]
     with _opened(f) as file:
         begin = file.read(len(MAGIC))
@@ -134,8 +144,10 @@ def load(
             if begin != MAGIC:
                 if mmap:
                     raise RuntimeError("mmap can only be used with files in PyTorch's zip format: save it anew")
+                if check:
+                    raise RuntimeError("load: check=True, but files of PyTorch before 1.6 have no checksums")
                 return load_legacy(file, map_location, module, pickle_load_args)
-            return _Archive(file, map_location, bool(mmap)).load(module, pickle_load_args)
+            return _Archive(file, map_location, bool(mmap), check).load(module, pickle_load_args)
         except pickle.UnpicklingError as error:
             if not weights_only:
                 raise
@@ -144,11 +156,16 @@ def load(
 
 @contextmanager
 def _opened(f: File) -> Iterator[IO[bytes]]:
+    """The file, whose content may from now on ask for memory in proportion to its size."""
     if isinstance(f, str | os.PathLike):
-        with open(f, "rb") as file:
+        with open(f, "rb") as file, granted(os.fstat(file.fileno()).st_size):
             yield file
     elif all(hasattr(f, name) for name in ("read", "readline", "seek", "tell")):
-        yield f
+        position = f.tell()
+        length = f.seek(0, 2) or f.tell()
+        f.seek(position)
+        with granted(length):
+            yield f
     else:
         raise AttributeError(
             "expected 'f' to be string, path, or a binary file-like object with 'read', 'readline', 'seek' and 'tell'"
@@ -158,23 +175,26 @@ def _opened(f: File) -> Iterator[IO[bytes]]:
 class _Archive:
     """One zip archive being loaded: its storages, each made once."""
 
-    def __init__(self, file: IO[bytes], map_location: MapLocation, mapped: bool):
+    def __init__(self, file: IO[bytes], map_location: MapLocation, mapped: bool, check: bool | None):
         self._reader = Reader(file)
+        if check and not self._reader.has_checksums:
+            raise RuntimeError("load: check=True, but the file was written without checksums")
+        self._check, self._check_mapped = check is not False, bool(check)
         if "constants.pkl" in self._reader:
             raise RuntimeError(
                 "the file is a TorchScript archive: programs are not supported, save a state_dict instead"
             )
         self._map_location = map_location
-        self._storages: dict[tuple[str, str], UntypedStorage] = {}
+        self._storages: dict[str, tuple[dtype, UntypedStorage]] = {}  # as the pickle calls them
         self._mapping = _mapped(file) if mapped else None
-        order = self._reader.read("byteorder") if "byteorder" in self._reader else b"little"
+        order = self._reader.read("byteorder", self._check) if "byteorder" in self._reader else b"little"
         if order not in (b"little", b"big"):
             raise ValueError(f"Unknown endianness type: {order!r:.40}")
         self._swapped = order.decode() != sys.byteorder
 
     def load(self, pickle_module: Any, arguments: dict[str, Any]) -> Any:
         """The object; by the restricted unpickler if no module is given."""
-        content = io.BytesIO(self._reader.read("data.pkl"))
+        content = io.BytesIO(self._reader.read("data.pkl", self._check))
         if pickle_module is None:
             return Unpickler(content, self.storage, **arguments).load()
         return full_unpickler(pickle_module, content, self.storage, arguments).load()
@@ -186,11 +206,12 @@ class _Archive:
                 pass
             case _:
                 raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {identity[0]!r:.40}")
-        found = self._storages.get((key, kind.name))
-        if found is None:
+        if key not in self._storages:
             host = self._content(f"data/{key}", kind.dtype, numel)
-            found = restored(host, kind.dtype, location, self._map_location)
-            self._storages[key, kind.name] = found
+            self._storages[key] = kind.dtype, restored(host, kind.dtype, location, self._map_location)
+        held, found = self._storages[key]
+        if held is not kind.dtype:
+            raise RuntimeError(f"the file refers to the storage {key!r:.40} as {held!r} and as {kind.dtype!r}")
         return found
 
     def _content(self, name: str, d: dtype, numel: int) -> np.ndarray:
@@ -200,9 +221,11 @@ class _Archive:
         start = self._reader.offset(name) if self._mapping is not None else None
         if self._mapping is not None and start is not None and start % d.itemsize == 0 and size:
             host = np.ndarray((numel,), d.numpy, self._mapping, start)
+            if self._check_mapped:
+                self._reader.verify(name, host.view(np.uint8).data)
         else:
             host = np.empty(numel, d.numpy)
-            self._reader.read_into(name, host.view(np.uint8))
+            self._reader.read_into(name, host.view(np.uint8), self._check)
         return host.byteswap(inplace=True) if self._swapped else host
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from struct import error as struct_error
 from struct import unpack
+from sys import getsizeof
 from typing import IO, Any
 
 from corefw.nn.parameter import Parameter
+from corefw.serialization.allowance import take
 from corefw.serialization.rebuild import _rebuild_from_type_v2
 from corefw.serialization.safety import BLOCKED, FOUND, checked_key, is_callable, user_globals
 from corefw.serialization.storages import StorageType
@@ -24,6 +26,20 @@ _NONSENSE = (
 )
 _MARK = object()
 _DICTS = (dict, OrderedDict, Counter)
+_ITEM = 64  # about the bytes that an item takes in the copy of a container
+
+
+def _room(argument: Any) -> int:
+    """About how many bytes a function may take that copies its argument."""
+    if isinstance(argument, str | bytes | bytearray):
+        return len(argument)
+    return _ITEM * len(argument) if isinstance(argument, list | tuple | dict | set | frozenset) else 0
+
+
+def _container(made: Any) -> Any:
+    """A new container, whose memory is asked for: one byte of a pickle makes one of 216 bytes."""
+    take(getsizeof(made), "the containers in the pickle")
+    return made
 
 
 class Unpickler:
@@ -125,6 +141,8 @@ class Unpickler:
             called = arguments[0]
             if called is function or not self._may_call(called):
                 raise UnpicklingError(f"Trying to call reduce for unrecognized function {called!r:.200}")
+        if id(function) not in self._safe_ids:  # the user's own may need what they like
+            take(sum(map(_room, arguments)), f"what the pickle asks of {function.__name__}")
         return function(*arguments)
 
     def _may_call(self, function: Any) -> bool:
@@ -160,6 +178,7 @@ class Unpickler:
         elif kind is OrderedDict or kind is Tensor or kind is Parameter:
             if type(state) is not dict or not all(type(name) is str and name != "_grad" for name in state):
                 raise TypeError(f"the state of a {kind.__name__} is no dict of attributes")
+            take(_room(state), f"the attributes of a {kind.__name__}")
             instance.__dict__.update(state)
         else:
             raise UnpicklingError(
@@ -254,9 +273,9 @@ _pushing(pickle.NONE, lambda m: None)
 _pushing(pickle.NEWTRUE, lambda m: True)
 _pushing(pickle.NEWFALSE, lambda m: False)
 _pushing(pickle.EMPTY_TUPLE, lambda m: ())
-_pushing(pickle.EMPTY_LIST, lambda m: [])
-_pushing(pickle.EMPTY_DICT, lambda m: {})
-_pushing(pickle.EMPTY_SET, lambda m: set())
+_pushing(pickle.EMPTY_LIST, lambda m: _container([]))
+_pushing(pickle.EMPTY_DICT, lambda m: _container({}))
+_pushing(pickle.EMPTY_SET, lambda m: _container(set()))
 _pushing(pickle.BININT, lambda m: m._number("<i", 4))
 _pushing(pickle.BININT1, lambda m: m._number("<B", 1))
 _pushing(pickle.BININT2, lambda m: m._number("<H", 2))
@@ -274,9 +293,9 @@ _pushing(pickle.SHORT_BINSTRING, lambda m: m.text(m._read(m._number("<B", 1))))
 _pushing(pickle.BINSTRING, lambda m: m.text(m._read(m._number("<I", 4))))
 _pushing(pickle.BINGET, lambda m: m._memo[m._number("<B", 1)])
 _pushing(pickle.LONG_BINGET, lambda m: m._memo[m._number("<I", 4)])
-_pushing(pickle.TUPLE, lambda m: tuple(m._pop_to_mark()))
-_pushing(pickle.LIST, lambda m: m._pop_to_mark())
-_pushing(pickle.FROZENSET, lambda m: frozenset(map(checked_key, m._pop_to_mark())))
+_pushing(pickle.TUPLE, lambda m: _container(tuple(m._pop_to_mark())))
+_pushing(pickle.LIST, lambda m: _container(m._pop_to_mark()))
+_pushing(pickle.FROZENSET, lambda m: _container(frozenset(map(checked_key, m._pop_to_mark()))))
 _pushing(pickle.BINPERSID, lambda m: m.persistent(m._stack.pop()))
 
 
@@ -296,7 +315,7 @@ def _short_tuple(count: int) -> Callable:
     def action(machine, stack):
         if len(stack) < count:
             raise IndexError("too few items for a tuple")
-        stack[-count:] = [tuple(stack[-count:])]
+        stack[-count:] = [_container(tuple(stack[-count:]))]
 
     return action
 

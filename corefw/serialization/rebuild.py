@@ -12,7 +12,9 @@ from corefw.dispatch.registry import place_of
 from corefw.dtypes import FLOATING, dtype
 from corefw.layouts import layout, strided
 from corefw.nn.parameter import Buffer, Parameter
+from corefw.serialization.allowance import take
 from corefw.serialization.storages import tensor_over
+from corefw.shapes import extent
 from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor
 
@@ -24,9 +26,15 @@ def _rebuild_tensor(storage: UntypedStorage, storage_offset: int, size: tuple, s
     return tensor_over(storage, storage_offset, size, stride)
 
 
+def _take_copy(tensor: Tensor, d: dtype) -> None:
+    """Ask for the memory of a copy: a few elements may be shown as many."""
+    take(tensor.numel() * d.itemsize, f"a copy of a tensor of {list(tensor.shape)}")
+
+
 def _finished(made: Tensor, requires_grad: bool, metadata: dict | None) -> Tensor:
     """The tensor with PyTorch's lazy conjugation and negation, if any, carried out."""
     if metadata:
+        _take_copy(made, made.place.dtype)
         made = made.conj() if metadata.get("conj") else made
         made = -made if metadata.get("neg") else made
     if requires_grad:
@@ -53,12 +61,16 @@ def _rebuild_tensor_v3(
 
 def _rebuild_meta_tensor_no_storage(dtype: dtype, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
     """A tensor without memory."""
-    place = place_of(devices.device("meta"), dtypes.as_dtype(dtype))
-    return _finished(new_strided(place, tuple(size), tuple(stride)), requires_grad, None)
+    place, shape, strides = place_of(devices.device("meta"), dtypes.as_dtype(dtype)), tuple(size), tuple(stride)
+    extent(shape, strides)
+    return _finished(new_strided(place, shape, strides), requires_grad, None)
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data: Tensor, dtype: dtype, device: str, requires_grad: bool) -> Tensor:
     """A tensor of a device whose memory PyTorch cannot save, from its copy."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"expected a Tensor, got {type(data).__name__}")
+    _take_copy(data, dtypes.as_dtype(dtype))
     return _finished(data.detach().to(device=device, dtype=dtype), requires_grad, None)
 
 

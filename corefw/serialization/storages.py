@@ -8,6 +8,7 @@ from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
+from corefw.shapes import extent
 from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor, wrap
 
@@ -79,10 +80,7 @@ def tensor_over(
     flat = storage._tensor
     place = flat.place if dtype is None else flat.place.with_dtype(dtype)
     shape, strides = tuple(shape), tuple(strides)
-    numbers = (offset, *shape, *strides)
-    if any(type(number) is not int or number < 0 for number in numbers) or len(shape) != len(strides):
-        raise RuntimeError(f"a tensor cannot have sizes {shape!r}, strides {strides!r} and storage offset {offset!r}")
-    end = offset + 1 + sum((n - 1) * stride for n, stride in zip(shape, strides)) if 0 not in shape else 0
+    end = extent(shape, strides, offset)
     if end * place.dtype.itemsize > flat.array.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "

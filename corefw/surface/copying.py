@@ -11,6 +11,7 @@ from corefw.dispatch.factories import new_strided
 from corefw.dispatch.record import leaf_node
 from corefw.dispatch.registry import place_of
 from corefw.errors import GradientError
+from corefw.shapes import extent
 from corefw.surface.attach import method
 from corefw.surface.interchange import host_array
 from corefw.tensor import Tensor, new, wrap
@@ -68,6 +69,7 @@ def rebuild(
     d = dtypes.of_name(dtype)
     place = place_of(devices.device(where), d)
     if host is None:
+        extent(shape, strides)  # refuses negative ones
         made = new_strided(place, shape, strides)
     else:
         array = host.view(d.numpy) if host.dtype != d.numpy else host

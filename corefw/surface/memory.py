@@ -11,7 +11,7 @@ from corefw.dispatch.factories import ArgumentError, fitting_number, number_argu
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
 from corefw.layouts import contiguous_format, preserve_format
-from corefw.shapes import contiguous_strides, permuted_strides
+from corefw.shapes import contiguous_strides, extent, permuted_strides
 from corefw.surface.attach import method
 from corefw.surface.interchange import host_array
 from corefw.tensor import Tensor, wrap
@@ -131,6 +131,7 @@ def set_(
     else:
         shape = tuple(size)
         strides = contiguous_strides(shape) if stride is None else tuple(stride)
+        extent(shape, strides, storage_offset)  # refuses negative ones
         self.array = runtime.as_strided(tensor.array, shape, strides, storage_offset)
     self.version = tensor.version
     self.version[0] += 1
