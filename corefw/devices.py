@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from corefw.dtypes import dtype
-from corefw.errors import DeviceError
+from corefw.errors import DeviceError, did_you_mean
 
 #: device types known without a plugin; plugins add theirs
 _types: set[str] = {"cpu", "cuda", "meta"}
@@ -71,6 +71,7 @@ class device:
         if type not in _types:
             raise DeviceError(
                 f"Expected one of {', '.join(sorted(_types))} device type at start of device string: {text}"
+                + did_you_mean(type, _types)
             )
         key = (type, index)
         if key not in cls._interned:

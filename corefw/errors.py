@@ -1,5 +1,9 @@
 """The exception types of corefw: each has PyTorch's type where PyTorch users catch it."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 __all__ = [
     "BackendError",
     "CorefwError",
@@ -11,6 +15,7 @@ __all__ = [
     "LinAlgError",
     "OutOfMemoryError",
     "PositionError",
+    "SettingError",
     "ShapeError",
 ]
 
@@ -47,6 +52,11 @@ class BackendError(CorefwError, RuntimeError):
     """A backend plugin is broken, unusable or contradicts another one."""
 
 
+class SettingError(BackendError):
+    """A setting, such as an environment variable, asks for what is not there. A plugin may raise it too: it reaches the
+    user, where another error of a plugin only makes its backend unusable."""
+
+
 class KernelNotFoundError(CorefwError, NotImplementedError):
     """No backend offers a kernel for (op, device, dtype); the text lists the candidates and why each lost."""
 
@@ -57,3 +67,15 @@ class LinAlgError(CorefwError, RuntimeError):
 
 class OutOfMemoryError(CorefwError, RuntimeError):
     """A device has no memory left for an allocation."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to add to the error of an unknown name: after the known one that is most like it; "" if none is.
+
+    >>> did_you_mean("nunpy", ["c", "numpy"])
+    " (did you mean 'numpy'?)"
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [*known], 1)
+    return f" (did you mean '{close[0]}'?)" if close else ""

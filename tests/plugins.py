@@ -60,6 +60,14 @@ SOURCES = {
 def corefw_backend():
     return Backend(name="future", version="9", devices=("cpu",), api=(9, 1))
 """,
+    "cpu.picky": HOOK
+    + """
+from corefw.errors import SettingError
+
+@hookimpl
+def corefw_backend():
+    raise SettingError("PICKY=7: expected 8")
+""",
     "cpu.hookless": "corefw_backend = None\n",
     "gpu9.absent": HOOK
     + """

@@ -45,10 +45,39 @@ def test_level_is_lowered_by_the_environment(level):
     assert run(program, COREFW_C_LEVEL=level) == level
 
 
-def test_unknown_level_leaves_the_numpy_backend():
-    program = "import corefw as t; print(t.ones(2).sum().item(), [b.reason for b in t.backends() if b.name == 'c'][0])"
-    said = run(program, COREFW_C_LEVEL="v9")
-    assert said.startswith("2.0 ") and "COREFW_C_LEVEL=v9" in said and library.levels()[0] in said
+REFUSED = """
+import corefw as torch
+for use in (lambda: torch.ones(2), lambda: torch.ones(2), torch.backends):
+    try:
+        use()
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("COREFW_C_LEVEL", "v9", f"this machine and installation have {', '.join(library.levels())}"),
+        ("COREFW_C_LEVEL", library.levels()[0].upper() + "1", ""),
+        ("COREFW_C_LEVEL", f"{library.levels()[0]}x", f"(did you mean '{library.levels()[0]}'?)"),
+        ("COREFW_C_CACHE", "1 GB", "expected a number of bytes"),
+    ],
+)
+def test_wrong_settings_are_refused_each_time(variable, value, words):
+    said = run(REFUSED, **{variable: value}).splitlines()
+    assert len(said) == 3 and all(line.startswith(f"{variable}=") and words in line for line in said)
+
+
+def test_the_level_is_told():
+    level = library.best_level()
+    torch.zeros(1)
+    assert registry.backends["c"].detail == level
+    assert f"-> kernel of backend 'c' ({level}, priority 10)" in torch.explain("softmax", torch.zeros(2, 2), 1)
+    listed = [line.split()[0] for line in torch.explain("sum").splitlines()[2:]]
+    assert listed[0] == "c" and len(set(listed)) == len(listed)
+    (told,) = [str(backend) for backend in torch.backends() if backend.name == "c"]
+    assert told.startswith(f"c ({level}) ")
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ FLOORS = {
 LAZY = {
     *(
         "PIL",
+        "difflib",
         "graphviz",
         "importlib",
         "matplotlib",

@@ -2,9 +2,11 @@
 installed."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,90 @@ def test_a_malformed_preference_is_refused(run):
     assert "COREFW_BACKENDS" in line and "cpu:numpy" in line and "device=backend" in line
 
 
+TRY = """
+    import corefw as torch
+    for attempt in range(2):
+        try:
+            print((torch.ones(2) + 1).tolist())
+        except RuntimeError as error:
+            print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("COREFW_BACKENDS", "cpu=nunpy", "'nunpy' is not installed (did you mean 'numpy'?); installed: "),
+        ("COREFW_BACKENDS", "cpu=numpy,fats", "'fats' is not installed (did you mean 'fast'?); installed: "),
+        ("COREFW_BACKENDS", "cpu=broken", "backend 'broken' is broken: its library is missing"),
+        ("COREFW_BACKENDS", "cpu=c", "backend 'c' is disabled by COREFW_DISABLE"),
+        ("COREFW_BACKENDS", "cpu=absent", "backend 'absent' cannot be used: no driver for gpu9"),
+        ("COREFW_BACKENDS", "cpu=acme", "backend 'acme' serves acme, not cpu"),
+        ("COREFW_BACKENDS", "cpuu=numpy", "string: cpuu (did you mean 'cpu'?)"),
+        ("COREFW_BACKENDS", "cpu:0=numpy", "name 'cpu', not 'cpu:0'"),
+        ("COREFW_OPS", "sofmax@cpu=numpy", "no op is called 'sofmax' (did you mean 'softmax'?)"),
+        ("COREFW_OPS", "add@cpuu=numpy", "(did you mean 'cpu'?)"),
+        ("COREFW_OPS", "add@cpu=nunpy", "'nunpy' is not installed (did you mean 'numpy'?)"),
+        ("COREFW_OPS", "mul@cpu=fast", "fast has no kernel for mul on cpu; backends with one: numpy"),
+        ("COREFW_OPS", "conv2d@cpu=numpy", 'convolution, constant_pad_nd (COREFW_OPS="convolution@cpu=numpy")'),
+        ("COREFW_OPS", "gelu@cpu=numpy", "a composition of other ops; name those: tanh, erf "),
+        ("COREFW_FALLBACK", "cpuu", "string: cpuu (did you mean 'cpu'?)"),
+        ("COREFW_FALLBACK", "gpu9", "device 'gpu9' is not available: absent: no driver for gpu9"),
+        ("COREFW_FALLBACK", "meta", "no backend computes on 'meta'"),
+    ],
+)
+def test_a_wish_for_what_is_not_there_is_refused_each_time(run, variable, value, words):
+    said = run(TRY, "cpu.fast", "cpu.broken", "acme.acme", "gpu9.absent", **{variable: value})
+    assert len(said) == 2 and all(line.startswith(f"SettingError {variable}") and words in line for line in said)
+
+
+def test_wishes_for_devices_that_are_not_used_are_left_alone(run):
+    assert run(ADD, "cpu.fast", "gpu9.absent", COREFW_BACKENDS="gpu9=nosuch;cpu=numpy") == ["[2.0, 2.0]"]
+
+
+def test_another_name_of_an_op_may_be_given(run):
+    program = """
+        import corefw as torch
+        print(torch.explain("abs", torch.ones(2)).splitlines()[-1])
+    """
+    assert run(program, "cpu.fast", COREFW_OPS="absolute@cpu=numpy") == ["  -> kernel of backend 'numpy' (asked for)"]
+
+
+def test_a_setting_that_a_plugin_refuses_reaches_the_user_each_time(run):
+    assert run(TRY, "cpu.picky") == ["SettingError PICKY=7: expected 8"] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("fats", "'fats' is not installed (did you mean 'fast'?)"), ("c", "'c' is disabled"), ("broken", "is missing")],
+)
+def test_a_scope_of_what_is_not_there_is_refused(run, name, words):
+    program = f"""
+        import corefw as torch
+        torch.ones(1)
+        try:
+            torch.backend("{name}")
+        except torch.dispatch.preferences.SettingError as error:
+            print(error)
+    """
+    (said,) = run(program, "cpu.fast", "cpu.broken")
+    assert words in said
+
+
+def test_the_choice_of_the_readme_is_made(run):
+    table = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (choice,) = re.findall(r'`COREFW_OPS="([^"]*)"`', table)
+    op, _, backend = re.split("[@=]", choice)
+    program = f"""
+        import corefw as torch
+        print(torch.explain("{op}").splitlines()[-1])
+        print(torch.explain("conv2d", torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)))
+    """
+    first, *lines = run(program, COREFW_OPS=choice)
+    assert first == f"  -> kernel of backend '{backend}' (asked for)"
+    assert f"  {op} at cpu/float32: kernel of backend '{backend}' (asked for)" in lines
+
+
 def test_scopes_nest_and_end(run):
     program = """
         import corefw as torch
@@ -125,6 +211,75 @@ def test_explain_shows_every_candidate(run):
     assert any("fast (priority 5): chosen" in line for line in lines)
     assert any("numpy (priority 0): outranked" in line for line in lines)
     assert lines[-1] == "  -> kernel of backend 'numpy' (asked for)"
+
+
+def test_explain_names_each_backend_once(run):
+    program = """
+        import corefw as torch
+        from corefw.dispatch.registry import registry
+        for name in {op.name for op in registry.ops.values() if op.rule is not None}:
+            lines = torch.explain(name).splitlines()[1:-1]
+            assert len({line.split()[0] for line in lines}) == len(lines) or "at" in lines[-1].split(), lines
+        print(torch.explain("sum", torch.ones(2)))
+    """
+    assert run(program, "cpu.fast")[1:] == [
+        "  place: cpu/float32, computed in float32",
+        "  numpy (priority 0): chosen",
+        "  -> kernel of backend 'numpy' (priority 0)",
+    ]
+
+
+def test_explain_follows_compositions(run):
+    program = """
+        import corefw as torch
+        x, counted = torch.ones(2, 3), torch.ledger()
+        state = torch.get_rng_state().tolist()
+        with counted:
+            print(torch.explain("trapezoid", x))
+            print(torch.explain("dropout", x, 0.5))
+            print(torch.explain("conv2d", x))
+        assert not counted.counts and torch.get_rng_state().tolist() == state
+    """
+    lines = run(program, "cpu.fast")
+    assert "  add at cpu/float32: kernel of backend 'fast' (priority 5)" in lines
+    assert "  mul at cpu/float32: kernel of backend 'numpy' (priority 0)" in lines
+    assert lines.count("  a composition of other ops; no backend can replace it") == 3
+    (unknown,) = [line for line in lines if "cannot be followed" in line]
+    assert "missing 1 required positional argument" in unknown and "convolution" in unknown
+
+
+def test_explain_tells_of_the_fallback(run):
+    program = """
+        import corefw as torch
+        x = torch.ones(2, device="bare")
+        print(torch.explain("mul", x, x))
+        print(torch.explain("polar", x, x))
+    """
+    lines = run(program, "bare.bare", COREFW_FALLBACK="cpu")
+    assert lines[1:5] == [
+        "  place: bare:0/float32",
+        "  no kernel for bare:0/float32; copied to the fallback cpu and back",
+        "  numpy (priority 0): chosen",
+        "  -> fallback to cpu: kernel of backend 'numpy' (priority 0)",
+    ]
+    assert "  mul at bare:0/float32: fallback to cpu: kernel of backend 'numpy' (priority 0)" in lines[5:]
+    lines = run(program, "bare.bare")
+    assert lines[2].startswith("  -> error: mul: no kernel for bare:0/float32")
+
+
+def test_explain_tells_that_a_wish_cannot_be_met(run):
+    program = """
+        import corefw as torch
+        with torch.backend("fast"):
+            print(torch.explain("mul"))
+        try:
+            torch.explain("softmaks")
+        except ValueError as error:
+            print(error)
+    """
+    lines = run(program, "cpu.fast")
+    assert "  fast (asked for): no kernel for mul" in lines and "  numpy (priority 0): chosen" in lines
+    assert lines[-1] == "explain: no op is called 'softmaks' (did you mean 'softmax'?)"
 
 
 def test_ledger_says_who_ran(run):

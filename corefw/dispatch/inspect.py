@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import shorten
 
 from corefw import dtypes
+from corefw.devices import Place, get_default_device
 from corefw.dispatch import plugins
+from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.operands import constant, result_type
+from corefw.dispatch.preferences import usable_backend
 from corefw.dispatch.registry import Op, place_of, registry
-from corefw.dispatch.resolution import decide
-from corefw.errors import BackendError, CorefwError
+from corefw.dispatch.resolution import decide, fallback_place
+from corefw.errors import CorefwError, did_you_mean
 from corefw.tensor import Tensor
 
 
@@ -25,11 +29,13 @@ class BackendInfo:
     priority: int
     usable: bool
     reason: str
+    detail: str = ""
 
     def __str__(self) -> str:
         state = "usable" if self.usable else f"not usable: {self.reason}"
         serves = ", ".join(self.devices) or "nothing"
-        return f"{self.name} {self.version}: serves {serves}; {self.kernels} kernels; priority {self.priority}; {state}"
+        name = f"{self.name} ({self.detail})" if self.detail else self.name
+        return f"{name} {self.version}: serves {serves}; {self.kernels} kernels; priority {self.priority}; {state}"
 
 
 def backends() -> list[BackendInfo]:
@@ -55,6 +61,7 @@ def backends() -> list[BackendInfo]:
                 priority=backend.priority,
                 usable=not reason,
                 reason=reason,
+                detail=backend.detail,
             )
         )
     for name, error in registry.failures.items():
@@ -70,7 +77,7 @@ class backend:
     Args:
         names: backends, e.g. "numpy".
 
-    Raises BackendError for a backend that is not there or not usable, with the reason.
+    Raises RuntimeError for a backend that is not there or not usable, with the reason.
 
     >>> import corefw as torch
     >>> with torch.backend("numpy"):
@@ -79,20 +86,9 @@ class backend:
     """
 
     def __init__(self, *names: str):
-        plugins.load(None)
-        for name in names:
-            if name in registry.failures:
-                raise BackendError(f"backend '{name}' is broken: {registry.failures[name]}") from registry.failures[
-                    name
-                ]
-            if name not in registry.backends:
-                known = ", ".join(sorted(registry.backends)) or "none"
-                raise BackendError(f"backend '{name}' is not installed; installed: {known}")
-            if registry.backends[name].unusable:
-                raise BackendError(f"backend '{name}' cannot be used: {registry.backends[name].unusable}")
         self.scope: dict[str, tuple[str, ...]] = {}
         for name in names:
-            for kind in registry.backends[name].devices:
+            for kind in usable_backend(name).devices:
                 self.scope[kind] = (*self.scope.get(kind, ()), name)
 
     def __enter__(self) -> None:
@@ -107,9 +103,14 @@ class backend:
 def explain(op, *args, **kwargs) -> str:
     """Say which kernel would compute `op` on these arguments, and why, without running it.
 
+    Of an op that is made of others, these are followed to their kernels.
+
     Args:
         op: a function of corefw or its name.
-        args, kwargs: as for the op; only the tensors' devices and dtypes count.
+        args, kwargs: as for the op; only the tensors' devices, dtypes and shapes count. Without a tensor, the default
+            device and dtype are meant.
+
+    Raises ValueError for an unknown op.
 
     >>> import corefw as torch
     >>> print(torch.explain("linalg_inv", torch.eye(2)))
@@ -121,21 +122,49 @@ def explain(op, *args, **kwargs) -> str:
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
     declared = registry.ops.get(name.removesuffix("_")) if name not in registry.ops else registry.ops[name]
     if declared is None:
-        raise ValueError(f"explain: no op is called {name!r}")
-    lines = [
-        f"{declared.name}({', '.join([*map(_describe, args), *(f'{k}={_describe(v)}' for k, v in kwargs.items())])})"
-    ]
-    if declared.rule is None:
-        return "\n".join([*lines, "  a composition of other ops; no backend can replace it. -> its body"])
+        raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.ops)}")
+    given = ", ".join([*map(_describe, args), *(f"{k}={_describe(v)}" for k, v in kwargs.items())])
     place = _place(declared, args, kwargs)
+    lines, outcome = _decision(declared, place)
+    if _is_composed(declared, place):
+        lines += _inside(declared, place, args, kwargs)
+    lines += [f"mode: {type(mode).__name__}" for mode in registry.modes]
+    return "\n  ".join([f"{declared.name}({given})", *lines, f"-> {outcome}"])
+
+
+def _decision(op: Op, place: Place) -> tuple[list[str], str]:
+    """What is weighed for an op at a place, and what comes of it."""
+    if op.rule is None:
+        return [f"place: {place}", "a composition of other ops; no backend can replace it"], "its body"
     try:
-        decision = decide(declared, place)
+        decision = decide(op, place)
     except CorefwError as error:
-        return "\n".join([*lines, f"  place: {place}", f"  -> error: {error}"])
-    lines.append(f"  place: {place}, computed in {(decision.wide or decision.compute).name}")
-    lines += [f"  {step}" for step in decision.trail]
-    lines += [f"  mode: {type(mode).__name__}" for mode in registry.modes]
-    return "\n".join([*lines, f"  -> {decision.how}"])
+        other = fallback_place(op, place)
+        if other is None:
+            return [f"place: {place}"], f"error: {error}"
+        lines, outcome = _decision(op, other)
+        lines = [f"no kernel for {place}; copied to the fallback {other.device} and back", *lines[1:]]
+        return [f"place: {place}", *lines], f"fallback to {registry.fallback}: {outcome}"
+    computed = (decision.wide or decision.compute).name
+    return [f"place: {place}, computed in {computed}", *decision.trail], decision.how
+
+
+def _is_composed(op: Op, place: Place) -> bool:
+    """Whether an op runs its body, made of other ops."""
+    if op.primitive or op.view:
+        return False
+    return op.rule is None or (op.rule.accepts(place.dtype) and decide(op, place).backend is None)
+
+
+def _inside(op: Op, place: Place, args, kwargs) -> list[str]:
+    """What the ops inside of one that is composed would run."""
+    try:
+        met = rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, place.device)
+        return [f"{one.name} at {at}: {_decision(one, at)[1]}" for one, at in met]
+    except Exception as error:  # whatever the body makes of these arguments, or of tensors without elements
+        reason = shorten(f"{type(error).__name__}: {error}", 120)
+        named = ", ".join(one.name for one in named_ops(op)) or "no op with kernels"
+        return [f"cannot be followed with these arguments ({reason}); its body names {named}"]
 
 
 def _describe(value) -> str:
@@ -146,8 +175,8 @@ def _describe(value) -> str:
     return repr(value)
 
 
-def _place(op: Op, args, kwargs):
-    """The place that the arguments' tensors agree on."""
+def _place(op: Op, args, kwargs) -> Place:
+    """The place that the arguments' tensors agree on, by default that of new tensors."""
     given = dict(zip((p.name for p in op.parameters), args, strict=False)) | kwargs
     tensors: list = []
     for p in op.parameters:
@@ -160,6 +189,6 @@ def _place(op: Op, args, kwargs):
             return value
     reference = next((t for t in tensors if isinstance(t, Tensor)), None)
     if reference is None:
-        raise TypeError(f"explain: {op.name} needs at least one tensor among its arguments")
+        return place_of(get_default_device(), dtypes.get_default_dtype())
     tensors = [t if isinstance(t, Tensor) else constant(t, reference.place) for t in tensors]
     return place_of(reference.place.device, result_type(*tensors))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from corefw.devices import on_unknown_type
 from corefw.dispatch.registry import Backend, registry
-from corefw.errors import BackendError
+from corefw.errors import BackendError, SettingError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -88,6 +87,9 @@ def _load_entry(entry: EntryPoint) -> None:
         if any(plugin is module for _, plugin in manager().list_name_plugin()):
             return  # the same plugin, found under another device
         register(module, name)
+    except SettingError:  # the user's mistake, not the plugin's: raised whenever the plugin is asked for
+        _loaded.remove(key)
+        raise
     except Exception as error:  # whatever a plugin does wrong stays with the plugin
         registry.failures[name] = error
 
@@ -107,28 +109,5 @@ def load(device_type: str | None) -> None:
                 _load_entry(entry)
 
 
-def configure(environment=os.environ) -> None:
-    """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK.
-
-    >>> configure({"COREFW_BACKENDS": "cpu=c,numpy", "COREFW_OPS": "conv2d@cpu=numpy"})
-    >>> registry.preferred[0]
-    {'cpu': ('c', 'numpy'), 'conv2d@cpu': ('numpy',)}
-    >>> configure({})
-    """
-    wanted: dict[str, tuple[str, ...]] = {}
-    for variable in ("COREFW_BACKENDS", "COREFW_OPS"):
-        for item in filter(None, environment.get(variable, "").replace(" ", "").split(";")):
-            key, equals, names = item.partition("=")
-            if not equals or not names or (variable == "COREFW_OPS") != ("@" in key):
-                form = "device=backend,backend;..." if variable == "COREFW_BACKENDS" else "op@device=backend;..."
-                raise BackendError(f"{variable}: cannot read {item!r}; the form is {form}")
-            wanted[key] = tuple(names.split(","))
-    registry.preferred[:1] = [wanted]
-    registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
-    registry.fallback = environment.get("COREFW_FALLBACK") or None
-    registry.forget()
-
-
 registry.load = load
 on_unknown_type(load)
-configure()

@@ -36,8 +36,9 @@ class Backend:
 
     Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
     ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
-    ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``unusable`` the reason why the backend
-    cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
+    ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``detail`` what else tells which kernels
+    run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
+    backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
     backend is registered; ``api`` the interface version it was written for.
     """
 
@@ -48,6 +49,7 @@ class Backend:
     runtimes: dict[str, Runtime] = field(default_factory=dict)
     priority: int = 0
     compute_dtype: dict[dtype, dtype] = field(default_factory=dict)
+    detail: str = ""
     unusable: str | None = None
     set_num_threads: Callable[[int], None] | None = None
     api: tuple[int, int] = API_VERSION
@@ -181,6 +183,8 @@ class Registry:
         self.library = {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
+        self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
+        self.checked: set[str] = set()  # device types for which the settings were found right
         self.resolve: Callable[[Op, Place], tuple]  # set by the resolver
 
     # -- changes; each drops what was resolved ----------------------------------------------------------------
@@ -241,8 +245,9 @@ class Registry:
                 backend.set_num_threads(number)
 
     def runtime(self, device_type: str) -> Runtime:
-        """The runtime of a device type, loading the plugins that may serve it; DeviceError with reasons if none."""
-        if device_type not in self.runtimes:
+        """The runtime of a device type, loading the plugins that may serve it; DeviceError with reasons if none,
+        SettingError if the user's settings for it name what is not there."""
+        if device_type not in self.checked or device_type not in self.runtimes:
             self.load(device_type)
         if device_type not in self.runtimes:
             reasons = [
@@ -252,6 +257,9 @@ class Registry:
                 f"device '{device_type}' is not available: "
                 + ("; ".join(reasons) if reasons else "no installed backend serves it (see `corefw backends`)")
             ) from next(iter(self.failures.values()), None)
+        if device_type not in self.checked:
+            self.check(device_type)
+            self.checked.add(device_type)
         return self.runtimes[device_type][1]
 
     # -- candidates ------------------------------------------------------------------------------------------

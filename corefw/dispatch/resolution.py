@@ -42,19 +42,17 @@ def decide(op: Op, place: Place) -> Decision:
     decision = Decision(op, place, compute)
     offers = registry.candidates(op.name, place.device.type)
     wanted = registry.preference(op.name, place.device.type)
-    for backend, kernel in offers:
-        asked = "asked for" if backend.name in wanted else f"priority {backend.priority}"
-        if decision.kernel is None and compute in kernel.dtypes:
-            decision.backend, decision.kernel, decision.how = (
-                backend,
-                kernel,
-                f"kernel of backend '{backend.name}' ({asked})",
-            )
-            decision.trail.append(f"{backend.name} ({asked}): chosen")
-        elif compute in kernel.dtypes:
-            decision.trail.append(f"{backend.name} ({asked}): outranked")
-        else:
-            decision.trail.append(f"{backend.name} ({asked}): no kernel for {compute.name}")
+    fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
+    if fitting:
+        decision.backend, decision.kernel = fitting[0]
+        decision.how = f"kernel of backend '{decision.backend.name}' {_standing(decision.backend, wanted)}"
+    able = {backend.name for backend, _ in fitting}
+    for backend in {backend.name: backend for backend, _ in offers}.values():
+        reason = f"no kernel for {compute.name}" if backend.name not in able else "outranked"
+        reason = "chosen" if backend is decision.backend else reason
+        decision.trail.append(f"{backend.name} {_standing(backend, wanted)}: {reason}")
+    offering = {backend.name for backend, _ in offers}
+    decision.trail += [f"{name} (asked for): no kernel for {op.name}" for name in wanted if name not in offering]
     if decision.kernel is None:
         for backend, kernel in offers:
             wide = backend.compute_dtype.get(compute)
@@ -83,6 +81,20 @@ def decide(op: Op, place: Place) -> Decision:
     return decision
 
 
+def _standing(backend: Backend, wanted: tuple[str, ...]) -> str:
+    """Which kernels a backend has, and why it is asked before or after others."""
+    reason = "asked for" if backend.name in wanted else f"priority {backend.priority}"
+    return f"({backend.detail}, {reason})" if backend.detail else f"({reason})"
+
+
+def fallback_place(op: Op, place: Place) -> Place | None:
+    """Where an op without a kernel for `place` may be computed instead, if the user allowed it."""
+    if registry.fallback is None or op.rule is None or not op.rule.accepts(place.dtype):
+        return None
+    other = device(registry.fallback)
+    return None if other.type == place.device.type else place_of(other, place.dtype)
+
+
 def check_accepted(op: Op, d: dtype) -> None:
     """Refuse a dtype that the op's rule does not take."""
     assert op.rule is not None
@@ -97,9 +109,10 @@ def resolve(op: Op, place: Place):
     try:
         decision = decide(op, place)
     except KernelNotFoundError:
-        if registry.fallback in (None, place.device.type) or not op.rule.accepts(place.dtype):
+        other = fallback_place(op, place)
+        if other is None:
             raise
-        kernel, who = fallback_kernel(op, place), f"fallback to {registry.fallback}"
+        kernel, who = fallback_kernel(op, place, other), f"fallback to {registry.fallback}"
     else:
         if decision.kernel is not None and decision.backend is not None:
             kernel, who = place.runtime.guarded(decision.kernel.function, place.device.index), decision.backend.name
@@ -254,11 +267,8 @@ def _body_kernel(op: Op, place: Place) -> Callable:
     return kernel
 
 
-def fallback_kernel(op: Op, place: Place) -> Callable:
-    """A kernel that copies to the fallback device, computes there and copies back; only where the user allowed it."""
-    assert registry.fallback is not None
-    other_device = device(registry.fallback)
-    other = place_of(other_device, place.dtype)
+def fallback_kernel(op: Op, place: Place, other: Place) -> Callable:
+    """A kernel that copies to `other`, the place of the fallback device, computes there and copies back."""
     kernel, _, array_type, _ = op.table[other]
     if kernel is None:
         raise KernelNotFoundError(f"{op.name}: neither {place} nor the fallback {other} has a kernel")

@@ -60,6 +60,7 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         devices=("cpu",),
         kernels={"cpu": table(lib)},
         priority=priority,
+        detail=level,
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         set_num_threads=lib.set_thread_count,
     )

@@ -11,6 +11,7 @@ import ctypes
 import os
 from typing import NamedTuple
 
+from corefw.errors import SettingError
 from corefw_c import library
 from corefw_c.interface import numpy_function
 
@@ -68,7 +69,7 @@ def cache_limit(environment) -> int:
     if wanted is None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     if not wanted.isdecimal():
-        raise ImportError(f"COREFW_C_CACHE={wanted!r}: expected a number of bytes, 0 for NumPy's own allocator")
+        raise SettingError(f"COREFW_C_CACHE={wanted!r}: expected a number of bytes, 0 for NumPy's own allocator")
     return int(wanted)
 
 

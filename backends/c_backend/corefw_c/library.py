@@ -10,6 +10,8 @@ from importlib.util import find_spec
 import ml_dtypes
 import numpy as np
 
+from corefw.errors import SettingError, did_you_mean
+
 LEVELS = ("v4", "v3", "v2", "portable")
 
 
@@ -26,7 +28,8 @@ def best_level() -> str:
     """The level to use: the machine's best, or a lower one that COREFW_C_LEVEL names."""
     usable, wanted = levels(), os.environ.get("COREFW_C_LEVEL")
     if wanted and wanted not in usable:
-        raise ImportError(f"COREFW_C_LEVEL={wanted}: this machine and installation have {', '.join(usable)}")
+        guess = did_you_mean(wanted, usable)
+        raise SettingError(f"COREFW_C_LEVEL={wanted}{guess}: this machine and installation have {', '.join(usable)}")
     return wanted or usable[0]
 
 

@@ -1,0 +1,128 @@
+"""What the user asks for in the environment: backends to ask first and a device to fall back to, read at import and
+checked when a device is first used, since only then its backends are loaded."""
+
+from __future__ import annotations
+
+import os
+
+from corefw.devices import device
+from corefw.dispatch import plugins
+from corefw.dispatch.composition import named_ops
+from corefw.dispatch.registry import Backend, Op, place_of, registry
+from corefw.dtypes import float32
+from corefw.errors import SettingError, did_you_mean
+
+
+def configure(environment=os.environ) -> None:
+    """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK.
+
+    >>> configure({"COREFW_BACKENDS": "cpu=c,numpy", "COREFW_OPS": "convolution@cpu=numpy"})
+    >>> registry.preferred[0]
+    {'cpu': ('c', 'numpy'), 'convolution@cpu': ('numpy',)}
+    >>> configure({})
+    """
+    wanted: dict[str, tuple[str, ...]] = {}
+    for variable in ("COREFW_BACKENDS", "COREFW_OPS"):
+        for item in filter(None, environment.get(variable, "").replace(" ", "").split(";")):
+            key, equals, names = item.partition("=")
+            if not equals or not all(names.split(",")) or (variable == "COREFW_OPS") != ("@" in key):
+                form = "device=backend,backend;..." if variable == "COREFW_BACKENDS" else "op@device=backend;..."
+                raise SettingError(f"{variable}: cannot read {item!r}; the form is {form}")
+            wanted[key] = tuple(names.split(","))
+    registry.preferred[:1] = [wanted]
+    registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
+    registry.fallback = environment.get("COREFW_FALLBACK") or None
+    registry.checked.clear()
+    registry.forget()
+
+
+def usable_backend(name: str, asking: str = "") -> Backend:
+    """The backend that the user asks for by name; SettingError, begun by who asks, if it is not there or not usable."""
+    if name not in registry.backends:
+        plugins.load(None)
+    if name in registry.disabled:
+        raise SettingError(f"{asking}backend '{name}' is disabled by COREFW_DISABLE")
+    if name in registry.failures:
+        raise SettingError(f"{asking}backend '{name}' is broken: {registry.failures[name]}") from registry.failures[
+            name
+        ]
+    if name not in registry.backends:
+        installed = sorted({*registry.backends} - registry.disabled)
+        guess = did_you_mean(name, installed)
+        raise SettingError(f"{asking}backend '{name}' is not installed{guess}; installed: {', '.join(installed)}")
+    if registry.backends[name].unusable:
+        raise SettingError(f"{asking}backend '{name}' cannot be used: {registry.backends[name].unusable}")
+    return registry.backends[name]
+
+
+def check(device_type: str) -> None:
+    """Refuse preferences that name unknown ops or devices, or for this device backends that cannot be used."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    for key, names in registry.preferred[0].items():
+        op_name, at, kind = key.rpartition("@")
+        variable = "COREFW_OPS" if at else "COREFW_BACKENDS"
+        _check_device_type(variable, kind)
+        op = _op(op_name) if at else None
+        wanted[f"{op.name}@{kind}" if op else kind] = names
+        if kind == device_type:
+            backends = [usable_backend(name, f"{variable}: ") for name in names]
+            for backend in backends:
+                if kind not in backend.devices:
+                    raise SettingError(
+                        f"{variable}: backend '{backend.name}' serves {', '.join(backend.devices)}, not {kind}"
+                    )
+            if op is not None:
+                _check_offered(op, kind, names)
+    registry.preferred[0] = wanted
+    _check_fallback(device_type)
+
+
+def _check_device_type(variable: str, kind: str) -> None:
+    try:
+        found = device(kind)
+    except RuntimeError as error:
+        raise SettingError(f"{variable}: {error}") from None
+    if found.index is not None:
+        raise SettingError(f"{variable}: backends serve all devices of a type: name '{found.type}', not '{kind}'")
+
+
+def _op(name: str) -> Op:
+    if name not in registry.ops:
+        raise SettingError(f"COREFW_OPS: no op is called '{name}'{did_you_mean(name, registry.ops)}")
+    return registry.ops[name]
+
+
+def _check_offered(op: Op, kind: str, names: tuple[str, ...]) -> None:
+    """Refuse a preference for an op that none of the backends computes, and say which ops to name instead."""
+
+    def offered(one: Op) -> bool:
+        return any(backend.name in names for backend, _ in registry.kernels.get((one.name, kind), ()))
+
+    if offered(op):
+        return
+    what = f"COREFW_OPS: {', '.join(names)} {'has' if len(names) == 1 else 'have'} no kernel for {op.name} on {kind}"
+    if op.primitive or op.view:
+        others = sorted({backend.name for backend, _ in registry.kernels.get((op.name, kind), ())})
+        raise SettingError(f"{what}; backends with one: {', '.join(others) or 'none'}")
+    inner = [one.name for one in named_ops(op) if offered(one)]
+    advice = f'; name those: {", ".join(inner)} (COREFW_OPS="{inner[0]}@{kind}={names[0]}")' if inner else ""
+    raise SettingError(f"{what}: it is a composition of other ops{advice}")
+
+
+def _check_fallback(device_type: str) -> None:
+    if registry.fallback is None:
+        return
+    try:
+        fallback = device(registry.fallback)
+        if fallback.type != device_type:
+            place_of(fallback, float32)
+    except SettingError:
+        raise
+    except RuntimeError as error:
+        raise SettingError(f"COREFW_FALLBACK={registry.fallback}: {error}") from error
+    if not any(kind == fallback.type for _, kind in registry.kernels):
+        raise SettingError(f"COREFW_FALLBACK={registry.fallback}: no backend computes on '{fallback.type}'")
+
+
+registry.check = check
+configure()
