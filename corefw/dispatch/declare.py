@@ -11,7 +11,7 @@ from corefw.dispatch.record import become
 from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
 from corefw.dispatch.template import RESERVED, build_functions, wrap_out
-from corefw.dtypes import MODULE
+from corefw.dtypes import MODULE, check_castable
 
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
 # an optional tensor if its default is None, else a static value.
@@ -154,7 +154,9 @@ def _inplace_view(op: Op):
 def _inplace_by_copy(op: Op):
     def inplace(input, *arguments, **options):
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
-        return input.copy_(op.function(before, *arguments, **options))
+        result = op.function(before, *arguments, **options)
+        check_castable(result.place.dtype, input.place.dtype)
+        return input.copy_(result)
 
     inplace.__name__ = inplace.__qualname__ = op.name + "_"
     inplace.__doc__ = f"In-place form of `{op.name}`."

@@ -9,8 +9,9 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import Place
 from corefw.dispatch.declare import ops
-from corefw.dispatch.factories import INTEGER_LIMITS, ArgumentError
+from corefw.dispatch.factories import ArgumentError
 from corefw.dispatch.generator import Generator, take
+from corefw.dispatch.numbers import INTEGER_LIMITS
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite, prod
+from math import prod
 from operator import index
 
 import numpy as np
@@ -10,20 +10,17 @@ import numpy as np
 from corefw import devices, dtypes
 from corefw.devices import Place, get_default_device
 from corefw.dispatch.declare import ops
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.operands import store
 from corefw.dispatch.record import leaf_node
 from corefw.dispatch.registry import place_of
-from corefw.dtypes import COMPLEX, FLOATING, INTEGER
+from corefw.dtypes import FLOATING
 from corefw.errors import CorefwError, DtypeError, GradientError, ShapeError
 from corefw.layouts import preserve_format, strided
 from corefw.shapes import Shape, contiguous_strides, permuted_strides, preserved_strides
 from corefw.tensor import Tensor, wrap
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-
-
-class ConversionError(CorefwError, RuntimeError):
-    """A number does not fit the element type it is to become."""
 
 
 # -- where and of which type ------------------------------------------------------------------------------------------
@@ -196,52 +193,3 @@ def number_argument(name: str, argument: str, value, position: int):
     if hasattr(value, "__index__") and not isinstance(value, Tensor):
         return index(value)
     raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
-
-
-def fitting_number(value, d: dtypes.dtype):
-    """`value` as a Python number of the category of `d`; RuntimeError if it cannot be held.
-
-    Fractions are cut off, negative numbers wrap in unsigned types, infinities stay; all else must be in range.
-
-    >>> fitting_number(2.7, dtypes.int64), fitting_number(-1, dtypes.uint8)
-    (2, 255)
-    """
-    kind = value.__class__
-    if d.category == COMPLEX:
-        return complex(value)
-    if d is dtypes.bool_:
-        return bool(value)
-    if kind is complex:
-        if value.imag:
-            raise _overflow(d)
-        value = value.real
-    if d.category == INTEGER:
-        if kind is not int and kind is not bool and not isfinite(value):
-            raise _overflow(d)
-        value = int(value)
-        smallest, largest = INTEGER_LIMITS[d]
-        if not (smallest if d.is_signed else -largest) <= value <= largest:
-            raise _overflow(d)
-        return value & largest if value < 0 and not d.is_signed else value
-    value = float(value)
-    if isfinite(value) and abs(value) > LARGEST[d]:
-        raise _overflow(d)
-    return value
-
-
-#: the smallest and the largest number of each integer type
-INTEGER_LIMITS = {d: (dtypes.iinfo(d).min, dtypes.iinfo(d).max) for d in dtypes.ALL if d.category == INTEGER}
-#: the largest number of each floating type
-LARGEST = {d: dtypes.finfo(d).max for d in dtypes.ALL if d.category == FLOATING}
-_C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "bool": "bool",
-}
-
-
-def _overflow(d: dtypes.dtype) -> ConversionError:
-    name = _C_NAMES.get(d.name, f"{d.name}_t")
-    return ConversionError(f"value cannot be converted to type {name} without overflow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from math import copysign
 from typing import NoReturn
@@ -11,9 +12,11 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import device
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.record import mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
 from corefw.dispatch.resolution import check_accepted, shape_of
+from corefw.dispatch.rules import DtypeRule
 from corefw.dtypes import dtype
 from corefw.errors import (
     CorefwError,
@@ -33,24 +36,52 @@ def _holds(integer: dtype, number: int) -> bool:
     return -(integer.is_signed << bits) <= number < 1 << bits
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _constant(number, place, sign) -> Constant:
-    category = dtypes.of_number(number).category
-    if category > place.dtype.category:
-        wanted = dtypes.combine(place.dtype, dtypes.of_number(number))
-        assert wanted is not None
-        place = place.with_dtype(wanted)
-    elif place.dtype.itemsize == 2 and place.dtype.category == dtypes.FLOATING:
-        place = place.with_dtype(dtypes.float32)  # a number keeps its precision beside half types
-    elif category == place.dtype.category == dtypes.INTEGER and not _holds(place.dtype, number):
-        place = place.with_dtype(dtypes.int64)  # and its value beside narrow integers
+def _is_half(place) -> bool:
+    return place.dtype.itemsize == 2 and place.dtype.category == dtypes.FLOATING
+
+
+def _shared(number, value, place) -> Constant:
+    """The operand that stands for `number`, with `value` as its element."""
     tensor = new(Constant)
-    tensor.array = place.runtime.constant(number, place.dtype, place.device.index)
+    tensor.array = place.runtime.constant(value, place.dtype, place.device.index)
     tensor.place = place
     tensor.node = tensor.origin = None
     tensor.version = [0]
     tensor.number = number
     return tensor
+
+
+def _beside(number, place):
+    """The place of a number as an operand, and whether it is of the tensor's category."""
+    kind = dtypes.of_number(number)
+    if kind.category > place.dtype.category:
+        return place.with_dtype(dtypes.combine(place.dtype, kind)), False
+    if _is_half(place):
+        return place.with_dtype(dtypes.float32), False  # a number keeps its precision beside half types
+    return place, kind.category == place.dtype.category
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _constant(number, place, sign) -> Constant:
+    found, alike = _beside(number, place)
+    if found.dtype.category == dtypes.INTEGER and number.__class__ is int:
+        fitting_number(number, dtypes.int64)
+        if alike and not _holds(found.dtype, number):
+            found = found.with_dtype(dtypes.int64)  # it keeps its value beside narrow integers
+    return _shared(number, number, found)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _bound(number, place, sign) -> Constant:
+    found, _ = _beside(number, place)
+    value = number if _is_half(place) else fitting_number(number, found.dtype)
+    return _shared(value, value, found)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _element(number, place, sign) -> Constant:
+    value = fitting_number(number, place.dtype)
+    return _shared(value, value, place)
 
 
 def constant(number, place) -> Constant:
@@ -73,17 +104,45 @@ def set_default_dtype(d: dtype) -> None:
     """
     dtypes.assign_default_dtype(d)
     _constant.cache_clear()
+    _bound.cache_clear()
     registry.forget()
 
 
-def operand(value, place):
-    """`value` as a tensor beside one of `place`, if it is a number; else itself, for the caller to refuse."""
-    kind = value.__class__
-    if kind is float or kind is int or kind is bool or kind is complex:
-        return constant(value, place)
-    if isinstance(value, np.generic):
-        return constant(value.item(), place)
-    return value
+def _operands(make: Callable[..., Constant]) -> Callable:
+    def operand(value, place):
+        """`value` as a tensor beside one of `place`, if it is a number; else itself, for the caller to refuse."""
+        kind = value.__class__
+        if kind is float:
+            return make(value, place, copysign(1.0, value))  # 0.0 and -0.0 are equal keys
+        if kind is int or kind is bool or kind is complex:
+            return make(value, place, 1.0)
+        if isinstance(value, np.generic):
+            return operand(value.item(), place)
+        return value
+
+    return operand
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _assigned(number, place, sign) -> Constant:
+    """As `_element`, but half types take every real number: beyond their range it is infinite."""
+    if _is_half(place) and number.__class__ is not complex:
+        return _constant(number, place, sign)
+    return _element(number, place, sign)
+
+
+#: numbers in arithmetic; numbers that the common dtype must hold; numbers that become elements of a tensor
+operand = _operands(_constant)
+_bound_operand = _operands(_bound)
+element_operand = _operands(_element)
+assigned_operand = _operands(_assigned)
+
+
+def operand_of(rule: DtypeRule | None) -> Callable:
+    """The function that turns numbers into operands of an op with this dtype rule."""
+    if rule is None or not rule.bounds:
+        return operand
+    return element_operand if rule.follows else _bound_operand
 
 
 def result_type(*tensors) -> dtype:
@@ -156,19 +215,14 @@ def _prepare(op: Op, values):
             for tensor in operands:
                 check_accepted(op, tensor.place.dtype)
         check_accepted(op, common)
+        if op.rule.agreeing:
+            _check_agreement(op, [t.place.dtype for t in operands if t.__class__ is not Constant])
         common = op.rule.compute(common)  # at once: a float result of integers takes -1 beside uint8 as it is
     elif op.rule.follows:
         common = operands[0].place.dtype
-        _check_followers(op, common, operands)
+        _warn_of_complex(common, operands)
     else:
-        distinct = list(dict.fromkeys(t.place.dtype for t in operands if t.__class__ is not Constant))
-        if len(distinct) > 1:
-            found = " != ".join(d.title for d in distinct)
-            raise DtypeError(
-                f"{op.name}: expected all tensors to have the same dtype, but got: {found}. Convert them with "
-                ".to(dtype)."
-            )
-        common = distinct[0]
+        common = _check_agreement(op, [t.place.dtype for t in operands if t.__class__ is not Constant])
     place = place_of(common_device, common)
     arguments = [
         value
@@ -187,14 +241,23 @@ def _prepare(op: Op, values):
     return place, arguments
 
 
-def _check_followers(op: Op, common: dtype, operands: list[Tensor]) -> None:
-    """Refuse a complex number, and warn of a complex tensor, where real elements are wanted."""
+def _check_agreement(op: Op, found: list[dtype]) -> dtype:
+    """The dtype of all tensors; refused if there are several."""
+    distinct = list(dict.fromkeys(found))
+    if len(distinct) > 1:
+        raise DtypeError(
+            f"{op.name}: expected all tensors to have the same dtype, but got: "
+            f"{' != '.join(d.title for d in distinct)}. Convert them with .to(dtype)."
+        )
+    return distinct[0]
+
+
+def _warn_of_complex(common: dtype, operands: list[Tensor]) -> None:
+    """Warn of a complex tensor where real elements are wanted."""
     if common.is_complex:
         return
     for tensor in operands:
         if tensor.place.dtype.is_complex:
-            if tensor.__class__ is Constant:
-                raise DtypeError(f"{op.name}: value cannot be converted to type {common.name} without overflow")
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
 
 
@@ -314,7 +377,7 @@ def _convert(op: Op, values: tuple) -> list | None:
             )
             changed[i] = wrap(place.runtime.upload(value, place.device.index), place)
         elif _is_number(value) and reference is not None:
-            changed[i] = constant(value, reference.place)
+            changed[i] = operand_of(op.rule)(value, reference.place)
         else:
             raise TypeError(
                 f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}"

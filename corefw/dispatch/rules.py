@@ -30,7 +30,9 @@ class DtypeRule:
     Attributes: ``promotes`` whether operands of different dtypes are brought to their common one (else they must
     agree); ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each
     output's; ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's
-    dtype; ``strict`` whether a category that the op does not take is refused beside others too.
+    dtype; ``strict`` whether a category that the op does not take is refused beside others too; ``agreeing`` whether
+    only numbers are brought to the common dtype, which tensors must have; ``bounds`` whether a number that this
+    dtype cannot hold is refused.
     """
 
     name: str
@@ -40,6 +42,8 @@ class DtypeRule:
     categories: frozenset[int] = frozenset(_CATEGORIES.values())
     follows: bool = False
     strict: bool = False
+    agreeing: bool = False
+    bounds: bool = False
 
     def without(self, *names: str) -> DtypeRule:
         """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
@@ -49,6 +53,14 @@ class DtypeRule:
         """The rule that refuses every operand of a category it does not take, also where the common dtype is
         another."""
         return replace(self, strict=True)
+
+    def of_one_dtype(self) -> DtypeRule:
+        """The rule that converts numbers, but wants tensors that agree."""
+        return replace(self, agreeing=True)
+
+    def bounded(self) -> DtypeRule:
+        """The rule that refuses numbers which the common dtype cannot hold."""
+        return replace(self, bounds=True)
 
     def giving(self, *results: DtypeRule) -> DtypeRule:
         """The rule of an op with several outputs, each of the dtype that one of `results` gives."""
@@ -62,7 +74,7 @@ class DtypeRule:
 #: operands agree already; the result is of their dtype
 same = DtypeRule("same", promotes=False)
 #: the result is of the first operand's dtype, to which the others are converted (fill values)
-first = DtypeRule("first", promotes=False, follows=True)
+first = DtypeRule("first", promotes=False, follows=True, bounds=True)
 #: operands are brought to their common dtype, which the result has
 promote = DtypeRule("promote")
 #: as promote, but integers become the default floating dtype first

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from corefw import dtypes
 from corefw.dispatch import record
 from corefw.dispatch.operands import (
     mixed,
     mixed_into,
-    operand,
+    operand_of,
     recover,
     recover_body,
     recover_into,
@@ -41,7 +42,6 @@ _HELPERS = {
     "hide_internal_frames": hide_internal_frames,
     "new": new,
     "next_sequence": next_sequence,
-    "operand": operand,
     "output_node": record.output_node,
     "rebase": record.rebase,
     "recover": recover,
@@ -56,6 +56,7 @@ _HELPERS = {
 #: names of the generated code, which a parameter of an op would hide
 RESERVED = {
     *_HELPERS,
+    "operand",
     "array",
     "array_type",
     "arrays",
@@ -148,6 +149,7 @@ def _scope(op: Op) -> dict[str, Any]:
         "table": op.table,
         "inplace_table": op.inplace_table,
         "BODY": op.body,
+        "operand": operand_of(op.rule),
         "INPLACE_BODY": _inplace_body(op),
         "DEFAULTS": [p.default for p in op.parameters],
         "RESULT": op.result_type,
@@ -189,7 +191,9 @@ def _inplace_body(op: Op):
 
     def inplace_body(input, *arguments, **options):
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
-        return input.copy_(op.body(before, *arguments, **options))
+        result = op.body(before, *arguments, **options)
+        dtypes.check_castable(result.place.dtype, input.place.dtype)
+        return input.copy_(result)
 
     return inplace_body
 

@@ -172,6 +172,10 @@ class Writer:
         conditions = [f"n{i} is not None" for i in range(len(self.differentiable))]
         return conditions[0] if len(conditions) == 1 else "(" + " or ".join(conditions) + ")"
 
+    def can_record(self) -> str:
+        """The condition that a result which follows its first operand's dtype can have a gradient; "" elsewhere."""
+        return "place.dtype.category >= 2 and " if self.op.rule.follows else ""
+
     def _needed(self, value: str) -> str:
         """The condition under which some formula will use `value`; "" if it always will."""
         users = set(self.saved[value])
@@ -344,7 +348,7 @@ class Writer:
         return [
             *lines,
             *self.histories(),
-            f"if {self.any_history()} and (recorder := grad_mode.recording):",
+            f"if {self.any_history()} and {self.can_record()}(recorder := grad_mode.recording):",
             *_indent(self.make_node()),
             "    result.node = node",
             "else:",
@@ -458,7 +462,7 @@ class Writer:
                 *_indent([*self.numbers(), *self.histories()]),
                 "except Exception as error:",
                 f"    return recover_into(OP, error, {arguments})",
-                f"recorder = {self.any_history()} and grad_mode.recording",
+                f"recorder = {self.any_history()} and {self.can_record()}grad_mode.recording",
                 f"if {first}.origin is not None:",
                 f"    check_memory({first})",
                 f"    recorder = recorder or base_recorded({first}.origin) and grad_mode.recording",

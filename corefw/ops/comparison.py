@@ -203,7 +203,13 @@ def _clamped_shape(input, min, max):
     return broadcast(input, *(bound for bound in (min, max) if bound is not None))
 
 
-@composite(dtype=promote.without("bool", "complex"), shape=_clamped_shape, inplace=True, out=True, aliases=("clip",))
+@composite(
+    dtype=promote.without("bool", "complex").bounded(),
+    shape=_clamped_shape,
+    inplace=True,
+    out=True,
+    aliases=("clip",),
+)
 def clamp(input, min=None, max=None):
     """Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed.
 
@@ -242,7 +248,7 @@ def _(grad, input, min, max):
     return ops.where(above, grad, 0)
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("complex").bounded(), shape=broadcast, inplace=True, out=True)
 def clamp_min(input, min):
     """Values below `min` become `min`, a number or tensor.
 
@@ -262,7 +268,7 @@ def _(grad, input, min):
     return ops.where(input < min, grad, 0)
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("complex").bounded(), shape=broadcast, inplace=True, out=True)
 def clamp_max(input, max):
     """Values above `max` become `max`, a number or tensor.
 

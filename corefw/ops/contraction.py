@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from corefw.dispatch.declare import composite
+from corefw.dispatch.declare import composite, ops
 from corefw.errors import ShapeError
 from corefw.shapes import canonical_dim
 from corefw.tensor import Tensor
@@ -224,7 +224,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         current.append(taken[0])
     result, labels = current[0]
     result, labels = _drop(result, labels, [l for l in labels if l not in output], True)
-    return result if labels == output else result.permute([labels.index(l) for l in output])
+    if labels == output:
+        return ops.alias(result) if any(result is operand for operand in operands) else result
+    return result.permute([labels.index(l) for l in output])
 
 
 def _check_labels(terms, output, operands) -> None:
@@ -254,6 +256,8 @@ def chain_matmul(*matrices) -> Tensor:
     tensor([[12.],
             [12.]])
     """
+    if len(matrices) == 1:
+        return matrices[0].clone()
     labelled = [part for i, matrix in enumerate(matrices) for part in (matrix, [i, i + 1])]
     return einsum(*labelled, [0, len(matrices)])
 

@@ -20,8 +20,9 @@ from corefw.dispatch.draws import (
     probability_tensor,
     refusal,
 )
-from corefw.dispatch.factories import LARGEST, ArgumentError
+from corefw.dispatch.factories import ArgumentError
 from corefw.dispatch.generator import Generator
+from corefw.dispatch.numbers import LARGEST
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 

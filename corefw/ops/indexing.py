@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from math import prod
 from operator import index as as_int
 from typing import Any, Literal, overload
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
-from corefw.dispatch.operands import operand
+from corefw.dispatch.operands import assigned_operand, element_operand
 from corefw.dispatch.registry import place_of
 from corefw.dispatch.rules import first, promote, same
 from corefw.dispatch.rules import index as positions_rule
@@ -161,6 +163,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     try:
         if key.__class__ is int:
             part, indices = ops.integer_index(self, (key,)), None
+        elif key.__class__ is bool:
+            if not key:
+                return
+            part, indices = self, None
         else:
             part, indices = _part(self, key)
         if isinstance(value, Tensor):
@@ -172,17 +178,32 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             if indices is None:
                 part.copy_(value)
             else:
+                if value.place is not part.place and prod(shape) == 1 and _is_mask(indices):
+                    value = _as_element(value, part)
                 part.index_put_(indices, value)
         elif isinstance(value, int | float | complex | np.generic):
             if indices is None:
-                part.fill_(value)
+                part.fill_(assigned_operand(value, part.place))
             else:
-                part.index_put_(indices, operand(value, part.place))
+                part.index_put_(indices, assigned_operand(value, part.place))
         else:
             raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.place.dtype.title}Tensor")
     except Exception as error:
         hide_internal_frames(error)
         raise
+
+
+def _as_element(value: Tensor, part: Tensor) -> Tensor:
+    """A value of one element as an element of `part`, of whatever dtype it is: masks are filled with it."""
+    if value.requires_grad:
+        return value.to(part.place.dtype)
+    return element_operand(value.item(), part.place)
+
+
+def _is_mask(indices: list) -> bool:
+    """Whether the index tensors are one mask."""
+    given = [item for item in indices if item is not None]
+    return len(given) == 1 and given[0].place.dtype in (dtypes.bool_, dtypes.uint8)
 
 
 def _is_basic(key: tuple) -> bool:
@@ -331,7 +352,7 @@ def _positions(self: Tensor, item: Tensor) -> Tensor:
 
 
 # -- copies and fills -------------------------------------------------------------------------------------------------
-@primitive(dtype=first, shape=broadcast, inplace=True, method=False)
+@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, method=False)
 def copy(input, src):
     """`src`, broadcast to the shape of `input` and converted to its dtype."""
 
@@ -407,7 +428,7 @@ def zero_(input):
 
 
 # -- masks ------------------------------------------------------------------------------------------------------------
-@primitive(dtype=promote, shape=broadcast, out=True, method=False, grad_name="Where")
+@primitive(dtype=promote.bounded(), shape=broadcast, out=True, method=False, grad_name="Where")
 def choose(condition: Index, input, other):
     """`input` where `condition` is true, else `other`."""
 

@@ -268,7 +268,8 @@ def repeat_interleave(
         if repeats < 0:
             raise ShapeError(f"Repeats must be non-negative, got {repeats}")
         spread = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
-        return spread.reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
+        # not `reshape`, which repeats nothing where strides can: the result is memory of its own
+        return ops.unsafe_view(spread, (*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
     if repeats.array.shape != (shape[dim],):
         raise ShapeError(
             f"repeats must have the same size as input along dim, but got repeats of size {list(repeats.array.shape)} "

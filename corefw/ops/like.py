@@ -8,7 +8,6 @@ from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.factories import (
     checked_strides,
     filled,
-    fitting_number,
     new_strided,
     number_argument,
     require_grad,
@@ -16,6 +15,7 @@ from corefw.dispatch.factories import (
     strides_like,
     target_like,
 )
+from corefw.dispatch.numbers import fitting_number
 from corefw.shapes import contiguous_strides
 from corefw.tensor import wrap
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import same
 from corefw.errors import KernelNotFoundError, ShapeError
 
@@ -160,7 +161,7 @@ def pad(input, pad: Sequence[int], mode: str = "constant", value: float | None =
     if len(pad) % 2:
         raise ShapeError("Padding length must be divisible by 2")
     if mode == "constant":
-        return ops.constant_pad_nd(input, pad, 0 if value is None else value)
+        return ops.constant_pad_nd(input, pad, fitting_number(float(value), input.place.dtype) if value else 0)
     if len(pad) > 2 * input.ndim:
         constant_pad_nd_shape(input.shape, pad)
     if value is not None and value != 0:

@@ -9,6 +9,7 @@ import math
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.operands import result_type
 from corefw.dispatch.rules import DtypeRule, floating, promote, real, same
 from corefw.errors import DtypeError
@@ -24,12 +25,16 @@ def _counting(d):
 counting = DtypeRule("counting", compute=_counting, results=(_counting,))
 
 
-def _factor(name: str, alpha, input, other):
-    """`alpha` as the operands take it: integers only an integer, bool as a bool."""
-    category = result_type(input, other).category
-    if alpha.__class__ is float and category < dtypes.FLOATING:
+def _checked_factor(name: str, alpha, input, other):
+    """`alpha`; refused unless the dtype of the result, in whose choice it has no part, holds numbers of its kind."""
+    common = result_type(input, other)
+    if alpha.__class__ is bool and common.category != dtypes.BOOL:
+        raise DtypeError(f"{name}: Boolean alpha only supported for Boolean results.")
+    if alpha.__class__ is float and common.category < dtypes.FLOATING:
         raise DtypeError(f"{name}: For integral input tensors, argument alpha must not be a floating point number.")
-    return bool(alpha) if category == dtypes.BOOL else alpha
+    if alpha.__class__ is complex and common.category < dtypes.COMPLEX:
+        raise DtypeError(f"{name}: For non-complex input tensors, argument alpha must not be a complex number.")
+    return alpha
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -46,7 +51,7 @@ def add(input, other, *, alpha: float = 1):
     >>> torch.add(torch.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
     """
-    return input + other * _factor("add", alpha, input, other)
+    return add_scaled(input, other, _checked_factor("add", alpha, input, other))
 
 
 @add.gradient("input")
@@ -74,7 +79,7 @@ def sub(input, other, *, alpha: float = 1):
     >>> torch.sub(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 3.0]), alpha=2)
     tensor([-5., -4.])
     """
-    return input - other * _factor("sub", alpha, input, other)
+    return sub_scaled(input, other, _checked_factor("sub", alpha, input, other))
 
 
 @sub.gradient("input")
@@ -87,6 +92,43 @@ def _(grad):
     return -grad
 
 
+@composite(dtype=promote, shape=lambda input, other, alpha: broadcast(input, other), method=False, grad_name="Add")
+def add_scaled(input, other, alpha: float):
+    """The sum ``input + alpha * other``, where `alpha` becomes a number of the dtype of the result."""
+    return input + other * fitting_number(alpha, input.place.dtype)
+
+
+@add_scaled.gradient("input")
+def _(grad):
+    return grad
+
+
+@add_scaled.gradient("other")
+def _(grad, alpha):
+    return grad * alpha.conjugate()
+
+
+@composite(
+    dtype=promote.without("bool").strictly(),
+    shape=lambda input, other, alpha: broadcast(input, other),
+    method=False,
+    grad_name="Sub",
+)
+def sub_scaled(input, other, alpha: float):
+    """The difference ``input - alpha * other``, where `alpha` becomes a number of the dtype of the result."""
+    return input - other * fitting_number(alpha, input.place.dtype)
+
+
+@sub_scaled.gradient("input")
+def _(grad):
+    return grad
+
+
+@sub_scaled.gradient("other")
+def _(grad, alpha):
+    return -grad * alpha.conjugate()
+
+
 @composite(method=False)
 def rsub(input, other, *, alpha: float = 1):
     """The reversed difference ``other - alpha * input``.
@@ -95,7 +137,7 @@ def rsub(input, other, *, alpha: float = 1):
     >>> torch.rsub(torch.tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
-    return ops.sub(other, input) if alpha == 1 else ops.sub(other, input, alpha=alpha)
+    return ops.sub(other, input, alpha=alpha)
 
 
 @primitive(dtype=promote, shape=broadcast, inplace=True, out=True, aliases=("multiply",))
@@ -128,7 +170,7 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
     tensor([2.5000, 5.0000])
     """
     product = tensor1 * tensor2
-    return input + (product if value == 1 else product * value)
+    return input + (product if value == 1 else product * fitting_number(value, input.place.dtype))
 
 
 @addcmul.gradient("input")
@@ -293,7 +335,7 @@ def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     tensor([1.2500, 1.2500])
     """
     quotient = tensor1 / tensor2
-    return input + (quotient if value == 1 else quotient * value)
+    return input + (quotient if value == 1 else quotient * fitting_number(value, input.place.dtype))
 
 
 @addcdiv.gradient("input")
@@ -311,7 +353,7 @@ def _(grad, tensor1, tensor2, value):
     return -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
 
 
-@primitive(dtype=promote.without("bool", "integer"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("bool", "integer").strictly().of_one_dtype(), shape=broadcast, inplace=True, out=True)
 def lerp(input, end, weight):
     """The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
 

@@ -28,7 +28,6 @@ from corefw.dispatch.draws import (
 )
 from corefw.dispatch.factories import (
     ArgumentError,
-    fitting_number,
     into_out,
     out_place,
     require_grad,
@@ -38,6 +37,7 @@ from corefw.dispatch.factories import (
     target_like,
 )
 from corefw.dispatch.generator import Generator
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import index, same
 from corefw.dtypes import dtype
 from corefw.errors import ShapeError

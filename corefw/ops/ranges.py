@@ -9,7 +9,8 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import Place
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.factories import fitting_number, into_out, number_argument, out_place, require_grad, target
+from corefw.dispatch.factories import into_out, number_argument, out_place, require_grad, target
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import same
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError, ShapeError
@@ -193,16 +194,11 @@ def linspace(
     """
     start, end = _end_point("linspace", "start", start, 1), _end_point("linspace", "end", end, 2)
     place = _steps_place("linspace", start, end, steps, out, dtype, layout, device, pin_memory)
-    if not place.dtype.is_complex:
-        start, end = (_fitting_end(v, place.dtype) for v in (start, end))
+    start, end = (fitting_number(v, place.dtype) for v in (start, end))
     result = ops.linspace_at(place, start, end, steps, place.dtype.numpy)
     if out is not None:
         return into_out("linspace", out, result)
     return require_grad(result) if requires_grad else result
-
-
-def _fitting_end(value: Number, d: dtype) -> Number:
-    return fitting_number(value, d if d.is_floating_point else dtypes.int64)
 
 
 @composite(method=False)

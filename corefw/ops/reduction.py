@@ -80,7 +80,7 @@ def sum_to_size(input, size: Sizes):
     size, shape = as_shape(size), input.array.shape
     dims, keepdim, longer = _broadcast_dims(size, shape)
     if dims == ():
-        return input
+        return input if size else input.clone()
     result = _sum(input, dims, keepdim)
     return result.reshape(size) if keepdim and longer else result
 

@@ -220,4 +220,5 @@ def channel_shuffle(input, groups: int):
         raise ShapeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
-    return input.reshape((n, groups, channels // groups, *sizes)).transpose(1, 2).reshape(input.shape)
+    dealt = input.reshape((n, groups, channels // groups, *sizes)).transpose(1, 2)
+    return ops.unsafe_view(dealt, tuple(input.shape))

@@ -6,6 +6,7 @@ from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Index, composite, ops, primitive
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.operands import CorefwRuntimeError
 from corefw.dispatch.rules import first, same
 from corefw.errors import DtypeError, PositionError, ShapeError
@@ -352,7 +353,7 @@ def scatter(input, dim: int, index, src=None, *, value: Number | None = None, re
         return scatter_reduce(input, dim, index, *_reduced(input, index, src, value, reduce))
     if isinstance(src, Tensor):
         return scatter_src(input, dim, index, src)
-    return scatter_value(input, dim, index, _number(src, value))
+    return scatter_value(input, dim, index, _element(input, src, value))
 
 
 @composite()
@@ -367,7 +368,11 @@ def scatter_(input, dim: int, index, src=None, *, value: Number | None = None, r
         return input.scatter_reduce_(dim, index, *_reduced(input, index, src, value, reduce))
     if isinstance(src, Tensor):
         return scatter_src.op.inplace_function(input, dim, index, src)
-    return scatter_value.op.inplace_function(input, dim, index, _number(src, value))
+    return scatter_value.op.inplace_function(input, dim, index, _element(input, src, value))
+
+
+def _element(input, src, value) -> Number:
+    return fitting_number(_number(src, value), input.place.dtype)
 
 
 def _number(src, value) -> Number:

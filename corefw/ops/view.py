@@ -381,7 +381,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """
     tensors = unpacked(tensors)
     shape = broadcast(*(t.array.shape for t in tensors))
-    return tuple(expand(t, shape) for t in tensors)
+    return tuple(t if tuple(t.array.shape) == shape else expand(t, shape) for t in tensors)
 
 
 # -- dimensions of size 1 ---------------------------------------------------------------------------------------------

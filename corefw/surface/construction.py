@@ -9,7 +9,8 @@ import numpy as np
 
 from corefw import devices, dtypes
 from corefw.devices import device, get_default_device
-from corefw.dispatch.factories import ConversionError, check_pinnable, dtype_argument, fitting_number, require_grad
+from corefw.dispatch.factories import check_pinnable, dtype_argument, require_grad
+from corefw.dispatch.numbers import ConversionError, fitting_number
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
 from corefw.surface.attach import method_called

@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.factories import ArgumentError, fitting_number, number_argument, size_argument
+from corefw.dispatch.factories import ArgumentError, number_argument, size_argument
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
 from corefw.layouts import contiguous_format, preserve_format

@@ -184,7 +184,7 @@ def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
         for position in range(2, len(arrays)):
             mixed = mixed.with_array(position, arrays[position].astype(common.numpy))
         with about(mixed):
-            if not op.rule.promotes:
+            if not op.rule.promotes or op.rule.agreeing:
                 if op.primitive or is_public(op):  # an internal composite is what its body is
                     refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
                 continue

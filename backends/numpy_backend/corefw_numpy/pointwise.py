@@ -1,5 +1,8 @@
 """Elementwise arithmetic: most kernels are the ufunc itself."""
 
+from corefw import dtypes
+from corefw.dispatch.numbers import fitting_number
+
 
 def kernels(xp):
     """Ops that compute."""
@@ -23,9 +26,13 @@ def kernels(xp):
             return floor_divide(input - fmod(input, other), other)
         return xp.trunc(input / other)
 
+    def factor(value, array):
+        """A number as an element beside those of `array`."""
+        return value if array.dtype.kind in "fc" else fitting_number(value, dtypes.of_numpy(array.dtype))
+
     def addcmul(input, tensor1, tensor2, value, out=None):
         product = tensor1 * tensor2
-        return xp.add(input, product if value == 1 else value * product, out=out, casting="unsafe")
+        return xp.add(input, product if value == 1 else factor(value, input) * product, out=out)
 
     def addcdiv(input, tensor1, tensor2, value, out=None):
         quotient = tensor1 / tensor2

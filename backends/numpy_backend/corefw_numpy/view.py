@@ -38,6 +38,8 @@ def movements(xp):
     def expand(input, size):
         shape, strides = input.shape, input.strides
         lead = len(size) - len(shape)
+        if lead < 0:
+            raise ValueError("fewer sizes than dimensions")
         sizes, steps = list(size), [0] * len(size)
         for i, n in enumerate(shape, lead):
             if sizes[i] == -1:
