@@ -28,7 +28,7 @@ class batch_normalization(NamedTuple):
 
 class class_cross_entropy(NamedTuple):
     loss: _Tensor
-    logsumexp: _Tensor
+    normalizer: _Tensor
 
 class cummax(NamedTuple):
     values: _Tensor

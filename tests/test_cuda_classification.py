@@ -60,7 +60,7 @@ def test_rounded_once(dtype):
 @pytest.mark.parametrize("wrong", [-1, 3])
 def test_classes_that_there_are_not(wrong):
     scores, target = memory.device(np.ones((2, 3))), memory.device(np.array([1, wrong]))
-    gradient, sums = memory.device(np.ones(())), memory.device(np.ones(2))
+    gradient, sums = memory.device(np.ones(())), memory.device(np.ones((2, 2)))
     for op, arguments in {
         "class_nll": (scores, target, -100, "mean", None),
         "class_nll_backward": (gradient, target, (2, 3), -100, "mean", None),

@@ -118,7 +118,7 @@ EXPRESSIONS = (
     *_all("x", "bool", bitwise_not="x ^ 1"),
     # -- activation functions and their gradients -------------------------------------------------------------------
     *_floating("x", 1, relu="x <= 0 ? 0 : x"),
-    *_floating("x y", 1, relu_backward="x * (T(y > 0) - T(y < 0))"),
+    *_floating("x y", 1, relu_backward="y <= 0 ? 0 : x"),
     *_floating("x s", 1, leaky_relu="x > 0 ? x : x * s", hardshrink="fabs(x) <= s ? 0 : x"),
     *_floating("x s", 1, softshrink="fabs(x) <= s ? 0 : x - copysign(s, x)"),
     *_floating("x y s", 1, leaky_relu_backward="y > 0 ? x : x * s"),
@@ -136,6 +136,12 @@ EXPRESSIONS = (
     *_floating("x", 8, silu="x / (1 + exp(-x))"),
     *_floating("x y", 8, silu_backward="p = sigmoid(y); x * (p * (1 + y * (1 - p)))"),
     *_floating("x", 8, mish="e = exp(x > 20 ? 20 : x); n = e * (e + 2); x * (n / (n + 2))"),
+    *_floating(
+        "x y",
+        12,
+        mish_backward="z = y > 20 ? 20 : y; e = exp(z); n = e * (e + 2); m = n + 2; "
+        "x * (n / m + 4 * z * (e * (e + 1) / m) / m)",
+    ),
     *_floating("x", 8, gelu="x * normcdf(x)"),
     *_floating("x", 8, gelu_tanh=f"T(0.5) * x * (1 + tanh({_GELU_ANGLE.replace('y', 'x')}))"),
     *_floating(

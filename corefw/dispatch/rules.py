@@ -19,6 +19,10 @@ def _to_floating(d: dtype) -> dtype:
     return d if d.category >= FLOATING else dtypes.get_default_dtype()
 
 
+def _in_computed_precision(d: dtype) -> dtype:
+    return dtypes.float32 if d.itemsize == 2 and d.category == FLOATING else d
+
+
 def _wide_integer(d: dtype) -> dtype:
     return d if d.category >= FLOATING else dtypes.int64
 
@@ -81,6 +85,8 @@ promote = DtypeRule("promote")
 floating = DtypeRule("floating", compute=_to_floating, results=(_to_floating,))
 #: a comparison or predicate: operands promoted, result bool
 boolean = DtypeRule("boolean", results=(lambda d: dtypes.bool_,))
+#: statistics that are kept for a gradient: half types keep them in float32, in which they compute
+statistic = DtypeRule("statistic", results=(_in_computed_precision,))
 #: positions: result int64
 index = DtypeRule("index", results=(lambda d: dtypes.int64,))
 #: sums and products: integers and bool give int64

@@ -49,8 +49,8 @@ def _(grad, out):
 
 @composite(dtype=real, shape=joint_shape, method=False)
 def relu_backward(grad, output):
-    """The gradient of relu: `grad` where `output` is positive, else 0."""
-    return grad * output.sign()
+    """The gradient of relu: 0 where `output` is 0, also of an infinite `grad`."""
+    return grad.masked_fill(output <= 0, 0)
 
 
 @relu_backward.gradient("grad")
@@ -400,6 +400,12 @@ def mish(input, inplace: bool = False):
 
 @mish.gradient("input")
 def _(grad, input):
+    return ops.mish_backward(grad, input)
+
+
+@composite(dtype=real_floating, shape=joint_shape, method=False)
+def mish_backward(grad, input):
+    """The gradient of mish, ``grad * (t + x * s * (1 - t * t))`` where t is tanh of x's softplus and s its sigmoid."""
     t = ops.softplus(input).tanh()
     return grad * (t + input * input.sigmoid() * (1 - t * t))
 

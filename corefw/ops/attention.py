@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from math import inf, sqrt
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Statistic, composite, ops
-from corefw.dispatch.rules import promote, same
+from corefw.dispatch.rules import promote, same, statistic
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
@@ -40,10 +39,6 @@ def _shapes(*tensors) -> list:
     return [None if tensor is None else tuple(tensor.array.shape) for tensor in tensors]
 
 
-def _statistic(d):
-    return dtypes.float32 if d.itemsize == 2 else d
-
-
 def _scores(query, key, bias, is_causal: bool, scale: float):
     scores = (query * scale) @ key.mT
     if bias is not None:
@@ -61,7 +56,7 @@ def _weights(scores):
 
 
 @composite(
-    dtype=replace(floats, results=(*floats.results, _statistic)),
+    dtype=floats.giving(floats, statistic),
     shape=_attention_shapes,
     outputs=("output", "logsumexp"),
     method=False,
@@ -87,11 +82,11 @@ def _(grad, query, key, value, output, bias, is_causal, scale):
 
 
 def _backward_shapes(gradient, query, key, value, output, logsumexp, bias=None, is_causal=False, scale=1.0):
-    expected, statistic = _attention_shapes(query, key, value, bias)
+    expected, of_queries = _attention_shapes(query, key, value, bias)
     for name, shape, wanted in (
         ("gradient", gradient, expected),
         ("output", output, expected),
-        ("logsumexp", logsumexp, statistic),
+        ("logsumexp", logsumexp, of_queries),
     ):
         if tuple(shape) != tuple(wanted):
             raise ShapeError(f"attention: expected {name} of shape {list(wanted)}, got {list(shape)}")

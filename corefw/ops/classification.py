@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from corefw import dtypes
-from corefw.dispatch.declare import Index, composite, ops
+from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.reductions import REDUCTIONS, floating_loss, meant_reduction, reduced_loss
+from corefw.dispatch.rules import statistic
 from corefw.errors import DtypeError, ShapeError
 
 
@@ -239,56 +240,64 @@ def _smoothed(loss, logs, target, weight, ignore_index: int, reduction: str, lab
     return (1 - label_smoothing) * loss + label_smoothing / logs.shape[dim] * spread
 
 
-def _loss_and_logsumexp_shape(input, target, ignore_index, reduction):
+def _loss_and_normalizer_shape(input, target, ignore_index, reduction):
     _check_classes("cross_entropy", input, target)
-    return (target if reduction == "none" else ()), target
+    return (target if reduction == "none" else ()), (2, *target)
 
 
 @composite(
-    dtype=floating_loss.giving(floating_loss, floating_loss),
-    shape=_loss_and_logsumexp_shape,
-    outputs=("loss", "logsumexp"),
+    dtype=floating_loss.giving(floating_loss, statistic),
+    shape=_loss_and_normalizer_shape,
+    outputs=("loss", "normalizer"),
     method=False,
     grad_name="CrossEntropyLoss",
 )
 def class_cross_entropy(input, target: Index, ignore_index: int, reduction: str):
-    """The cross entropy of class indices and the softmax of `input`, reduced; beside it the logarithm of the softmax's
-    denominator, from which the gradient makes the probabilities again instead of keeping them."""
+    """The cross entropy of class indices and the softmax of `input`, reduced; beside it for each sample the greatest
+    score m and the sum of exp(score - m), from which the gradient makes the probabilities again instead of keeping
+    them. Their one logarithm, m + log(sum), would lose the sum where m is large."""
     _check_classes("cross_entropy", input.shape, target.shape)
     dim = _class_dim(input.shape)
-    total = input.logsumexp(dim)
-    return ops.class_nll(input - total.unsqueeze(dim), target, ignore_index, reduction), total
+    greatest = input.detach().amax(dim)
+    relative = input - greatest.unsqueeze(dim)
+    total = relative.exp().sum(dim)
+    loss = ops.class_nll(relative - total.log().unsqueeze(dim), target, ignore_index, reduction)
+    return loss, ops.stack([greatest, total])
 
 
-def _class_gradient_shape(grad, input, logsumexp, target, ignore_index, reduction):
+def _class_gradient_shape(grad, input, normalizer, target, ignore_index, reduction):
     _check_gradient("cross_entropy", grad, input, target, reduction)
-    if logsumexp != target:
-        raise ShapeError(
-            f"cross_entropy: expected logsumexp of the target's shape {list(target)}, got {list(logsumexp)}"
-        )
+    if tuple(normalizer) != (2, *target):
+        raise ShapeError(f"cross_entropy: expected a normalizer of shape {[2, *target]}, got {list(normalizer)}")
     return input
 
 
+def _relative_exponentials(input, normalizer, dim: int):
+    """exp(score - m) for the greatest scores m, which count as constants: the probabilities do not depend on them."""
+    return (input - normalizer[0].detach().unsqueeze(dim)).exp()
+
+
 @class_cross_entropy.gradient("input")
-def _(grad_loss, grad_logsumexp, input, logsumexp, target, ignore_index, reduction):
-    if grad_logsumexp is None:
-        return ops.class_cross_entropy_backward(grad_loss, input, logsumexp, target, ignore_index, reduction)
-    dim = _class_dim(input.shape)
-    through_sum = (input - logsumexp.unsqueeze(dim)).exp() * grad_logsumexp.unsqueeze(dim)
+def _(grad_loss, grad_normalizer, input, normalizer, target, ignore_index, reduction):
+    through_sum = None
+    if grad_normalizer is not None:
+        dim = _class_dim(input.shape)
+        through_sum = _relative_exponentials(input, normalizer, dim) * grad_normalizer[1].unsqueeze(dim)
     if grad_loss is None:
         return through_sum
-    return through_sum + ops.class_cross_entropy_backward(grad_loss, input, logsumexp, target, ignore_index, reduction)
+    through_loss = ops.class_cross_entropy_backward(grad_loss, input, normalizer, target, ignore_index, reduction)
+    return through_loss if through_sum is None else through_sum + through_loss
 
 
 @composite(dtype=floating_loss, shape=_class_gradient_shape, method=False)
-def class_cross_entropy_backward(grad, input, logsumexp, target: Index, ignore_index: int, reduction: str):
+def class_cross_entropy_backward(grad, input, normalizer: Statistic, target: Index, ignore_index: int, reduction: str):
     """The gradient of class_cross_entropy, ``grad * (softmax(input) - onehot(target))``, over the number of samples for
     a mean."""
-    _class_gradient_shape(grad.shape, input.shape, logsumexp.shape, target.shape, ignore_index, reduction)
+    _class_gradient_shape(grad.shape, input.shape, normalizer.shape, target.shape, ignore_index, reduction)
     dim = _class_dim(input.shape)
     positions, weights = _target_weights(input, target, None, ignore_index)
     if reduction == "mean":
         weights = weights / weights.sum()
     share = (grad.unsqueeze(dim) if reduction == "none" else grad) * weights
-    probabilities = (input - logsumexp.unsqueeze(dim)).exp()
+    probabilities = _relative_exponentials(input, normalizer, dim) / normalizer[1].unsqueeze(dim)
     return probabilities * share - ops.zeros_like(input).scatter(dim, positions, share)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.record import no_recording
-from corefw.dispatch.rules import promote, same
+from corefw.dispatch.rules import promote, same, statistic
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
 
 floats = same.without("bool", "integer", "complex")
 
 
-def _statistic(d):
-    """Statistics of half types keep the precision in which they are computed."""
-    return dtypes.float32 if d.itemsize == 2 else d
-
-
-with_statistics = replace(floats, results=(*floats.results, _statistic, _statistic))
-with_scale = replace(floats, results=(*floats.results, _statistic))
+with_statistics = floats.giving(floats, statistic, statistic)
+with_scale = floats.giving(floats, statistic)
 mixed_floats = promote.without("bool", "integer", "complex")
 
 

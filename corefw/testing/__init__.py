@@ -1,6 +1,6 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
-from corefw.testing import agreement, documentation, forms, properties, refusals  # each registers its properties
+from corefw.testing import agreement, documentation, forms, halves, properties, refusals  # each registers its own
 from corefw.testing.cases import Case, load_cases
 from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
@@ -20,6 +20,7 @@ __all__ = [
     "checks",
     "documentation",
     "forms",
+    "halves",
     "load_cases",
     "make_tensor",
     "oracle_available",

@@ -17,6 +17,7 @@ from corefw.testing.checks import PROPERTIES, Property, about, call, case_dtypes
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import gradients
 from corefw.testing.expectations import tolerance
+from corefw.testing.halves import half_and_exact, half_dtypes, half_samples, places
 from corefw.testing.samples import Sample, require_gradients, samples, to_tensor
 from corefw.testing.targets import Target
 
@@ -33,7 +34,7 @@ def _to_torch(torch, array: np.ndarray):
 def _from_torch(torch, tensor) -> np.ndarray:
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16:
-        return tensor.contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
+        return tensor.clone().contiguous().view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
     return tensor.numpy(force=True)  # also of a gradient that PyTorch keeps as a mere zero
 
 
@@ -85,6 +86,8 @@ def oracle(case: Case, op: Op, target: Target) -> None:
                         _compare(torch, case, d, a, e)
                 if case.gradient and d in (dtypes.float64, dtypes.complex128):
                     _compare_gradients(torch, case, op, function, sample, target, d)
+        if d in half_dtypes(case, op):
+            _compare_half_gradients(torch, case, op, function, target, d)
     assert compared, "PyTorch took none of the row's samples"
 
 
@@ -147,6 +150,31 @@ def _compare_gradients(torch, case: Case, op: Op, function, sample: Sample, targ
                 assert not rest.any(), f"{'PyTorch alone' if a is None else 'corefw alone'} has a gradient"
             else:
                 compare_values(host(a), _from_torch(torch, e), max(case.rtol, 1e-6), max(case.atol, 1e-8))
+
+
+def _compare_half_gradients(torch, case: Case, op: Op, function, target: Target, d: dtype) -> None:
+    """Gradients of a half type are as near to those of double precision as PyTorch's, or within two roundings."""
+    for sample in half_samples(case, d):
+        with about(d.name, sample):
+            given = _torch_sample(torch, sample)
+            inputs = [
+                v.requires_grad_()
+                for value in (*given.arguments, *given.keywords.values())
+                for v in (value if isinstance(value, list) else [value])
+                if isinstance(v, torch.Tensor) and v.is_floating_point()
+            ]
+            actual, exact, weights = half_and_exact(case, op, sample, d, target.device)
+            try:
+                outputs = [o for o in _theirs(function, given) if isinstance(o, torch.Tensor) and o.requires_grad]
+                found = torch.autograd.grad(outputs, inputs, [_to_torch(torch, w) for w in weights], allow_unused=True)
+            except (NotImplementedError, RuntimeError, TypeError):
+                continue  # without a gradient of half types, or this combination of arguments, there
+            kept = [g for i, g in enumerate(found) if i not in case.constant]
+            theirs = places(d, [None if g is None else _from_torch(torch, g) for g in kept], exact)
+            ours = places(d, actual, exact)
+            assert ours <= max(2.0, theirs), (
+                f"the gradient is {ours:.3g} units of the last place from the exact one, PyTorch's {theirs:.3g}"
+            )
 
 
 def import_torch():

@@ -63,6 +63,11 @@ def silu_backward(grad, x):
     return grad * (s + x * s * (1 - s))
 
 
+def mish_backward(grad, x):
+    t = np.tanh(softplus(x))
+    return grad * (t + x * sigmoid(x) * (1 - t * t))
+
+
 def hardswish(x):
     return x * np.clip(x + 3, 0, 6) / 6
 
@@ -123,7 +128,9 @@ def one_hot(x, num_classes=-1):
 
 CASES = (
     Case("relu", lambda x: np.where(x <= 0, x.dtype.type(0), x)),
-    Case("relu_backward", lambda g, out: g * np.sign(out), shapes=PAIRS, constant=(1,), special=False, torch=None),
+    Case(
+        "relu_backward", lambda g, out: np.where(out <= 0, g.dtype.type(0), g), shapes=PAIRS, constant=(1,), torch=None
+    ),
     Case("relu6", lambda x: np.clip(x, 0, 6), domain=(-3, 9), torch=F + "relu6"),
     Case(
         "hardtanh",
@@ -181,6 +188,7 @@ CASES = (
     Case("silu", lambda x: x * sigmoid(x), torch=F + "silu"),
     Case("silu_backward", silu_backward, shapes=PAIRS, special=False, torch=None),
     Case("mish", lambda x: x * np.tanh(softplus(x)), torch=F + "mish"),
+    Case("mish_backward", mish_backward, shapes=PAIRS, special=False, torch=None),
     Case("gelu", gelu, statics=({}, {"approximate": "tanh"}), torch=F + "gelu"),
     Case(
         "gelu_backward",

@@ -6,7 +6,7 @@ from corefw.testing import Case
 
 F = "nn.functional."
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 PAIRS = (((2, 3), (2, 3)), ((), ()), ((5,), (5,)))
 

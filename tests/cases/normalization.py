@@ -213,7 +213,7 @@ def first(function):
     return lambda *arguments, **statics: function(*arguments, **statics)[0]
 
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 CASES = (
     Case("batch_norm", batch_norm, make=torch_order, constant=(3, 4), rtol=1e-6),

@@ -45,18 +45,18 @@ def kernels(lib):
     def class_cross_entropy(input, target, ignore_index, reduction):
         input, target = dense(input), indices(target)
         loss = empty(target.shape if reduction == "none" else (), input.dtype)
-        logsumexp = empty(target.shape, input.dtype)
+        normalizer = empty((2, *target.shape), input.dtype)
         if status := lib.class_cross_entropy(
-            id(input), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(loss), id(logsumexp)
+            id(input), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(loss), id(normalizer)
         ):
             refuse("class_cross_entropy", status, target, count(input.shape), ignore_index)
-        return loss, logsumexp
+        return loss, normalizer
 
-    def class_cross_entropy_backward(grad, input, logsumexp, target, ignore_index, reduction):
-        grad, input, logsumexp, target = dense(grad), dense(input), dense(logsumexp), indices(target)
+    def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, reduction):
+        grad, input, normalizer, target = dense(grad), dense(input), dense(normalizer), indices(target)
         result = empty(input.shape, input.dtype)
         if status := lib.class_cross_entropy_backward(
-            id(grad), id(input), id(logsumexp), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(result)
+            id(grad), id(input), id(normalizer), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(result)
         ):
             refuse("class_cross_entropy_backward", status, target, count(input.shape), ignore_index)
         return result

@@ -10,10 +10,9 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, STATISTIC, THREADS, blocks, offered
 from corefw_cupy.layouts import merged
 
-STATISTICS = dict.fromkeys(HALVES, np.dtype(np.float32))  # the dtype of logarithms of sums, where it is another
 MAX_BATCH = 8  # as in attention.cuh
 TILE = 64  # rows of a block, as in attention_tiles.cuh and attention_fragments.cuh
 HALF_THREADS = 128  # of a block that uses tensor cores, as in attention_fragments.cuh
@@ -84,7 +83,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         (query, key, value, bias), of, heads = arranged(query, key, value, bias)
         shape, width, dtype = query.shape[:-1], value.shape[-1], query.dtype
         output = cuda.empty((*shape, width), dtype)
-        logsumexp = cuda.empty(shape, STATISTICS.get(dtype, dtype))
+        logsumexp = cuda.empty(shape, STATISTIC[dtype])
         if logsumexp.size:
             widest, mask = max(query.shape[-1], width), 0 if bias is None else bias
             arguments = query, key, value, mask, of, is_causal, float(scale), output, logsumexp
@@ -100,7 +99,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
         operands, of, heads = arranged(query, key, value, bias, gradient, output)
         query, key, value, bias, gradient, output = operands
-        dtype, statistic = query.dtype, STATISTICS.get(query.dtype, query.dtype)
+        dtype, statistic = query.dtype, STATISTIC[query.dtype]
         if logsumexp.shape != query.shape[:-1]:
             raise ValueError("one logarithm per query expected")
         logsumexp = cuda.dense(logsumexp if logsumexp.dtype == statistic else cuda.copying.cast(logsumexp, statistic))

@@ -8,7 +8,7 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import FLOATS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, STATISTIC, THREADS, blocks, offered
 from corefw_cupy.loss import blocks_of_sum, summing
 from corefw_cupy.rows import MANY, MOST_THREADS, SPAN, WARP, along, columns, power_of_two
 
@@ -89,7 +89,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         outer, classes, inner = along(input.shape, class_dim(input.shape))
         if not classes and target.size:
             raise ValueError("scores of at least one class expected")
-        logarithms = cuda.empty(target.shape, dtype)
+        normalizer = cuda.empty((2, *target.shape), STATISTIC[dtype])
         if inner == 1:
             lanes, threads = scanning(outer, classes)
             launch, most = entropy_of_rows[dtype], -(-outer * lanes // threads)
@@ -98,10 +98,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             width, tiles, (most,), (threads,) = columns(outer, classes, inner)
             launch, geometry = entropy_of_columns[dtype], (outer, classes, inner, width, tiles)
         grid = most if reduction == "none" else blocks_of_sum(input.size, most)
-        before, after = (input, target, logarithms), (*geometry, ignore_index)
-        return reduced(launch, grid, threads, before, target.shape, dtype, after, reduction), logarithms
+        before, after = (input, target, normalizer), (*geometry, ignore_index)
+        return reduced(launch, grid, threads, before, target.shape, dtype, after, reduction), normalizer
 
-    def gradient(grad, input, logarithms, target, shape, ignore_index, reduction, weight):
+    def gradient(grad, input, normalizer, target, shape, ignore_index, reduction, weight):
         """The gradient of either loss: without scores that of the negative log-likelihood."""
         target = indices(target, shape)
         if grad.shape != (target.shape if reduction == "none" else ()):
@@ -117,7 +117,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             sums = cuda.empty((count,), "f8")
             arguments = (target, weight, sums, target.size, classes, ignore_index)
             weight_sums[dtype]((count,), (MOST_THREADS,), arguments)
-        arrays = (grad, input, logarithms, target, weight, sums, result)
+        arrays = (grad, input, normalizer, target, weight, sums, result)
         if inner == 1:
             lanes, parts, length = writing(outer, classes)
             grid = blocks(outer * parts * lanes)
@@ -131,11 +131,14 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def class_nll_backward(grad, target, shape, ignore_index, reduction, weight):
         return gradient(grad, 0, 0, target, shape, ignore_index, reduction, weight)
 
-    def class_cross_entropy_backward(grad, input, logsumexp, target, ignore_index, reduction):
-        if logsumexp.shape != target.shape:
-            raise ValueError("a sum of exponentials per sample expected")
-        input, logarithms = cuda.dense(input), cuda.dense(logsumexp)
-        return gradient(grad, input, logarithms, target, input.shape, ignore_index, reduction, None)
+    def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, reduction):
+        statistic = STATISTIC[input.dtype]
+        if normalizer.shape != (2, *target.shape):
+            raise ValueError("two numbers per sample expected")
+        if normalizer.dtype != statistic:
+            normalizer = cuda.copying.cast(normalizer, statistic)
+        input, normalizer = cuda.dense(input), cuda.dense(normalizer)
+        return gradient(grad, input, normalizer, target, input.shape, ignore_index, reduction, None)
 
     return [
         Kernel("class_cross_entropy", class_cross_entropy, offered(FLOATS)),

@@ -30,6 +30,8 @@ def _types(*members: dtypes.dtype) -> dict[Any, str]:
 REALS = _types(dtypes.float32, dtypes.float64)
 HALVES = _types(dtypes.float16, dtypes.bfloat16)
 FLOATS = {**REALS, **HALVES}
+#: by dtype of the elements that of their statistics
+STATISTIC = {dtype: dtype if dtype.itemsize > 2 else dtypes.float32.numpy for dtype in FLOATS}
 SIGNED = _types(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
 UNSIGNED = _types(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 INTEGERS = {**SIGNED, **UNSIGNED}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.groups import View, channel_groups, channels, layers, standing, view
-from corefw_cupy.launch import FLOATS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, STATISTIC, THREADS, blocks, offered
 from corefw_cupy.pointwise_function import Pointwise
 from corefw_cupy.rows import (
     ITEMS,
@@ -22,9 +20,6 @@ from corefw_cupy.rows import (
     share,
     split,
 )
-
-#: by dtype of the elements that of their statistics
-STATISTIC = {dtype: dtype if dtype.itemsize > 2 else np.dtype(np.float32) for dtype in FLOATS}
 
 
 def vector(cuda, array, shape):

@@ -12,7 +12,7 @@ def kernels(xp):
         return xp.maximum(input, zeros[input.dtype.char])
 
     def relu_backward(grad, output):
-        return xp.multiply(grad, xp.sign(output))
+        return xp.where(output <= 0, zeros[grad.dtype.char], grad)
 
     def leaky_relu(input, negative_slope):
         return xp.where(input > 0, input, input * input.dtype.type(negative_slope))
@@ -31,6 +31,11 @@ def kernels(xp):
     def silu_backward(grad, input):
         s = 1 / (1 + xp.exp(-input))
         return grad * (s * (1 + input * (1 - s)))
+
+    def mish_backward(grad, input):
+        e = xp.exp(xp.minimum(input, 20))  # beyond, the slope is 1
+        n = e * (e + 2)
+        return grad * (n / (n + 2) + 4 * xp.minimum(input, 20) * (e * (e + 1) / (n + 2)) / (n + 2))
 
     def softmax(input, dim):
         e = xp.exp(input - input.max(dim, keepdims=True, initial=-inf))
@@ -55,6 +60,7 @@ def kernels(xp):
         "leaky_relu_backward": leaky_relu_backward,
         "log_softmax": log_softmax,
         "log_softmax_backward": log_softmax_backward,
+        "mish_backward": mish_backward,
         "relu": relu,
         "relu_backward": relu_backward,
         "silu": silu,

@@ -2,6 +2,7 @@
 #include "array.h"
 #include "kernels.h"
 #include "lanes.h"
+#include "memory.h"
 #include "threads.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ struct class_job {
     const int64_t *target;
     int64_t ignored;
     const void *x, *weight; /* a weight per class, or NULL */
-    void *logsumexp, *y;    /* NULL where there is none */
+    void *greatest, *total; /* score of each sample, and sum of its exponentials relative to that */
+    void *logarithm, *y;    /* of the sum; NULL where there is none */
     const void *gradients;  /* of each loss; or NULL, and all have `gradient` */
     double gradient;
 };
@@ -116,30 +118,45 @@ static void over_scores(struct class_job *job, ssize_t lanes, ssize_t cost, rang
     else parallel_for(job->samples * count, grain_for(cost * job->classes * panel), panels, job);
 }
 
+/* Let the job know where the greatest scores and the sums lie, an array of shape (2, *) for samples of shape (*). */
+static bool read_normalizer(array normalizer, enum dtype dtype, array target, struct class_job *job) {
+    ssize_t shape[MAX_DIMS] = {2}, samples = job->samples * job->inner;
+    for (int i = 0; i < target->ndim; i++) shape[i + 1] = target->shape[i];
+    if (dtype_of(normalizer) != dtype || !has_shape(normalizer, target->ndim + 1, shape) || !is_contiguous(normalizer))
+        return false;
+    job->greatest = normalizer->data;
+    job->total = normalizer->data + samples * (ssize_t)size_of(dtype);
+    return true;
+}
+
 int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int reduction, uintptr_t loss,
-                        uintptr_t logsumexp) {
-    array x = ARRAY(input), t = ARRAY(target), l = ARRAY(loss), s = ARRAY(logsumexp);
+                        uintptr_t normalizer) {
+    array x = ARRAY(input), t = ARRAY(target), l = ARRAY(loss);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
-    struct class_job job = {.x = x->data, .logsumexp = s->data};
+    struct class_job job = {.x = x->data};
     int status = read_targets(x, t, ignored, &job);
     if (status) return status;
-    if (!is_of_losses(l, dtype, t, reduction) || !is_of_losses(s, dtype, t, NONE)) return WRONG_SHAPE;
-    if (dtype == FLOAT32) over_scores(&job, LANES_f32, 3, logsumexp_rows_f32, logsumexp_panels_f32);
-    else over_scores(&job, LANES_f64, 6, logsumexp_rows_f64, logsumexp_panels_f64);
+    if (!is_of_losses(l, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job)) return WRONG_SHAPE;
+    size_t samples = (size_t)(job.samples * job.inner);
+    job.logarithm = reduction == NONE ? (void *)l->data : allocate(samples * size_of(dtype));
+    if (!job.logarithm) return NO_MEMORY;
+    if (dtype == FLOAT32) over_scores(&job, LANES_f32, 3, normalizer_rows_f32, normalizer_panels_f32);
+    else over_scores(&job, LANES_f64, 6, normalizer_rows_f64, normalizer_panels_f64);
     reduce_losses(&job, reduction, l);
+    if (reduction != NONE) release(job.logarithm);
     return OK;
 }
 
-int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target,
+int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t normalizer, uintptr_t target,
                                  int64_t ignored, int reduction, uintptr_t result) {
-    array g = ARRAY(grad), x = ARRAY(input), s = ARRAY(logsumexp), t = ARRAY(target), y = ARRAY(result);
+    array g = ARRAY(grad), x = ARRAY(input), t = ARRAY(target), y = ARRAY(result);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
-    struct class_job job = {.x = x->data, .logsumexp = s->data, .y = y->data};
+    struct class_job job = {.x = x->data, .y = y->data};
     int status = read_targets(x, t, ignored, &job);
     if (status) return status;
-    if (!is_of_losses(g, dtype, t, reduction) || !is_of_losses(s, dtype, t, NONE) || dtype_of(y) != dtype ||
+    if (!is_of_losses(g, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job) || dtype_of(y) != dtype ||
         !same_shape(x, y) || !is_contiguous(y))
         return WRONG_SHAPE;
     if (job.classes == 0) return OK;

@@ -102,8 +102,8 @@ int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignor
 int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
                        uintptr_t result);
 int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int reduction, uintptr_t loss,
-                        uintptr_t logsumexp);
-int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t logsumexp, uintptr_t target,
+                        uintptr_t normalizer);
+int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t normalizer, uintptr_t target,
                                  int64_t ignored, int reduction, uintptr_t result);
 int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t loss);
 int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, int reduction, uintptr_t result);

@@ -28,18 +28,30 @@ struct Share {
     }
 };
 
+// What makes probabilities of a sample's scores: the greatest one and the sum of exponentials relative to it.
+struct Normalizer {
+    A greatest, total;
+
+    __device__ A probability(A score) const { return exp(score - greatest) / total; }
+};
+
+__device__ inline Normalizer normalizer_of(const A *normalizer, int64 sample, int64 samples)
+{
+    return normalizer ? Normalizer{normalizer[sample], normalizer[samples + sample]} : Normalizer{A(0), A(1)};
+}
+
 // d loss / d score
-__device__ inline A slope(const T *scores, A score, A logarithm, bool is_class, A share)
+__device__ inline A slope(const T *scores, A score, Normalizer normalizer, bool is_class, A share)
 {
     A hit = is_class ? A(-1) : A(0);
     if (scores)
-        return (exp(score - logarithm) + hit) * share;
+        return (normalizer.probability(score) + hit) * share;
     return is_class ? -share : A(0);
 }
 
 // Samples are rows of scores; a row has `parts` of `length` elements, each for some lanes.
 extern "C" __global__ void class_gradient_rows(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ logarithms,
+    const T *__restrict__ gradient, const T *__restrict__ input, const A *__restrict__ normalizer,
     const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
     int64 samples, int64 classes, int64 lanes, int64 parts, int64 length, int64 blocks, int64 ignored, bool each,
     int64 *faults, int64 kind)
@@ -51,7 +63,7 @@ extern "C" __global__ void class_gradient_rows(
         return;
     int64 found = class_of(target, sample, classes, ignored, faults, kind);
     A share = found == UNCOUNTED ? A(0) : shares.of(sample, found, shares.divisor());
-    A logarithm = input ? A(logarithms[sample]) : A(0);
+    Normalizer own = normalizer_of(normalizer, sample, samples);
     bool packed = packed_rows(classes, input, result);
     int64 end = min(classes, begin + length), first = sample * classes;
     walk(begin, end, threadIdx.x % (int)lanes, lanes, packed, [&](auto several, int64 at) {
@@ -60,14 +72,14 @@ extern "C" __global__ void class_gradient_rows(
         if (input && found != UNCOUNTED)
             read<count>(input + first + at, values);
         for (int k = 0; k < count; ++k)
-            values[k] = found == UNCOUNTED ? A(0) : slope(input, values[k], logarithm, at + k == found, share);
+            values[k] = found == UNCOUNTED ? A(0) : slope(input, values[k], own, at + k == found, share);
         write<count>(result + first + at, values);
     });
 }
 
 // The classes are not the last dimension: a block writes the gradients of one class and neighbouring samples.
 extern "C" __global__ void class_gradient_columns(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ logarithms,
+    const T *__restrict__ gradient, const T *__restrict__ input, const A *__restrict__ normalizer,
     const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
     int64 n, int64 classes, int64 inner, int64 blocks, int64 ignored, bool each, int64 *faults, int64 kind)
 {
@@ -80,8 +92,9 @@ extern "C" __global__ void class_gradient_columns(
     int64 found = class_of(target, sample, classes, ignored, faults, kind);
     A value = 0;
     if (found != UNCOUNTED) {
-        A logarithm = input ? A(logarithms[sample]) : A(0), score = input ? A(input[at]) : A(0);
-        value = slope(input, score, logarithm, row - outer * classes == found, shares.of(sample, found, divisor));
+        Normalizer own = normalizer_of(normalizer, sample, n / classes);
+        A score = input ? A(input[at]) : A(0);
+        value = slope(input, score, own, row - outer * classes == found, shares.of(sample, found, divisor));
     }
     result[at] = value;
 }

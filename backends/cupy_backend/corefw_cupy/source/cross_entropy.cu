@@ -1,5 +1,5 @@
-// The cross entropy of classes and the softmax of scores, in one pass over the scores; beside the losses the logarithms
-// of the sums of exponentials.
+// The cross entropy of classes and the softmax of scores, in one pass over the scores; beside the losses the greatest
+// score of each sample, and from `totals` on the sum of its exponentials relative to that.
 //
 // Losses are written one by one, or (losses = 0) summed.
 
@@ -9,11 +9,11 @@
 
 // The loss of a sample whose exponentials were summed, and whose scores are `step` elements apart.
 __device__ inline void record(Exponentials sum, const T *scores, int64 step, int64 sample, int64 found, T *losses,
-                              T *logarithms, Total &total)
+                              A *greatest, A *totals, Total &total)
 {
-    A logarithm = sum.greatest + log(sum.total);
-    A loss = found == UNCOUNTED ? A(0) : logarithm - A(scores[found * step]);
-    logarithms[sample] = logarithm;
+    A loss = found == UNCOUNTED ? A(0) : log(sum.total) - (A(scores[found * step]) - sum.greatest);
+    greatest[sample] = sum.greatest;
+    totals[sample] = sum.total;
     if (losses)
         losses[sample] = loss;
     total.loss += loss;
@@ -21,7 +21,7 @@ __device__ inline void record(Exponentials sum, const T *scores, int64 step, int
 }
 
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(
-    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, T *logarithms, Total *of_blocks,
+    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, A *normalizer, Total *of_blocks,
     T *result, int64 samples, int64 classes, int64 lanes, int64 ignored, bool mean, int64 *faults, int64 kind)
 {
     bool packed = packed_rows(classes, input);
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(
         sum = combined(sum, lane.lanes);
         if (there && lane.at == 0) {
             int64 found = class_of(target, sample, classes, ignored, faults, kind);
-            record(sum, scores, 1, sample, found, losses, logarithms, total);
+            record(sum, scores, 1, sample, found, losses, normalizer, normalizer + samples, total);
         }
     }
     if (!losses)
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(
 
 // The classes are not the last dimension: neighbouring threads work on neighbouring samples, and several on each.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_columns(
-    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, T *logarithms, Total *of_blocks,
+    const T *__restrict__ input, T *losses, const int64 *__restrict__ target, A *normalizer, Total *of_blocks,
     T *result, int64 outer, int64 classes, int64 inner, int64 width, int64 tiles, int64 ignored, bool mean,
     int64 *faults, int64 kind)
 {
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) cross_entropy_columns
         sum = combined_column(sum, width);
         if (there && lane == 0) {
             int64 sample = tile / tiles * inner + at, found = class_of(target, sample, classes, ignored, faults, kind);
-            record(sum, scores, inner, sample, found, losses, logarithms, total);
+            record(sum, scores, inner, sample, found, losses, normalizer, normalizer + outer * inner, total);
         }
     }
     if (!losses)

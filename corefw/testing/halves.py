@@ -1,0 +1,96 @@
+"""The property that half types are differentiated like double precision: how far rounding may lead a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.registry import Op
+from corefw.dtypes import dtype
+from corefw.tensor import Tensor
+from corefw.testing.cases import Case
+from corefw.testing.checks import about, case_dtypes, flat, property_of
+from corefw.testing.comparison import host
+from corefw.testing.differences import differentiable, gradients
+from corefw.testing.samples import Sample, require_gradients, samples, to_tensor
+from corefw.testing.targets import Target
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
+#: how far a gradient may be from the true one, in units of the last place of its greatest element: a gradient that is
+#: computed in several steps is rounded after each
+PLACES = 6.0
+#: samples of a row that are differentiated: the first of each kind that rows list
+_MOST_SAMPLES = 12
+
+
+def half_dtypes(case: Case, op: Op) -> list[dtype]:
+    """The half types of a row whose gradient is known."""
+    return [d for d in HALVES if case.gradient and d in case_dtypes(case, op)]
+
+
+def half_samples(case: Case, d: dtype) -> list[Sample]:
+    """The row's first samples of a half type that have elements."""
+    found = [s for s in samples(case, d) if any(a.size and a.dtype == d.numpy for a in s.arrays())]
+    return found[:_MOST_SAMPLES]
+
+
+def in_double(sample: Sample, d: dtype) -> Sample:
+    """The sample with its elements of dtype `d` in double precision."""
+    return sample.map(lambda array: array.astype(np.float64) if array.dtype == d.numpy else array)
+
+
+def recorded(op: Op, sample: Sample, on) -> tuple[list[Tensor], list[Tensor]]:
+    """(differentiable inputs, differentiable outputs) of a call that is recorded."""
+    tensors = sample.map(lambda array: to_tensor(array, on))
+    inputs = list(require_gradients((*tensors.arguments, *tensors.keywords.values())))
+    return inputs, differentiable(flat(op.function(*tensors.arguments, **tensors.keywords)))
+
+
+def weights_of(outputs: Sequence[Tensor]) -> list[np.ndarray]:
+    """Random gradients of some outputs, in their dtypes."""
+    rng = np.random.default_rng(0)
+    return [np.asarray(rng.standard_normal(host(out).shape)).astype(out.place.dtype.numpy) for out in outputs]
+
+
+def places(d: dtype, actual: Sequence[np.ndarray | None], exact: Sequence[np.ndarray | None]) -> float:
+    """The greatest error among gradients, in units of the last place of the greatest exact element."""
+    pairs = [(a, e) for a, e in zip(actual, exact, strict=True) if e is not None]
+    finite = [np.isfinite(e) & (np.abs(e) < dtypes.finfo(dtypes.float16).max) for _, e in pairs]
+    scale = max((np.abs(e[kept]).max(initial=0) for (_, e), kept in zip(pairs, finite)), default=0)
+    unit = dtypes.finfo(d).eps * max(scale, 1e-4)  # float16 has few places left below that
+    errors = [
+        (np.abs(e) if a is None else np.abs(a.astype(np.float64) - e))[kept].max(initial=0)
+        for (a, e), kept in zip(pairs, finite)
+    ]
+    return float(max(errors, default=0) / unit)
+
+
+def half_and_exact(case: Case, op: Op, sample: Sample, d: dtype, on):
+    """(gradients of a half type, those of double precision at the same point, the outputs' gradients for both)."""
+    inputs, outputs = recorded(op, sample, on)
+    weights = weights_of(outputs)
+    exact_inputs, exact_outputs = recorded(op, in_double(sample, d), on)
+    exact_weights = [to_tensor(w.astype(e.place.dtype.numpy), on) for w, e in zip(weights, exact_outputs, strict=True)]
+    actual = gradients(outputs, inputs, [to_tensor(w, on) for w in weights])
+    exact = gradients(exact_outputs, exact_inputs, exact_weights)
+    kept = [i for i, x in enumerate(inputs) if x.place.dtype is d and i not in case.constant]
+
+    def arrays(found):
+        return [None if found[i] is None else host(found[i]) for i in kept]
+
+    return arrays(actual), arrays(exact), weights
+
+
+@property_of(lambda case, op: bool(half_dtypes(case, op)))
+def half_gradient(case: Case, op: Op, target: Target) -> None:
+    """The gradient of half types is that of double precision at the same point but for a few roundings."""
+    for d in half_dtypes(case, op):
+        for sample in half_samples(case, d):
+            with about(d.name, sample):
+                actual, exact, _ = half_and_exact(case, op, sample, d, target.device)
+                error = places(d, actual, exact)
+                assert error <= PLACES * max(1.0, case.rtol / 1e-7), (
+                    f"the gradient is {error:.3g} units of the last place from that in double precision"
+                )
