@@ -133,7 +133,10 @@ class Runtime:
         raise DeviceError(f"record_stream: device '{self.device_type}' has no streams")
 
     def from_dlpack(self, producer) -> Any:
-        """An array over the memory of another library's, an object with ``__dlpack__`` on this device."""
+        """An array over the memory of another library's, an object with ``__dlpack__`` on this device.
+
+        It can be written, unless `producer` has a true ``read_only`` after it was asked.
+        """
         raise DeviceError(f"device '{self.device_type}' does not take memory from other libraries")
 
     def from_interface(self, producer) -> tuple[Any, int]:

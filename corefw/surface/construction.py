@@ -1,4 +1,4 @@
-"""Tensors from Python numbers, nested sequences and NumPy arrays."""
+"""Tensors from Python numbers, nested sequences, NumPy arrays and those of other libraries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from corefw.dispatch.numbers import ConversionError, fitting_number
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import dtype
 from corefw.surface.attach import method_called
-from corefw.surface.interchange import check_array, from_cuda_array, from_dlpack, warn_read_only
+from corefw.surface.interchange import check_array, foreign_tensor, from_dlpack, host_array, warn_read_only
 from corefw.tensor import Tensor, wrap
 
 _PLAIN = frozenset({bool, int, float, complex})
+_BUILT_IN = _PLAIN | {list, tuple, str, bytes}  # what is surely no array
+_MOST_DIMENSIONS = 64  # NumPy's limit
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor)."
@@ -29,17 +31,27 @@ def _is_sequence(value) -> bool:
     kind = value.__class__
     if kind is list or kind is tuple:
         return True
-    if kind in _PLAIN or isinstance(value, str | bytes | dict | set | np.generic):
+    if kind in _PLAIN or isinstance(value, str | bytes | dict | set | type | np.generic):
         return False
     if isinstance(value, np.ndarray | Tensor):
         return isinstance(value, np.ndarray) and value.ndim > 0  # a tensor inside a sequence counts as a number
     return hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
+def _known(value):
+    """An array of another library as one of NumPy's, or as a tensor if it is a number; else the value itself."""
+    if value.__class__ in _BUILT_IN or isinstance(value, np.ndarray | Tensor):
+        return value
+    found = foreign_tensor(value)
+    return value if found is None else host_array(found) if found.array.ndim else found
+
+
 def _shape_of(value) -> tuple[int, ...]:
-    """The shape that nested sequences suggest, by their first elements."""
-    shape = []
-    while _is_sequence(value):
+    """The shape that nested sequences suggest, by their first elements; ValueError if it never ends."""
+    shape: list[int] = []
+    while _is_sequence(value := _known(value)):
+        if len(shape) == _MOST_DIMENSIONS:
+            raise ValueError(f"too many dimensions '{type(value).__name__}'")
         n = len(value)
         shape.append(n)
         if n == 0:
@@ -50,6 +62,7 @@ def _shape_of(value) -> tuple[int, ...]:
 
 def _leaves(value, shape, dim=0) -> list:
     """The elements of nested sequences of `shape` in order; ValueError where a sequence has another length."""
+    value = _known(value)
     if dim == len(shape):
         if _is_sequence(value):
             raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as a number")
@@ -62,6 +75,7 @@ def _leaves(value, shape, dim=0) -> list:
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(value)})")
     if dim == len(shape) - 1:
         if not set(map(type, value)) <= _PLAIN:
+            value = [_known(item) for item in value]
             for item in value:
                 if _is_sequence(item):
                     raise ValueError(f"expected a number at dim {dim + 1} (got a sequence of length {len(item)})")
@@ -225,22 +239,34 @@ def _where(given) -> device:
     return given if given.__class__ is devices.device else devices.device(given)
 
 
-def new_tensor(name: str, data, d: dtype | None, where: device, requires_grad: bool, *, warn: bool = True) -> Tensor:
-    """A tensor with a copy of `data`, without history."""
+def _home(tensor: Tensor) -> device:
+    """Where a tensor over another library's memory goes if nothing else is said: out of the host's it is not moved."""
+    where = tensor.place.device
+    return get_default_device() if where.type == "cpu" else where
+
+
+def new_tensor(
+    name: str, data, d: dtype | None, where: device | None, requires_grad: bool, *, warn: bool = True
+) -> Tensor:
+    """A tensor with a copy of `data`, without history; where `data` is on a device or on the default one, if `where`
+    is None."""
     if isinstance(data, Tensor):
         if warn:
             warnings.warn(_COPY_ADVICE.format(name=name), UserWarning, stacklevel=3)
-        result = data.detach().to(device=where, dtype=d or data.place.dtype, copy=True)
+        result = data.detach().to(device=where or data.place.device, dtype=d or data.place.dtype, copy=True)
     elif isinstance(data, np.ndarray | np.generic):
         array = np.asarray(data)
         held = check_array(array)
+        where = where or get_default_device()
         if d is None or d is held:
             result = _upload(array.copy("K"), held, where)
         else:
             result = wrap(array, place_of(device("cpu"), held)).to(device=where, dtype=d)
+    elif data.__class__ not in _BUILT_IN and (found := foreign_tensor(data)) is not None:
+        result = found.to(device=where or _home(found), dtype=d or found.place.dtype, copy=True)
     else:
         array = _from_sequence(data, d)
-        result = _upload(array, d or dtypes.of_numpy(array.dtype), where)
+        result = _upload(array, d or dtypes.of_numpy(array.dtype), where or get_default_device())
     return require_grad(result) if requires_grad else result
 
 
@@ -255,10 +281,12 @@ def tensor(
     """A new tensor, without history, with a copy of `data`.
 
     Args:
-        data: a number, nested sequences of numbers, a NumPy array, a tensor.
+        data: a number, a NumPy array, a tensor, an array of another library (what has ``__dlpack__``, ``__array__`` or
+            ``__cuda_array_interface__``), or nested sequences of such numbers.
         dtype: the element type; inferred from `data` if missing: bool, int64, the default floating type, its complex
             type, or what arrays and tensors have.
-        device: where the tensor lies; the default device, or that of a tensor `data`, if missing.
+        device: where the tensor lies; the default device, or that of a tensor or of another library's array outside
+            the host's memory, if missing.
         requires_grad: whether gradients of the result are wanted.
         pin_memory: page-locked memory, from which GPUs copy faster.
 
@@ -273,9 +301,9 @@ def tensor(
     """
     if dtype is not None:
         dtype = dtype_argument("tensor", dtype)
-    where = data.place.device if device is None and isinstance(data, Tensor) else _where(device)
+    where = None if device is None else _where(device)
     if pin_memory:
-        check_pinnable(where)
+        check_pinnable(data.place.device if where is None and isinstance(data, Tensor) else _where(device))
     return new_tensor("torch.tensor", data, dtype, where, requires_grad)
 
 
@@ -295,8 +323,8 @@ def _new_tensor(
 
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int | None = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is possible: tensors (with their history), NumPy arrays, and arrays
-    on a GPU that have ``__cuda_array_interface__``.
+    """`data` as a tensor, without a copy where it is possible: tensors (with their history), NumPy arrays, and other
+    libraries' arrays that have ``__dlpack__``, ``__array__`` or ``__cuda_array_interface__``.
 
     Args:
         data: as for `tensor`.
@@ -311,17 +339,10 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int 
         if dtype is None and device is None:
             return data
         return data.to(device=data.place.device if device is None else device, dtype=dtype or data.place.dtype)
-    if hasattr(data, "__cuda_array_interface__"):
-        result = from_cuda_array(data)
-        return result.to(device=result.place.device if device is None else device, dtype=dtype or result.place.dtype)
-    where = _where(device)
-    if isinstance(data, np.ndarray):
-        held = check_array(data)
-        if not data.flags.writeable:
-            warn_read_only("NumPy array", 3)
-        result = wrap(data, place_of(devices.device("cpu"), held))
-        return result.to(device=where, dtype=dtype or held)
-    return new_tensor("torch.as_tensor", data, dtype and dtype_argument("as_tensor", dtype), where, False)
+    found = None if data.__class__ in _BUILT_IN else foreign_tensor(data, 3)
+    if found is not None:
+        return found.to(device=_home(found) if device is None else _where(device), dtype=dtype or found.place.dtype)
+    return new_tensor("torch.as_tensor", data, dtype and dtype_argument("as_tensor", dtype), _where(device), False)
 
 
 def asarray(
@@ -332,7 +353,8 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`obj` as a tensor: a tensor, NumPy array, DLPack capsule, buffer, number or nested sequence.
+    """`obj` as a tensor: a tensor, an array of NumPy or another library, DLPack capsule, buffer, number or nested
+    sequence.
 
     Args:
         obj: what to convert.
@@ -346,10 +368,10 @@ def asarray(
     """
     if isinstance(obj, Tensor):
         found = obj
-    elif isinstance(obj, np.ndarray):
-        found = as_tensor(obj, device="cpu")
-    elif type(obj).__name__ == "PyCapsule" or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic)):
+    elif type(obj).__name__ == "PyCapsule":
         found = from_dlpack(obj)
+    elif (array := foreign_tensor(obj, 3)) is not None:
+        found = array
     elif isinstance(obj, bytes | bytearray | memoryview):
         found = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
     else:

@@ -176,7 +176,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: boo
             options[name] = value
     if self.place.dtype is dtypes.bfloat16:
         capsule = self.array.view(np.uint16).__dlpack__(**options)
-        _retype(capsule, _BFLOAT)
+        _opened(capsule)[0].value = _BFLOAT
         return capsule
     return self.array.__dlpack__(**options)
 
@@ -206,41 +206,56 @@ def from_cuda_array(producer: Any) -> Tensor:
 # Array libraries do not all know bfloat16; its capsules are those of uint16 with another type code.
 _UNSIGNED, _BFLOAT = 1, 4  # DLDataTypeCode
 _CODE_OFFSET = 20  # in a DLTensor: after data (8), device (8) and ndim (4)
-_VERSIONED_OFFSET = 32  # of the DLTensor: after version, manager_ctx, deleter and flags
+_FLAGS_OFFSET = 24  # in a versioned one: after version, manager_ctx and deleter
+_VERSIONED_OFFSET = 32  # of the DLTensor: after the flags
+_READ_ONLY_FLAG = 1
 
 
-def _type_code(capsule) -> ctypes.c_uint8:
-    """The type code inside a DLPack capsule, to read or change."""
+def _opened(capsule) -> tuple[ctypes.c_uint8, bool]:
+    """The type code inside a DLPack capsule, to read or change, and whether its memory may only be read."""
     get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     name = get_name(capsule)
     if name not in (b"dltensor", b"dltensor_versioned"):  # a consumed one is renamed
-        raise ValueError(f"a capsule named {name!r}")
-    address = get_pointer(capsule, name) + _CODE_OFFSET
-    return ctypes.c_uint8.from_address(address + (_VERSIONED_OFFSET if name == b"dltensor_versioned" else 0))
-
-
-def _retype(capsule, code: int) -> None:
-    _type_code(capsule).value = code
+        raise CapsuleError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
+            "might have already constructed a tensor from it once."
+        )
+    address, read_only = get_pointer(capsule, name), False
+    if name == b"dltensor_versioned":
+        read_only = bool(ctypes.c_uint64.from_address(address + _FLAGS_OFFSET).value & _READ_ONLY_FLAG)
+        address += _VERSIONED_OFFSET
+    return ctypes.c_uint8.from_address(address + _CODE_OFFSET), read_only
 
 
 class CapsuleError(CorefwError, RuntimeError):
     """What another library gave is no tensor."""
 
 
-class _Capsule:
-    """A capsule behind the interface that consumers ask for, on a device."""
+class _Source:
+    """What an array library takes memory from: another library's array or a capsule, with bfloat16 as uint16.
 
-    def __init__(self, capsule, where: tuple[int, int]):
-        self.capsule = capsule
-        self.where = where
+    Attributes, once it has been asked: ``bfloat`` whether the elements are bfloat16; ``read_only`` whether the other
+    library allows no writing, which capsules of before DLPack 1.0 cannot tell.
+    """
+
+    bfloat = read_only = False
+
+    def __init__(self, producer, where: tuple[int, int]):
+        self._producer, self._where = producer, where
 
     def __dlpack__(self, **options):
-        return self.capsule
+        """The capsule in the newest version that both libraries know."""
+        producer = self._producer
+        capsule = producer.__dlpack__(**options) if hasattr(producer, "__dlpack__") else producer
+        code, self.read_only = _opened(capsule)
+        if code.value == _BFLOAT:
+            self.bfloat, code.value = True, _UNSIGNED
+        return capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.where
+        return self._where
 
 
 def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, copy: bool | None = None) -> Tensor:
@@ -257,12 +272,8 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
     """
     if hasattr(ext_tensor, "__dlpack__"):
         kind, index = ext_tensor.__dlpack_device__()
-        if isinstance(ext_tensor, np.ndarray):
-            capsule = None  # NumPy knows best what it holds, read-only memory included
-        else:
-            capsule = ext_tensor.__dlpack__(**({} if kind == 1 else {"stream": 1}))
     elif type(ext_tensor).__name__ == "PyCapsule":
-        capsule, kind, index = ext_tensor, 1, 0
+        kind, index = 1, 0
     else:
         raise CapsuleError(
             f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A "
@@ -272,28 +283,40 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
     name = next((name for name, code in _DLPACK_DEVICES.items() if code == int(kind)), None)
     if name is None:
         raise CapsuleError(f"from_dlpack: no corefw device has the DLPack device type {kind}")
-    if capsule is None:
-        array, bfloat = np.asarray(ext_tensor), False
+    if isinstance(ext_tensor, np.ndarray):
+        array = np.asarray(ext_tensor)  # NumPy knows best what it holds, read-only memory included
     else:
-        try:
-            code = _type_code(capsule)
-        except ValueError:
-            raise CapsuleError(
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so "
-                "you might have "
-                "already constructed a tensor from it once."
-            ) from None
-        bfloat = code.value == _BFLOAT
-        if bfloat:
-            code.value = _UNSIGNED
-        array = registry.runtime(name).from_dlpack(_Capsule(capsule, (int(kind), index)))
-    if bfloat:
-        array = array.view(dtypes.bfloat16.numpy)
+        source = _Source(ext_tensor, (int(kind), index))
+        array = registry.runtime(name).from_dlpack(source)
+        if source.bfloat:
+            array = array.view(dtypes.bfloat16.numpy)
     where = _device(name) if name == "cpu" else _device(name, index)
     result = wrap(array, place_of(where, check_array(array)))
     if device is None:
         return result.clone() if copy else result
     return result.to(device=device, copy=bool(copy))
+
+
+def foreign_tensor(data: Any, level: int | None = None) -> Tensor | None:
+    """A tensor over the memory of NumPy's or another library's array; None for what is no array.
+
+    Other libraries' are what has ``__dlpack__``, ``__cuda_array_interface__``, ``__array__`` or
+    ``__array_interface__``. With a stack level, a warning says that NumPy's array is read-only.
+    """
+    if not isinstance(data, np.ndarray):
+        if isinstance(data, type | np.generic):
+            return None
+        if hasattr(data, "__dlpack__"):
+            return from_dlpack(data)
+        if hasattr(data, "__cuda_array_interface__"):
+            return from_cuda_array(data)
+        if not (hasattr(data, "__array__") or hasattr(data, "__array_interface__")):
+            return None
+    array = np.asarray(data)
+    d = check_array(array)
+    if level is not None and not array.flags.writeable:
+        warn_read_only("NumPy array", level + 1)
+    return wrap(array, place_of(device("cpu"), d))
 
 
 def to_dlpack(tensor: Tensor):

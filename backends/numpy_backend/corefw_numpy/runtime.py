@@ -44,7 +44,8 @@ class NumpyRuntime(Runtime):
         return np.asarray(value)
 
     def from_dlpack(self, producer):
-        return np.from_dlpack(producer)
+        array = np.from_dlpack(producer)
+        return array if array.flags.writeable or producer.read_only else np.asarray(_Writable(array))
 
     def memory_bytes(self, array):
         return _memory(array).nbytes
@@ -76,6 +77,14 @@ class NumpyRuntime(Runtime):
 
     def address(self, array):
         return array.ctypes.data
+
+
+class _Writable:
+    """The memory of an array that NumPy lets nobody write, because its capsule could not say who may."""
+
+    def __init__(self, array: np.ndarray):
+        self.owner = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 def _memory(array: np.ndarray) -> np.ndarray:
