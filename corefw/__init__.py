@@ -104,7 +104,8 @@ globals().update(tensor_types("cpu"))
 _OPS = """
     abs absolute acos acosh adaptive_avg_pool1d adaptive_max_pool1d add addbmm addcdiv addcmul addmm addmv addr all
     allclose alpha_dropout amax amin aminmax angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    argmax argmin argsort argwhere as_strided asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d
+    argmax argmin argsort argwhere as_strided as_strided_scatter
+    asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d
     avg_pool1d baddbmm batch_norm bernoulli bilinear bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
     bitwise_right_shift bitwise_xor block_diag bmm broadcast_tensors broadcast_to bucketize cartesian_prod cat cdist
     ceil celu chain_matmul channel_shuffle cholesky cholesky_solve chunk clamp clamp_max clamp_min clip clone

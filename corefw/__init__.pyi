@@ -339,6 +339,16 @@ def as_strided(
     r"""A view of the memory of `input`: element (i, j) lies ``storage_offset + i * stride[0] + j *
     stride[1]`` elements after its start, and so on for other numbers of dimensions."""
 
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: builtins.int | Sequence[builtins.int],
+    stride: builtins.int | Sequence[builtins.int],
+    storage_offset: builtins.int | None = None,
+) -> Tensor:
+    r"""A copy of the memory of `input`, seen as `input` is, in which the part that `as_strided` shows is
+    `src`."""
+
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse sine in radians; NaN outside [-1, 1]."""
 
@@ -709,11 +719,7 @@ def diagonal(input: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, di
     last dimension."""
 
 def diagonal_scatter(
-    input: Tensor,
-    src: Tensor | builtins.complex,
-    offset: builtins.int = 0,
-    dim1: builtins.int = 0,
-    dim2: builtins.int = 1,
+    input: Tensor, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
 ) -> Tensor:
     r"""A copy of `input` whose diagonal, as `diagonal` shows it, is `src`."""
 
@@ -2003,7 +2009,7 @@ def searchsorted(
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     r"""The slice of `input` at position `index` of dimension `dim`, without that dimension."""
 
-def select_scatter(input: Tensor, src: Tensor | builtins.complex, dim: builtins.int, index: builtins.int) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     r"""A copy of `input` whose slice at position `index` of dimension `dim` is `src`."""
 
 def selu(input: Tensor, inplace: builtins.bool = False) -> Tensor:
@@ -2038,7 +2044,7 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def slice_scatter(
     input: Tensor,
-    src: Tensor | builtins.complex,
+    src: Tensor,
     dim: builtins.int = 0,
     start: builtins.int | None = None,
     end: builtins.int | None = None,
@@ -2080,7 +2086,8 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The square ``input * input``."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-    r"""`input` without its dimensions of size 1, or without those among `dim` that have size 1."""
+    r"""`input` without its dimensions of size 1, or without those among `dim` (none if it is empty) that
+    have size 1."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
     r"""The tensors, all of one shape, joined along a new dimension."""
@@ -2431,6 +2438,7 @@ __all__ = [
     "argsort",
     "argwhere",
     "as_strided",
+    "as_strided_scatter",
     "as_tensor",
     "asarray",
     "asin",

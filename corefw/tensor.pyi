@@ -269,12 +269,13 @@ class Tensor:
         r"""In-place form of `as_strided`: the tensor itself shows its memory so."""
     def as_strided_scatter(
         self,
-        src: Tensor | complex,
+        src: Tensor,
         size: builtins.int | Sequence[builtins.int],
         stride: builtins.int | Sequence[builtins.int],
         storage_offset: builtins.int | None = None,
     ) -> Tensor:
-        r"""A copy of `input` whose part that `as_strided` shows is `src`."""
+        r"""A copy of the memory of `input`, seen as `input` is, in which the part that `as_strided` shows is
+        `src`."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
         r"""The same tensor, memory and history, as an instance of a subclass of Tensor."""
     def asin(self) -> Tensor:
@@ -476,7 +477,7 @@ class Tensor:
         r"""The diagonal of `input` in the plane of `dim1` and `dim2`, `offset` above the main one, as a new
         last dimension."""
     def diagonal_scatter(
-        self, src: Tensor | complex, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
+        self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
     ) -> Tensor:
         r"""A copy of `input` whose diagonal, as `diagonal` shows it, is `src`."""
     def diff(
@@ -1281,7 +1282,7 @@ class Tensor:
         r"""In-place form of `scatter_reduce`: the result is left in `input`."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         r"""The slice of `input` at position `index` of dimension `dim`, without that dimension."""
-    def select_scatter(self, src: Tensor | complex, dim: builtins.int, index: builtins.int) -> Tensor:
+    def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         r"""A copy of `input` whose slice at position `index` of dimension `dim` is `src`."""
     def set_(
         self,
@@ -1332,7 +1333,7 @@ class Tensor:
         r"""The sizes of all dimensions, or of `dim`."""
     def slice_scatter(
         self,
-        src: Tensor | complex,
+        src: Tensor,
         dim: builtins.int = 0,
         start: builtins.int | None = None,
         end: builtins.int | None = None,
@@ -1365,7 +1366,8 @@ class Tensor:
     def square_(self) -> Tensor:
         r"""In-place form of `square`: the result is left in `input`."""
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        r"""`input` without its dimensions of size 1, or without those among `dim` that have size 1."""
+        r"""`input` without its dimensions of size 1, or without those among `dim` (none if it is empty) that
+        have size 1."""
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         r"""In-place form of `squeeze`: the tensor itself is seen otherwise; no element moves."""
     def std(

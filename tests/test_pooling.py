@@ -75,6 +75,16 @@ def test_an_adapted_size_of_none_is_kept():
     assert F.adaptive_avg_pool2d(torch.zeros(1, 2, 5, 7), 0).shape == (1, 2, 0, 0)
 
 
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "lp_pool"])
+@pytest.mark.parametrize("step", [None, [], ()])
+def test_a_step_of_nothing_is_the_size_of_the_window(name, step):
+    for n in (1, 2, 3):
+        pool = getattr(F, f"{name}{n}d")
+        x = torch.arange(1.0, 6.0**n + 1).reshape(1, 1, *(6,) * n)
+        power = (2,) if name == "lp_pool" else ()
+        assert pool(x, *power, 2, stride=step).tolist() == pool(x, *power, 2, stride=2).tolist()
+
+
 def test_pooling_and_unpooling_layers_fit():
     x = torch.arange(50.0).reshape(1, 2, 5, 5)
     values, indices = nn.MaxPool2d(2, return_indices=True)(x)

@@ -1,10 +1,14 @@
 """Resampling: layers and refused arguments."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
 import corefw as torch
 from corefw import nn
 from tests.layers import check_layer, check_repr
+from tests.parity import import_torch
 
 F = nn.functional
 
@@ -64,6 +68,24 @@ def test_places_are_computed_in_the_precision_of_the_elements():
 def test_channels_that_cannot_be_shuffled(call):
     with pytest.raises(RuntimeError, match=r"groups|> 2 dims"):
         call(torch.zeros(1, 3, 2))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear"])
+def test_scales_that_keep_a_size(mode):
+    """Whether elements then stay where they are depends on the mode, and in nearest on the dimensions."""
+    oracle = import_torch()
+    for n, factor, recompute in product((1, 2, 3), (1.1, (1.3, 2.0), (2.0, 1.3), (1.0, 1.3, 0.7)), (None, True)):
+        if n != {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode, n):
+            continue
+        if isinstance(factor, tuple) and len(factor) != n:
+            continue
+        x = np.random.default_rng(0).random((2, 2, 3, 2, 3)[: n + 2], dtype=np.float32)
+        for antialias in (False, True) if mode in ("bilinear", "bicubic") else (False,):
+            options = {"mode": mode, "recompute_scale_factor": recompute, "antialias": antialias}
+            expected = oracle.nn.functional.interpolate(oracle.from_numpy(x), scale_factor=factor, **options)
+            found = torch.nn.functional.interpolate(torch.from_numpy(x), scale_factor=factor, **options)
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-4, 1e-5, err_msg=str((n, factor, options)))
 
 
 LAYERS = [

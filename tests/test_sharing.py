@@ -92,3 +92,49 @@ def test_repetitions_are_memory_of_their_own():
 def test_a_view_has_at_least_the_dimensions_of_what_it_shows():
     with pytest.raises(RuntimeError, match="number of sizes provided"):
         corefw.zeros(1, 4, 1).expand(4, 2)
+
+
+# -- parts written into a copy ----------------------------------------------------------------------------------------
+BASES = {
+    "vector": lambda t: t.arange(8.0),
+    "matrix": lambda t: t.arange(8.0).reshape(2, 4),
+    "transposed": lambda t: t.arange(8.0).reshape(2, 4).t(),
+    "part": lambda t: t.arange(10.0)[2:],
+    "expanded": lambda t: t.zeros(1, 4).expand(2, 4),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("base", BASES)
+def test_a_part_by_strides_is_written_where_the_memory_of_the_input_has_it(base):
+    torch = import_torch()
+    for size, stride, offset in [
+        ((2,), (1,), None),
+        ((2, 2), (2, 1), 1),
+        ((3,), (2,), 0),
+        ((), (), 2),
+        ((0,), (1,), 0),
+    ]:
+        results = []
+        for t in (torch, corefw):
+            result = t.as_strided_scatter(BASES[base](t), t.full(size, -1.0), size, stride, offset)
+            results.append((result.tolist(), result.stride(), result.storage_offset()))
+        assert results[0] == results[1], (size, stride, offset)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_gradient_of_a_part_by_strides(base):
+    x, src = BASES[base](corefw).double(), corefw.ones(2, dtype=corefw.float64, requires_grad=True)
+    x.requires_grad_()
+    assert corefw.autograd.gradcheck(lambda x, src: corefw.as_strided_scatter(1 * x, src, (2,), (3,), 2), (x, src))
+    if base != "expanded":
+        assert corefw.autograd.gradcheck(lambda src: corefw.as_strided_scatter(x.detach(), src, (2,), (3,), 2), (src,))
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["select_scatter(x, src[0], 0, 1)", "slice_scatter(x, src, 0, 1, 3)", "as_strided_scatter(x, src, (2,), (1,))"],
+)
+def test_parts_take_the_dtype_of_what_they_are_written_into(change):
+    x, src = corefw.zeros(4, dtype=corefw.int64), corefw.full((2,), 1.5)
+    assert eval(f"corefw.{change}", {"corefw": corefw, "x": x, "src": src}).dtype is corefw.int64

@@ -223,6 +223,14 @@ def test_memory_formats():
         torch.zeros(2).contiguous(memory_format=torch.channels_last)
 
 
+def test_squeezing_no_dimensions():
+    x = torch.zeros(1, 3, 1)
+    assert x.squeeze(()).shape == x.squeeze([]).shape == torch.squeeze(x, dim=()).shape == (1, 3, 1)
+    assert x.squeeze().shape == x.squeeze((0, 2)).shape == (3,)
+    assert torch.zeros(()).squeeze(()).shape == torch.zeros(()).squeeze(0).shape == ()
+    assert x.clone().squeeze_(()).shape == (1, 3, 1)
+
+
 def test_detach_shares_memory_and_version():
     x = torch.zeros(2, requires_grad=True)
     d = x.detach()

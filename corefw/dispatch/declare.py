@@ -21,6 +21,7 @@ Tensors = Sequence[Any]  # several tensors
 Indices = Sequence[Any]  # index tensors, None for a dimension taken whole
 Dim = int  # one dimension; kernels get it from 0 to ndim - 1
 Dims = Any  # dimensions, given as int or sequence; kernels get a sorted tuple, or None for all
+GivenDims = Any  # as Dims, but an empty sequence means no dimension
 Sizes = Any  # a shape, given as int or sequence, or as separate arguments to a method; kernels get a tuple
 
 _KINDS = {
@@ -31,6 +32,7 @@ _KINDS = {
     "Place": "place",
     "Dim": "dim",
     "Dims": "dims",
+    "GivenDims": "dims",
     "Sizes": "sizes",
 }
 

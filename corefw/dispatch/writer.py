@@ -87,11 +87,12 @@ class Writer:
                     f"    {p.name} = canonical_dim({p.name}, {reference}.array.ndim)",
                 ]
             elif p.kind == "dims":
+                none = " or ()" if p.annotation.startswith("GivenDims") else ""  # what an empty sequence means
                 lines += [
                     f"if {p.name}.__class__ is int and 0 <= {p.name} < {reference}.array.ndim:",
                     f"    {p.name} = ({p.name},)",
                     f"elif {p.name} is not None:",
-                    f"    {p.name} = canonical_dims({p.name}, {reference}.array.ndim)",
+                    f"    {p.name} = canonical_dims({p.name}, {reference}.array.ndim){none}",
                 ]
             elif p.kind == "sizes":
                 lines += [f"{p.name} = as_shape({p.name})"]

@@ -266,10 +266,17 @@ def _(grad, output_grad_shape):
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
+def _step(name: str, stride, kernel_size: tuple) -> tuple[int, ...]:
+    """The step between windows: their size where none is given, be it None or an empty sequence."""
+    if stride is None or (isinstance(stride, list | tuple) and not stride):
+        return kernel_size
+    return _per_dimension(name, "stride", stride, len(kernel_size))
+
+
 def _pooled_max(name: str, n: int, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     input, unbatched = _batched(name, input, n)
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
-    stride = kernel_size if stride is None or stride == [] else _per_dimension(name, "stride", stride, n)
+    stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
     dilation = _per_dimension(name, "dilation", dilation, n)
     values, indices = ops.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -283,7 +290,7 @@ def _pooled_mean(
 ):
     input, unbatched = _batched(name, input, n)
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
-    stride = kernel_size if stride is None or stride == [] else _per_dimension(name, "stride", stride, n)
+    stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
     result = ops.avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return result.squeeze(0) if unbatched else result
@@ -320,7 +327,7 @@ def _unpooled(name: str, n: int, input, indices, kernel_size, stride, padding, o
             f"indices tensor with shape: {list(indices.shape)}"
         )
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
-    stride = kernel_size if stride is None else _per_dimension(name, "stride", stride, n)
+    stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
     steps = zip(input.shape[2:], kernel_size, stride, padding, strict=True)
     default = tuple((size - 1) * s - 2 * p + k for size, k, s, p in steps)

@@ -142,6 +142,10 @@ def interpolate(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
     sizes, scales = _sizes_and_scales(input, size, scale_factor, recompute_scale_factor)
+    if antialias or _FILTERS.get(mode) == "linear" or (mode == "nearest" and ndim == 4):
+        # as PyTorch's kernels: where the size stays the elements do, whatever the scale
+        changes = zip(input.array.shape[2:], sizes, scales)
+        scales = tuple([None if new == old else scale for old, new, scale in changes])
     if antialias and not (mode in ("bilinear", "bicubic") and ndim == 4):
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"

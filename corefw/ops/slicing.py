@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from corefw.dispatch.declare import Dim, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
-from corefw.dispatch.rules import promote, same
+from corefw.dispatch.rules import first, same
 from corefw.errors import DimensionError, PositionError, ShapeError
 from corefw.layouts import contiguous_format
 from corefw.shapes import canonical_dim
@@ -461,17 +461,20 @@ def _(grad, offset, dim1, dim2):
 def _scattered(name: str, input, src, part):
     """A copy of `input` in which the part that `part` shows is `src`."""
     result = input.clone(memory_format=contiguous_format)
-    target = part(result)
+    _write_part(name, part(result), src)
+    return result
+
+
+def _write_part(name: str, target, src) -> None:
     if target.array.shape != src.array.shape:
         raise ShapeError(
             f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, "
             f"slice size = {list(target.array.shape)}"
         )
     target.copy_(src)
-    return result
 
 
-@composite(dtype=promote, shape=lambda input, *others: input)
+@composite(dtype=first, shape=lambda input, *others: input)
 def select_scatter(input, src, dim: Dim, index: int):
     """A copy of `input` whose slice at position `index` of dimension `dim` is `src`.
 
@@ -493,7 +496,7 @@ def _(grad, dim, index):
     return grad.select(dim, index)
 
 
-@composite(dtype=promote, shape=lambda input, *others: input)
+@composite(dtype=first, shape=lambda input, *others: input)
 def slice_scatter(input, src, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1):
     """A copy of `input` whose slices ``start:end:step`` along `dim` are `src`.
 
@@ -514,7 +517,7 @@ def _(grad, dim, start, end, step):
     return _slice(grad, dim, start, end, step)
 
 
-@composite(dtype=promote, shape=lambda input, *others: input)
+@composite(dtype=first, shape=lambda input, *others: input)
 def diagonal_scatter(input, src, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1):
     """A copy of `input` whose diagonal, as `diagonal` shows it, is `src`.
 
@@ -536,23 +539,21 @@ def _(grad, offset, dim1, dim2):
     return grad.diagonal(offset, dim1, dim2)
 
 
-@composite(dtype=promote, shape=lambda input, *others: input)
+@composite()
 def as_strided_scatter(input, src, size: Sizes, stride: Sizes, storage_offset: int | None = None):
-    """A copy of `input` whose part that `as_strided` shows is `src`.
+    """A copy of the memory of `input`, seen as `input` is, in which the part that `as_strided` shows is `src`.
 
     >>> import corefw as torch
     >>> torch.zeros(2, 2).as_strided_scatter(torch.ones(2), (2,), (3,))
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _scattered("as_strided_scatter", input, src, lambda whole: whole.as_strided(size, stride, storage_offset))
-
-
-@as_strided_scatter.gradient("input")
-def _(grad, src_shape, size, stride, storage_offset):
-    return as_strided_scatter(grad, grad.new_zeros(src_shape), size, stride, storage_offset)
-
-
-@as_strided_scatter.gradient("src")
-def _(grad, size, stride, storage_offset):
-    return grad.contiguous().as_strided(size, stride, storage_offset)
+    if any(n > 1 and step == 0 for n, step in zip(input.array.shape, input.array.strides)):
+        input = input.contiguous()  # a change of one element is not one of others
+    runtime, offset = input.place.runtime, input.storage_offset()
+    last = offset + sum((n - 1) * step for n, step in zip(input.array.shape, input.stride()))
+    length = max(runtime.memory_bytes(input.array) // input.place.dtype.itemsize, last + 1)
+    memory = input.as_strided((length,), (1,), 0).clone()
+    target = memory.as_strided(size, stride, offset if storage_offset is None else storage_offset)
+    _write_part("as_strided_scatter", target, src)
+    return memory.as_strided(input.shape, input.stride(), offset)

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, overload
 
 from corefw import dtypes
-from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive
+from corefw.dispatch.declare import Dim, GivenDims, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.operands import unpacked
 from corefw.dispatch.rules import same
@@ -386,8 +386,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 # -- dimensions of size 1 ---------------------------------------------------------------------------------------------
 @view_op(dtype=same, inplace=True)
-def squeeze(input, dim: Dims = None):
-    """`input` without its dimensions of size 1, or without those among `dim` that have size 1.
+def squeeze(input, dim: GivenDims = None):
+    """`input` without its dimensions of size 1, or without those among `dim` (none if it is empty) that have size 1.
 
     >>> import corefw as torch
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape, torch.squeeze(torch.zeros(1, 3, 1), 0).shape

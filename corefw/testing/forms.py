@@ -168,7 +168,8 @@ def _mixes(case: Case, op: Op) -> bool:
 
 @property_of(_mixes)
 def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
-    """Operands of different dtypes give what operands of their common dtype give, or are refused."""
+    """Operands of different dtypes give what operands of their common dtype, or of the first one's, give, or are
+    refused."""
     assert op.rule is not None
     known = {d.name for d in case_dtypes(case, op)}
     for pair in _MIXED:
@@ -184,12 +185,13 @@ def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
         for position in range(2, len(arrays)):
             mixed = mixed.with_array(position, arrays[position].astype(common.numpy))
         with about(mixed):
-            if not op.rule.promotes or op.rule.agreeing:
+            if not (op.rule.promotes or op.rule.follows) or op.rule.agreeing:
                 if op.primitive or is_public(op):  # an internal composite is what its body is
                     refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
                 continue
-            same = mixed.map(lambda array: array.astype(common.numpy))  # noqa: B023
-            compare_calls(call(op.function, mixed, target), call(op.function, same, target), case, common)
+            wanted = first if op.rule.follows else common
+            same = mixed.map(lambda array: array.astype(wanted.numpy))  # noqa: B023
+            compare_calls(call(op.function, mixed, target), call(op.function, same, target), case, wanted)
 
 
 def _smallest(sample: Sample) -> int:

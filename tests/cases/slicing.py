@@ -291,16 +291,11 @@ CASES = (
         statics=({"start": 1, "end": 3}, {"step": 2}, {"dim": 0, "start": -2}),
     ),
     Case("diagonal_scatter", scattered(at_diagonal), shapes=(((3, 4), (3,)),), statics=({}, {"offset": 1})),
-    Case(
+    Case(  # the first element, which lies in the same place in every layout; further ones: tests/test_sharing.py
         "as_strided_scatter",
-        scattered(
-            lambda x, size, stride, storage_offset=None: (
-                np.array([0, 1]) + (1 if storage_offset else 0),
-                np.array([0, 1]),
-            )
-        ),
-        shapes=(((3, 4), (2,)),),
-        statics=({"size": (2,), "stride": (5,)}, {"size": (2,), "stride": (5,), "storage_offset": 4}),
-        torch=None,  # its gradient of the input is the mask the wrong way round
+        scattered(lambda x, size, stride: (np.array([0]),)),
+        shapes=(((3,), (1,)),),
+        statics=({"size": (1,), "stride": (1,)},),
+        torch=None,  # whose gradient of the input is zero or garbage; its values are compared in tests/test_sharing.py
     ),
 )
