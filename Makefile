@@ -6,11 +6,12 @@
 #   make test ARGS="-k softmax"    arguments for pytest
 #   make lint              the linters and the type checker alone
 #   make bench             the benchmarks
-#   make kernels           install the C backend into .venv, if there is a C compiler (the targets above do)
+#   make kernels           install the C backend into .venv, if there is a C compiler, for this machine's level of
+#                          instructions (as `make demo` does; `make test` compiles all levels)
 #   make stubs             regenerate the type stubs from the op declarations
 #   make clean             remove .venv and the caches
 #
-# PYTHON=... names the interpreter; pip's own configuration names the index.
+# PYTHON=... names the interpreter, CC=... the C compiler; pip's own configuration names the index.
 
 VENV ?= .venv
 ORACLE ?=
@@ -21,23 +22,28 @@ JOBS ?= auto
 PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3.14 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 
-KERNELS := $(addprefix backends/c_backend/,pyproject.toml setup.py levels.py) $(wildcard backends/c_backend/corefw_c/source/*)
+C := backends/c_backend
+KERNELS := $(addprefix $(C)/,pyproject.toml setup.py) $(wildcard $(C)/building/*.py $(C)/corefw_c/source/*)
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-PIP := $(RUN) -m pip --disable-pip-version-check
+# Python compiles what is imported when it is; to compile all that is installed would take half of pip's time.
+INSTALL := $(RUN) -m pip --disable-pip-version-check install --quiet --no-compile
+# The C compiler works while pip downloads.
+TOGETHER := --no-print-directory -j2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench kernels stubs clean
+.PHONY: help demo test check lint bench kernels stubs clean python ready-best ready-all
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: $(VENV)/.demo $(VENV)/.kernels
+demo: kernels
 	$(BIN)/corefw demo
 
-test: $(VENV)/.dev $(VENV)/.kernels $(if $(filter 1,$(ORACLE)),$(VENV)/.oracle)
-	$(MAKE) --no-print-directory check
+test:
+	@$(MAKE) $(TOGETHER) ready-all
+	@$(MAKE) --no-print-directory $(if $(filter 1,$(ORACLE)),$(VENV)/.oracle) check
 
 # What `make test` runs once the environment stands.
 check: lint
@@ -49,37 +55,53 @@ lint: $(VENV)/.dev
 	$(RUN) -m mypy
 
 # The two OpenBLAS variables pin kernels and cache sizes; with them NumPy may be measured below its speed.
-bench: $(VENV)/.dev $(VENV)/.kernels
+bench: $(VENV)/.dev kernels
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE \
 	    $(RUN) -m pytest benchmarks --benchmark-enable --benchmark-only -p no:xdist $(ARGS)
 
-kernels: $(VENV)/.kernels
+kernels:
+	@$(MAKE) $(TOGETHER) ready-best
+
+# What an environment needs, with the kernels for this machine or for all levels.
+ready-best: $(VENV)/.demo $(VENV)/.kernels-best
+	@:
+ready-all: $(VENV)/.dev $(VENV)/.kernels-all
+	@:
 
 stubs: $(VENV)/.dev
 	$(RUN) scripts/make_stubs
 
 clean:
-	rm -rf $(VENV) .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info $(C)/build
+
+python:
+	@test -n "$(PYTHON)" || { echo "corefw needs Python 3.11 or newer; none found (set PYTHON=...)" >&2; exit 1; }
 
 # Stamps: an environment is made once, and installed again when pyproject.toml changes.
-$(VENV)/.made:
-	@test -n "$(PYTHON)" || { echo "corefw needs Python 3.11 or newer; none found (set PYTHON=...)" >&2; exit 1; }
+$(VENV)/.made: | python
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml $(VENV)/.made
-	$(PIP) install --quiet --editable '.[demo]'
+	$(INSTALL) --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml backends/cupy_backend/pyproject.toml $(VENV)/.made
-	$(PIP) install --quiet --editable '.[demo,dev]' --editable ./backends/cupy_backend
+	$(INSTALL) --editable '.[demo,dev]' --editable ./backends/cupy_backend
 	@touch $@ $(VENV)/.demo
 
-# The C backend, wherever a C compiler can build it: an optional part, without which everything works, slower.
-$(VENV)/.kernels: $(KERNELS) $(VENV)/.made | $(VENV)/.demo
-	@if command -v $(CC) > /dev/null && $(PIP) install --quiet --editable ./backends/c_backend; then touch $@; \
-	else echo "The C backend was not built (no working C compiler '$(CC)'): NumPy computes"; fi
+# The C backend for the machine's best level, or for all: an optional part, without which everything works, slower.
+# Without a compiler (status 3) the script says so, and nothing is installed; what a compiler refuses is an error.
+$(C)/build/.%: $(KERNELS) | python
+	@rm -f $@
+	@$(PYTHON) scripts/build_c $* --objects && touch $@ || test $$? = 3
+
+$(VENV)/.kernels-best: $(C)/build/.best | $(VENV)/.demo
+$(VENV)/.kernels-all: $(C)/build/.all | $(VENV)/.dev
+$(VENV)/.kernels-%:
+	@if [ -e $< ]; then COREFW_C_LEVELS=$* $(INSTALL) --editable ./$(C) && \
+	touch $(C)/build/.best $(VENV)/.kernels-best $@; fi # all levels include the best
 
 $(VENV)/.oracle: $(VENV)/.dev
-	@if $(PIP) install --quiet --editable '.[oracle]'; then touch $@; \
+	@if $(INSTALL) --editable '.[oracle]'; then touch $@; \
 	else echo "PyTorch could not be installed here: the tests that compare with it are skipped"; fi

@@ -12,7 +12,7 @@ import pytest
 import corefw as torch
 from corefw.dispatch.registry import registry
 
-pytest.importorskip("corefw_c._v2" if os.uname().machine == "x86_64" else "corefw_c._portable")
+pytest.importorskip("tests.compiled")
 from corefw_c import allocator, library
 
 lib = library.load(library.best_level())

@@ -1,12 +1,10 @@
 """Elementwise kernels in C on large operands that broadcast or are strided: the same as NumPy's ufuncs compute."""
 
-import os
-
 import ml_dtypes
 import numpy as np
 import pytest
 
-pytest.importorskip("corefw_c._v2" if os.uname().machine == "x86_64" else "corefw_c._portable")
+pytest.importorskip("tests.compiled")
 from corefw_c import elementwise, library
 
 PAIRS = [

@@ -1,7 +1,5 @@
 """The C kernels beside the NumPy kernels on random arguments: sizes around SIMD widths, dtypes, memory layouts."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -11,7 +9,7 @@ import corefw as torch
 from corefw.dispatch.registry import registry
 from corefw.dispatch.resolution import shape_of
 
-pytest.importorskip("corefw_c._v2" if os.uname().machine == "x86_64" else "corefw_c._portable")
+pytest.importorskip("tests.compiled")
 
 torch.zeros(1)
 BACKENDS = [name for name in registry.backends if name == "c" or name.startswith("c-")]

@@ -20,8 +20,15 @@ def levels() -> list[str]:
     built = [level for level in LEVELS if find_spec(f"corefw_c._{level}")]
     if not built:
         raise ImportError("corefw_c has no compiled kernels: install it with pip, or build it with scripts/build_c")
+    # Asking is safe: the import and this function are compiled for every processor (building/levels.py).
     machine = import_module(f"corefw_c._{built[-1]}").lib.machine_level()
-    return [level for level in built if level == "portable" or int(level[1]) <= machine]
+    usable = [level for level in built if level == "portable" or int(level[1]) <= machine]
+    if not usable:
+        raise ImportError(
+            f"corefw_c was compiled for {', '.join(built)}, and this machine has v{machine}: install it again here, or "
+            "anywhere with COREFW_C_LEVELS=all"
+        )
+    return usable
 
 
 def best_level() -> str:
