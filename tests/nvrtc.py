@@ -11,9 +11,10 @@ import numpy as np
 from cupy_backends.cuda.libs import nvrtc
 
 from corefw_cupy import table
+from corefw_cupy.compilation import compiled
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
-from corefw_cupy.launch import OPTIONS, Function, text
+from corefw_cupy.launch import Function, text
 from tests.emulation.namespace import namespace
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -59,23 +60,11 @@ def units(chosen: list[Function], variants) -> dict[tuple, tuple[str, list[Funct
     }
 
 
-def compile(source: str, definitions: dict[str, str], architecture: str) -> bytes:
-    """The machine code of a source."""
-    program = nvrtc.createProgram(text(source, definitions), "source.cu", (), ())
-    try:
-        nvrtc.compileProgram(program, [*OPTIONS, f"-arch={architecture}"])
-        return nvrtc.getCUBIN(program)
-    except nvrtc.NVRTCError as error:
-        raise RuntimeError(f"{source[:60]} with {definitions}:\n{nvrtc.getProgramLog(program)}") from error
-    finally:
-        nvrtc.destroyProgram(program)
-
-
 def compile_all(chosen: list[Function], architecture: str, variants=sample) -> int:
     """Compiles functions, and sees that each is in the machine code; the number of compiled functions."""
     count = 0
     for (_, definitions), (source, members) in units(chosen, variants).items():
-        code = compile(source, dict(definitions), architecture)
+        code = compiled(text(source, dict(definitions)), architecture)
         for member in members:
             assert member.name.encode() in code, f"{member.name} is missing"
         count += len(members)

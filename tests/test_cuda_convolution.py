@@ -207,6 +207,7 @@ class Graph:
     def execute(self, addresses, workspace, handle):
         assert workspace
         assert handle == self.handle
+        assert all(address % 16 == 0 for address in addresses.values()), "a device would fault"
         first, second, out = (t.at(addresses) for t in (self.first, self.second, self.result))
         if self.name == "wgrad":
             groups = first.shape[1] // out.shape[1]
@@ -281,12 +282,22 @@ def test_cudnn_can_be_switched_off(with_cudnn, monkeypatch):
     assert graphs() == []
 
 
-def test_what_cudnn_refuses_is_computed_here(with_cudnn):
+def test_what_cudnn_refuses_is_computed_here(with_cudnn, caplog):
     Graph.refused = True
     arguments = numbers(1, 9, 5), numbers(12, 9, 3), numbers(12), *options(1)
     for _ in range(2):
         check(with_cudnn, *arguments)
     assert graphs() == ["fprop"]  # asked once
+    assert [record.levelname for record in caplog.records] == ["WARNING"] and "conv_fprop" in caplog.text
+
+
+def test_what_lies_between_multiples_of_16_bytes_is_copied_for_cudnn(with_cudnn):
+    x, w, how = numbers(1, 9, 5), numbers(12, 9, 3), options(1)
+    shifted = memory.device(np.concatenate([[0], x.ravel()]).astype(x.dtype))[1:].reshape(x.shape)
+    assert shifted.data.ptr % 16
+    found = with_cudnn.forward(shifted, memory.device(w), None, *how)
+    np.testing.assert_array_equal(memory.host(found), EXPECTED["convolution"](x, w, None, *how))
+    assert graphs() == ["fprop"]
 
 
 def test_cudnn_is_not_asked_for_small_groups(with_cudnn):

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
+from corefw_cupy.compilation import compiled
 from corefw_cupy.launch import FOLDER, text
 from tests import nvrtc
 
@@ -57,4 +58,4 @@ def test_generated_functions(kind, architecture):
 
 def test_a_faulty_source_is_refused():
     with pytest.raises(RuntimeError, match="undefined"):
-        nvrtc.compile('extern "C" __global__ void wrong(T *x) { x[0] = y; }', {"T": "float"}, "sm_90")
+        compiled('extern "C" __global__ void wrong(float *x) { x[0] = y; }', "sm_90")

@@ -56,6 +56,15 @@ FAMILIES = (
 )
 
 
+#: CuPy's modules over the libraries of CUDA that kernels need
+LIBRARIES = {
+    "NVRTC": "cupy_backends.cuda.libs.nvrtc",
+    "cuBLAS": "cupy_backends.cuda.libs.cublas",
+    "cuFFT": "cupy.cuda.cufft",
+    "cuSOLVER": "cupy_backends.cuda.libs.cusolver",
+}
+
+
 def table(cuda: Cuda) -> list[Kernel]:
     """All kernels, over functions that `cuda` compiles."""
     return [kernel for family in FAMILIES for kernel in import_module(f"corefw_cupy.{family}").kernels(cuda)]
@@ -72,6 +81,16 @@ def unusable() -> str | None:
             return "the driver finds no GPU"
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"no CUDA driver, or one too old for this CuPy ({error})"
+    for library, module in LIBRARIES.items():
+        try:
+            found = import_module(module)
+            if library == "NVRTC":  # which CuPy looks for in the first call
+                found.getVersion()
+        except Exception as error:  # ImportError or RuntimeError, by the way in which the library is not there
+            said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            return (
+                f'{library} cannot be loaded ({said}): install "corefw-cupy[cuda13]" (or cuda12, as the driver needs)'
+            )
     return None
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
+from corefw_cupy.compilation import launcher
 from corefw_cupy.copying import Copying
 from corefw_cupy.faults import Faults
-from corefw_cupy.launch import OPTIONS, Function, text
+from corefw_cupy.launch import Function, text
 
 
 class Cuda:
@@ -40,9 +40,8 @@ class Cuda:
         return made
 
     def compile(self, function: Function, definitions: dict[str, str]) -> Callable:
-        """What launches a function; CuPy compiles it on the first launch, and keeps the result on disk."""
-        module = _module(self.xp, text(function.source, definitions))
-        launch = module.get_function(function.name)
+        """What launches a function, which is compiled and loaded on the first launch."""
+        launch = launcher(self.xp, text(function.source, definitions), function.name)
         return self.faults.checked(launch) if self.faults.blocking else launch
 
     def dense(self, array):
@@ -54,8 +53,3 @@ class Cuda:
         value = int(array.get().reshape(())[()])
         self.faults.check()
         return value
-
-
-@cache
-def _module(xp, source: str):
-    return xp.RawModule(code=source, options=OPTIONS)

@@ -6,6 +6,7 @@ functions.
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from corefw.dispatch.registry import registry
 from corefw_cupy.convolution_geometry import Layout, layout
 from corefw_cupy.cuda import Cuda
 
+_log = logging.getLogger(__name__)
 TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 FORWARD, TRANSPOSED, WEIGHT = "conv_fprop", "conv_dgrad", "conv_wgrad"  # the operations, by their names in the frontend
 #: what the frontend calls the two factors of each
@@ -31,7 +33,8 @@ def frontend(xp) -> Any:
         import cudnn
 
         cudnn.backend_version()
-    except Exception:  # whatever an installation that is not whole raises: there is no cuDNN then
+    except Exception as error:  # whatever an installation that is not whole raises: there is no cuDNN then
+        _log.info("cuDNN is not used: %s: %s", type(error).__name__, error)
         return None
     return cudnn
 
@@ -42,6 +45,11 @@ def image_like(array: Layout) -> tuple[list[int], list[int]]:
     if len(shape) == 2:
         shape, strides = [*shape, 1], [*strides, size * step]
     return [*shape, size], [*strides, step]
+
+
+def _readable(array) -> bool:
+    """Whether cuDNN may read an array where it lies: addresses are multiples of 16, strides positive."""
+    return array.data.ptr % 16 == 0 and min(array.strides) > 0
 
 
 def _both(options: tuple[int, ...], missing: int) -> list[int]:
@@ -69,7 +77,7 @@ class Cudnn:
         library = registry.library
         if self.module is None or out.dtype.name not in TYPES or not library["enabled"]:
             return False
-        factors = tuple([a if min(a.strides) > 0 else self.cuda.dense(a) for a in factors])
+        factors = tuple([a if _readable(a) else self.cuda.copying.dense(a) for a in factors])
         layouts = tuple([layout(a) for a in (*factors, out)])
         device = self.cuda.xp.cuda.runtime.getDevice()
         precise = out.dtype == np.float32 and not library["allow_tf32"]
@@ -78,7 +86,8 @@ class Cudnn:
         if key not in self.plans:
             try:
                 self.plans[key] = self._plan(*key)
-            except Exception:  # of the frontend, whose kinds differ by version: cuDNN has no plan
+            except Exception as error:  # of the frontend, whose kinds differ by version: cuDNN has no plan
+                _log.warning("cuDNN has no plan for %s of %s %s: %s", operation, out.dtype, layouts, error)
                 self.plans[key] = None
         plan = self.plans[key]
         if plan is None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
 
 FOLDER = Path(__file__).parent / "source"
-OPTIONS = ("-std=c++17",)
 INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 THREADS = 256  # in a block, unless a kernel says otherwise
 

@@ -153,19 +153,21 @@ class Products:
         formula = ("conjugated_factor", ("T",), 0, "int64", "T", "conj(x)", {"T": COMPLEX})
         self.conjugated = Pointwise(cuda, *formula, computed=False)
 
-    def __call__(self, left, right, forms=(AS_IT_IS, AS_IT_IS), added=None, alpha=1, beta=1):
-        """``alpha * left @ right + beta * added``; an absent or unscaled (beta = 0) addend is not read."""
+    def __call__(self, left, right, forms=(AS_IT_IS, AS_IT_IS), added=None, alpha=1, beta=1, out=None):
+        """``alpha * left @ right + beta * added``, in `out` (without gaps) if it is given; an absent or unscaled
+        (beta = 0) addend is not read."""
         dtype = left.dtype
         if right.dtype != dtype:
             raise ValueError(f"factors of {dtype} and {right.dtype}")
         how = plan((left.shape, left.strides), (right.shape, right.strides), dtype.itemsize, forms)
         if how.left is None:
             left, form = self._readable(left, how, forms[0])
-            return self(left, right, (form, forms[1]), added, alpha, beta)
+            return self(left, right, (form, forms[1]), added, alpha, beta, out)
         if how.right is None:
             right, form = self._readable(right, how, forms[1])
-            return self(left, right, (forms[0], form), added, alpha, beta)
-        out = self.cuda.empty(how.shape, dtype)
+            return self(left, right, (forms[0], form), added, alpha, beta, out)
+        if out is None:
+            out = self.cuda.empty(how.shape, dtype)
         if added is None:
             beta = 0
         elif not _expands(added.shape, how.shape):

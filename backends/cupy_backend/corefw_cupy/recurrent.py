@@ -11,6 +11,7 @@ from corefw.dispatch.registry import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
+from corefw_cupy.linear_algebra import AS_IT_IS, TRANSPOSED, Products
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
 SEQUENCES = np.dtype([(name, "i8") for name in ("steps", "batch", "hidden", "reverse")])  # as in recurrent_whole.cu
@@ -48,7 +49,7 @@ def steps_of(hidden: int, batch_sizes: tuple[int, ...], reverse: bool) -> list[t
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    empty, copying, dot = cuda.empty, cuda.copying, cuda.xp.dot
+    empty, copying, multiply = cuda.empty, cuda.copying, Products(cuda)
 
     def function(name):
         return cuda.function("recurrent.cu", name, T=FLOATS)
@@ -79,7 +80,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         batch, hidden = state.shape
         product, turned = empty((batch, weight.shape[0]), state.dtype), weight.transpose()
         for step, _, size in steps_of(hidden, batch_sizes, reverse):
-            dot(state[:size] if size < batch else state, turned, out=product[:size] if size < batch else product)
+            rows, result = (state[:size], product[:size]) if size < batch else (state, product)
+            multiply(rows, turned, out=result)
             launch(blocks(size * hidden), (THREADS,), (step, product, *arguments))
 
     def launch_whole(functions, weight, state, batch_sizes, reverse, arguments):
@@ -106,13 +108,13 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         launch = step[state.dtype]
         for of, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
             launch(blocks(size * hidden), (THREADS,), (of, *arguments))
-            dot(to_hidden[start : start + size], weight, out=state[:size])
+            multiply(to_hidden[start : start + size], weight, out=state[:size])
 
     def of_weight(gradients, before):
         """The gradient of the weight, from those of its products and the states that were multiplied."""
         if not before.shape[0]:
             return copying.full((gradients.shape[1], before.shape[1]), 0, before.dtype)
-        return dot(gradients.transpose(), before)
+        return multiply(gradients, before, (TRANSPOSED, AS_IT_IS))
 
     def rnn_sequence(input, hx, weight_hh, batch_sizes, reverse, nonlinearity):
         check(hx, weight_hh, batch_sizes, 1, (), ((input, 1),))
@@ -192,7 +194,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             launch, product, multiplied = gru_step_backward[dtype], empty(hx.shape, dtype), 0
             for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
                 launch(blocks(size * hidden), (THREADS,), (step, multiplied, *read, product, *written))
-                dot(to_hidden[start : start + size], weight, out=product[:size])
+                multiply(to_hidden[start : start + size], weight, out=product[:size])
                 multiplied = max(multiplied, size)
             if n := multiplied * hidden:
                 add_product[dtype](blocks(n), (THREADS,), (n, product, state))

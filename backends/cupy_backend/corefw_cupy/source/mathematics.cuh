@@ -85,9 +85,22 @@ template <class Number> __device__ Number shifted_right(Number x, Number y)
     return y < 0 || y > most ? (x < 0 ? -1 : 0) : x >> y;
 }
 
-// An element of another type, converted as C converts; of a complex number the real part.
+// An element of another type, converted as processors do in C: integers keep their lowest bits. A device's own conversion
+// of floating numbers to narrow or unsigned integers gives the nearest one instead, so they are converted to 64 bits first.
+// Of a complex number the real part is taken.
 template <class Result, class Source> struct Conversion {
-    __device__ static Result of(Source x) { return (Result)(typename Compute<Source>::type)x; }
+    __device__ static Result of(Source x) { return narrowed((typename Compute<Source>::type)x); }
+
+private:
+    template <class Number> __device__ static Result narrowed(Number x) { return (Result)x; }
+    __device__ static Result narrowed(float x) { return from_floating(x); }
+    __device__ static Result narrowed(double x) { return from_floating(x); }
+    template <class Real> __device__ static Result from_floating(Real x)
+    {
+        const bool floating = Result(0.5) != Result(0);
+        if (floating || sizeof(Result) == 8 && (Result(-1) < Result(0) || x >= 0)) return (Result)x;
+        return (Result)(int64)x;
+    }
 };
 template <class Source> struct Conversion<bool, Source> {
     __device__ static bool of(Source x) { return (typename Compute<Source>::type)x != typename Compute<Source>::type(0); }
