@@ -158,8 +158,9 @@ def operands(expression, dtype, n=1500):
 
 
 def dtypes_of(ufunc) -> list[np.dtype]:
-    """The element types of a ufunc's loops that NumPy itself names."""
-    return [np.dtype(types.partition("->")[0][-1]) for types in ufunc.types]
+    """The element types of a ufunc's loops over operands of one type that NumPy itself names."""
+    inputs = [types.partition("->")[0] for types in ufunc.types]
+    return [np.dtype(types[-1]) for types in inputs if len(set(types)) == 1]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda e: f"{e.name}-{'-'.join(e.formulas)}")

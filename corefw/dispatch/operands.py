@@ -16,7 +16,7 @@ from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.record import mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
 from corefw.dispatch.resolution import check_accepted, shape_of
-from corefw.dispatch.rules import DtypeRule
+from corefw.dispatch.rules import DtypeRule, computed
 from corefw.dtypes import dtype
 from corefw.errors import (
     CorefwError,
@@ -196,7 +196,7 @@ def _bring(tensor: Tensor, place):
 
 
 def _prepare(op: Op, values):
-    """Common place and kernel arguments for operands of different places."""
+    """Common place, kernel arguments and table for operands of different places."""
     parameters = op.kernel_parameters
     operands: list[Tensor] = []
     others: list[Tensor] = []
@@ -224,10 +224,13 @@ def _prepare(op: Op, values):
     else:
         common = _check_agreement(op, [t.place.dtype for t in operands if t.__class__ is not Constant])
     place = place_of(common_device, common)
+    number_place, table = place, op.table
+    if op.rule.arithmetic and (wide := computed(common)) is not common and any(_is_weak(t, common) for t in operands):
+        number_place, table = place.with_dtype(wide), op.number_table
     arguments = [
         value
         if value is None
-        else _bring(value, place)
+        else _bring(value, number_place if _is_weak(value, common) else place)
         if p.kind in ("tensor", "optional")
         else [_bring(t, place) for t in value]
         if p.kind == "tensors"
@@ -238,7 +241,12 @@ def _prepare(op: Op, values):
         else value
         for p, value in zip(parameters, values, strict=False)
     ]
-    return place, arguments
+    return place, arguments, table
+
+
+def _is_weak(tensor: Tensor, common: dtype) -> bool:
+    """Whether an operand is one element of another dtype, which has had no part in the choice of the common one."""
+    return not tensor.array.ndim and tensor.place.dtype is not common
 
 
 def _check_agreement(op: Op, found: list[dtype]) -> dtype:
@@ -263,23 +271,23 @@ def _warn_of_complex(common: dtype, operands: list[Tensor]) -> None:
 
 def mixed(op: Op, *values):
     """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
-    place, arguments = _prepare(op, values)
-    kernel, result, array_type, _ = op.table[place]
+    place, arguments, table = _prepare(op, values)
+    kernel, result, array_type, _ = table[place]
     return kernel(*arguments), result, array_type
 
 
 def mixed_into(op: Op, *values) -> None:
     """Run `op` on tensors of different dtypes and leave the result in the first one's memory."""
     target = values[0]
-    place, arguments = _prepare(op, values)
-    kernel, result, array_type, _ = op.table[place]
+    place, arguments, table = _prepare(op, values)
+    kernel, result, array_type, _ = table[place]
     if result.device is not target.place.device:
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}"
         )
     dtypes.check_castable(result.dtype, target.place.dtype)
     if place is target.place:
-        op.inplace_table[place](target.array, *arguments)
+        table.inplace[place](target.array, *arguments)
         return
     value = kernel(*arguments)
     if value.__class__ is not array_type:

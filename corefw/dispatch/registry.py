@@ -21,13 +21,16 @@ class Kernel:
     """A function on raw arrays that computes one op.
 
     Attributes: ``function`` called with the op's arguments in declared order, tensors as raw arrays; ``dtypes`` the
-    computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's).
+    computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's);
+    ``numbers`` the function to call where 0-d arrays of float32 stand beside arrays of half types, None if there is
+    none.
     """
 
     op: str
     function: Callable
     dtypes: frozenset[dtype] = frozenset(dtypes.ALL)
     out: bool = False
+    numbers: Callable | None = None
 
 
 @dataclass
@@ -95,7 +98,8 @@ class Op:
         self.result_type: Any = tuple  # of several outputs: a named tuple
         self.node_class: Any = None  # its Node subclass, made when first needed
         self.table: Table = Table(self)
-        self.inplace_table: InplaceTable = InplaceTable(self)
+        self.inplace_table: InplaceTable = self.table.inplace
+        self.number_table: Table = Table(self, numbers=True)
 
     @property
     def family(self) -> str:
@@ -120,29 +124,37 @@ class Op:
 class Table(dict):
     """{place: (kernel, result place(s), array type, takes out=)} of one op, resolved on first use of a place.
 
-    The kernel of a composite without one is None; then the second item is the body to run.
+    The kernel of a composite without one is None; then the second item is the body to run. With `numbers` the kernels
+    take 0-d arrays of float32 beside arrays of half types.
     """
 
-    __slots__ = ("op",)
+    __slots__ = ("inplace", "numbers", "op")
 
-    def __init__(self, op: Op):
+    def __init__(self, op: Op, numbers: bool = False):
         self.op = op
+        self.numbers = numbers
+        self.inplace = InplaceTable(self)
 
     def __missing__(self, place: Place):
-        entry = self[place] = registry.resolve(self.op, place)
+        entry = self[place] = registry.resolve(self.op, place, self.numbers)
         return entry
+
+    def clear(self) -> None:
+        """Drop every entry."""
+        super().clear()
+        self.inplace.clear()
 
 
 class InplaceTable(dict):
     """{place: function(target, *arguments)} of one op: runs the kernel and leaves the result in `target`."""
 
-    __slots__ = ("op",)
+    __slots__ = ("table",)
 
-    def __init__(self, op: Op):
-        self.op = op
+    def __init__(self, table: Table):
+        self.table = table
 
     def __missing__(self, place: Place):
-        kernel, result, array_type, writes = self.op.table[place]
+        kernel, result, array_type, writes = self.table[place]
         copy = place.runtime.copy
         dtypes.check_castable(result.dtype, place.dtype)
         if writes and result is place:
@@ -185,14 +197,14 @@ class Registry:
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
         self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
         self.checked: set[str] = set()  # device types for which the settings were found right
-        self.resolve: Callable[[Op, Place], tuple]  # set by the resolver
+        self.resolve: Callable[[Op, Place, bool], tuple]  # set by the resolver
 
     # -- changes; each drops what was resolved ----------------------------------------------------------------
     def forget(self) -> None:
         """Drop every resolved entry, so that the next call resolves anew."""
         for op in self.ops.values():
             op.table.clear()
-            op.inplace_table.clear()
+            op.number_table.clear()
 
     def add_backend(self, backend: Backend) -> None:
         """Register a backend; raises BackendError, and changes nothing, if it contradicts what is there."""

@@ -10,6 +10,7 @@ from corefw import dtypes
 from corefw.devices import Place, device
 from corefw.dispatch.record import no_recording
 from corefw.dispatch.registry import Backend, Kernel, Op, place_of, registry
+from corefw.dispatch.rules import computed
 from corefw.dispatch.runtime import MetaArray
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
@@ -103,8 +104,9 @@ def check_accepted(op: Op, d: dtype) -> None:
         raise KernelNotFoundError(f"{op.name} is not supported for {d.name} inputs (it takes {names})")
 
 
-def resolve(op: Op, place: Place):
-    """The table entry for `place`: (kernel, result place or places, array type, whether it takes ``out=``)."""
+def resolve(op: Op, place: Place, numbers: bool = False):
+    """The table entry for `place`: (kernel, result place or places, array type, whether it takes ``out=``). With
+    `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
     writes = False
     try:
         decision = decide(op, place)
@@ -115,12 +117,15 @@ def resolve(op: Op, place: Place):
         kernel, who = fallback_kernel(op, place, other), f"fallback to {registry.fallback}"
     else:
         if decision.kernel is not None and decision.backend is not None:
-            kernel, who = place.runtime.guarded(decision.kernel.function, place.device.index), decision.backend.name
+            function, who = decision.kernel.function, decision.backend.name
+            if numbers and decision.wide is None:
+                function = decision.kernel.numbers or _widening(op, place)
+            kernel = place.runtime.guarded(function, place.device.index)
             if decision.wide is not None:
                 kernel = _computing_in(decision.wide, op, place, kernel)
             elif decision.compute is not place.dtype:
                 kernel = _converting(decision.compute, op, place, kernel)
-            else:
+            elif not numbers or decision.kernel.numbers is not None:
                 writes = decision.kernel.out
         elif decision.how == "shape rule":
             kernel, who = _shape_kernel(op, place), "meta"
@@ -183,6 +188,12 @@ def _computing_in(wide: dtype, op: Op, place: Place, kernel: Callable) -> Callab
         return kernel
     target = targets[0]
     return lambda *arguments: narrow(widened(*arguments), target)
+
+
+def _widening(op: Op, place: Place) -> Callable:
+    """The kernel of the dtype in which a half type is computed, for arrays of that half type."""
+    wide = computed(place.dtype)
+    return _computing_in(wide, op, place, op.table[place.with_dtype(wide)][0])
 
 
 def _shape_kernel(op: Op, place: Place) -> Callable:

@@ -19,7 +19,8 @@ def _to_floating(d: dtype) -> dtype:
     return d if d.category >= FLOATING else dtypes.get_default_dtype()
 
 
-def _in_computed_precision(d: dtype) -> dtype:
+def computed(d: dtype) -> dtype:
+    """The dtype in which elements are computed: float32 for half types."""
     return dtypes.float32 if d.itemsize == 2 and d.category == FLOATING else d
 
 
@@ -36,7 +37,8 @@ class DtypeRule:
     output's; ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's
     dtype; ``strict`` whether a category that the op does not take is refused beside others too; ``agreeing`` whether
     only numbers are brought to the common dtype, which tensors must have; ``bounds`` whether a number that this
-    dtype cannot hold is refused.
+    dtype cannot hold is refused; ``arithmetic`` whether 0-d operands beside half types enter the computation, which is
+    in float32, as they are, instead of being rounded to the common dtype first.
     """
 
     name: str
@@ -48,6 +50,7 @@ class DtypeRule:
     strict: bool = False
     agreeing: bool = False
     bounds: bool = False
+    arithmetic: bool = False
 
     def without(self, *names: str) -> DtypeRule:
         """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
@@ -66,6 +69,10 @@ class DtypeRule:
         """The rule that refuses numbers which the common dtype cannot hold."""
         return replace(self, bounds=True)
 
+    def rounding(self) -> DtypeRule:
+        """The rule for an op that compares or moves elements: beside half types it sees numbers rounded to them."""
+        return replace(self, arithmetic=False)
+
     def giving(self, *results: DtypeRule) -> DtypeRule:
         """The rule of an op with several outputs, each of the dtype that one of `results` gives."""
         return replace(self, results=tuple(r.results[0] for r in results))
@@ -80,13 +87,13 @@ same = DtypeRule("same", promotes=False)
 #: the result is of the first operand's dtype, to which the others are converted (fill values)
 first = DtypeRule("first", promotes=False, follows=True, bounds=True)
 #: operands are brought to their common dtype, which the result has
-promote = DtypeRule("promote")
+promote = DtypeRule("promote", arithmetic=True)
 #: as promote, but integers become the default floating dtype first
-floating = DtypeRule("floating", compute=_to_floating, results=(_to_floating,))
+floating = DtypeRule("floating", compute=_to_floating, results=(_to_floating,), arithmetic=True)
 #: a comparison or predicate: operands promoted, result bool
 boolean = DtypeRule("boolean", results=(lambda d: dtypes.bool_,))
 #: statistics that are kept for a gradient: half types keep them in float32, in which they compute
-statistic = DtypeRule("statistic", results=(_in_computed_precision,))
+statistic = DtypeRule("statistic", results=(computed,))
 #: positions: result int64
 index = DtypeRule("index", results=(lambda d: dtypes.int64,))
 #: sums and products: integers and bool give int64

@@ -321,7 +321,7 @@ def heaviside(input, values):
     """
 
 
-@primitive(dtype=promote.without("bool", "integer", "complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("bool", "integer", "complex").rounding(), shape=broadcast, inplace=True, out=True)
 def nextafter(input, other):
     """The next floating number after `input` in the direction of `other`.
 

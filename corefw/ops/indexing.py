@@ -428,7 +428,7 @@ def zero_(input):
 
 
 # -- masks ------------------------------------------------------------------------------------------------------------
-@primitive(dtype=promote.bounded(), shape=broadcast, out=True, method=False, grad_name="Where")
+@primitive(dtype=promote.bounded().rounding(), shape=broadcast, out=True, method=False, grad_name="Where")
 def choose(condition: Index, input, other):
     """`input` where `condition` is true, else `other`."""
 

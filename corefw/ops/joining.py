@@ -43,7 +43,7 @@ def cat_shape(tensors, dim):
     return (*first[:dim], sum(s[dim] for s in shapes), *first[dim + 1 :])
 
 
-@primitive(dtype=promote, shape=cat_shape, out=True, method=False, aliases=("concat", "concatenate"))
+@primitive(dtype=promote.rounding(), shape=cat_shape, out=True, method=False, aliases=("concat", "concatenate"))
 def cat(tensors: Tensors, dim: int = 0):
     """The tensors joined along an existing dimension.
 
@@ -83,7 +83,7 @@ def stack_shape(tensors, dim):
     return (*first[:dim], len(tensors), *first[dim:])
 
 
-@primitive(dtype=promote, shape=stack_shape, out=True, method=False)
+@primitive(dtype=promote.rounding(), shape=stack_shape, out=True, method=False)
 def stack(tensors: Tensors, dim: int = 0):
     """The tensors, all of one shape, joined along a new dimension.
 

@@ -263,7 +263,7 @@ def _search_shape(sequence: Shape, input: Shape, right: bool) -> Shape:
     return input
 
 
-@primitive(dtype=promote.without("bool", "complex").giving(index), shape=_search_shape, method=False)
+@primitive(dtype=promote.without("bool", "complex").rounding().giving(index), shape=_search_shape, method=False)
 def search(sequence, input, right: bool):
     """Where to insert `input` into the sorted last dimension of `sequence`: before equal elements, or after them."""
 

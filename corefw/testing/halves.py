@@ -1,14 +1,16 @@
-"""The property that half types are differentiated like double precision: how far rounding may lead a gradient."""
+"""The properties of half types: how far rounding may lead a gradient, and numbers that are not rounded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.registry import Op
 from corefw.dtypes import dtype
+from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
 from corefw.testing.checks import about, case_dtypes, flat, property_of
@@ -94,3 +96,50 @@ def half_gradient(case: Case, op: Op, target: Target) -> None:
                 assert error <= PLACES * max(1.0, case.rtol / 1e-7), (
                     f"the gradient is {error:.3g} units of the last place from that in double precision"
                 )
+
+
+#: no half type holds them, and float16 takes them for 0.1, for infinity and for zero
+_NUMBERS = (0.1, 70000.0, 2e-8)
+
+
+def _with_numbers(op: Op, case: Case, d: dtype) -> Iterator[tuple[int, float, list[np.ndarray], dict]]:
+    """(position, number to stand there, the call's arrays, its other arguments) for the operands of a row's samples."""
+    for sample in half_samples(replace(case, shapes=case.shapes[:1]), d):
+        for position in range(len(sample.arguments)):
+            for number in _NUMBERS:
+                yield position, number, list(sample.arguments), sample.keywords
+
+
+@property_of(
+    lambda case, op: (
+        op.rule is not None
+        and op.rule.arithmetic
+        and op.shape is broadcast
+        and case.make is None
+        and len(case.shapes[0]) == 2
+        and any(d in case_dtypes(case, op) for d in HALVES)
+    )
+)
+def half_numbers(case: Case, op: Op, target: Target) -> None:
+    """A number, or a 0-d tensor, beside half types takes part in their computation in float32 as it is."""
+    for d in HALVES:
+        for position, number, arguments, keywords in _with_numbers(op, case, d):
+            with about(d.name, f"{number} as argument {position}"):
+                tensors = [to_tensor(array, target.device) for array in arguments]
+                wide = [to_tensor(array.astype(np.float32), target.device) for array in arguments]
+                expected = op.function(*_replaced(wide, position, number), **keywords)
+                with np.errstate(over="ignore"):
+                    rounded = host(expected).astype(d.numpy)
+                zero_dim = to_tensor(np.asarray(number, np.float32), target.device)
+                results = [
+                    op.function(*_replaced(tensors, position, value), **keywords) for value in (number, zero_dim)
+                ]
+                if op.inplace and position:
+                    results.append(op.inplace_function(*_replaced(tensors, position, number), **keywords))
+                for result in results:
+                    assert result.place.dtype is d, f"the result is {result.place.dtype}"
+                    np.testing.assert_array_equal(host(result).astype(np.float32), rounded.astype(np.float32))
+
+
+def _replaced(values: list, position: int, value) -> list:
+    return [*values[:position], value, *values[position + 1 :]]

@@ -28,7 +28,7 @@ _DTYPES = (
     *(dtypes.int64, dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
     *(dtypes.complex64, dtypes.complex128),
 )
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_BFLOAT16, _FLOAT32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
 _kept: list = []  # what the ufuncs point to: they live as long as the process
 
@@ -114,7 +114,7 @@ def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
     made = {}
     for name, (ufunc, loops) in ufuncs(lib).items():
         function = routed((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc
-        made[name] = function, frozenset(types[-2] for types, _ in loops)
+        made[name] = function, frozenset(types[loop.tensors - 1] for types, loop in loops)
     return made
 
 
@@ -124,12 +124,17 @@ def _number(value: float, dtype: np.dtype) -> np.ndarray:
     return np.array(value, dtype)
 
 
+def _beside(dtype: np.dtype) -> np.dtype:
+    """The dtype of numbers beside arrays of a dtype: that in which these are computed."""
+    return _FLOAT32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
+
+
 @lru_cache(maxsize=256)
 def _replacements(dtype: np.dtype, nan, posinf, neginf) -> list[np.ndarray]:
     """What NaN, inf and -inf become."""
     info = ml_dtypes.finfo(dtype)
     values = (nan, 0), (posinf, info.max), (neginf, info.min)
-    return [np.array(default if value is None else value, dtype) for value, default in values]
+    return [np.array(default if value is None else value, _beside(dtype)) for value, default in values]
 
 
 def kernels(lib):
@@ -143,7 +148,7 @@ def kernels(lib):
 
         @lru_cache(maxsize=4096)
         def arrays(dtype, numbers):
-            return tuple([_number(value, dtype) for value in of(*numbers)])
+            return tuple([_number(value, _beside(dtype)) for value in of(*numbers)])
 
         def kernel(*arguments, out=None):
             operands = arguments[:tensors] + arrays(arguments[0].dtype, arguments[tensors:])
@@ -185,7 +190,7 @@ def kernels(lib):
     def logit(input, eps, out=None):
         if eps is None or eps < 0:
             return table["logit"](input, out=out)
-        dtype = input.dtype
+        dtype = _beside(input.dtype)
         return table["logit_clamped"](input, _number(eps, dtype), _number(1 - eps, dtype), out=out)
 
     def nan_to_num(input, nan, posinf, neginf, out=None):
@@ -195,13 +200,14 @@ def kernels(lib):
 
     def pow(input, exponent, out=None):
         if exponent.ndim == 0 and (quick := powers.get(exponent.item())) is not None:
-            return quick(input, out=out)
+            if input.ndim or input.dtype is exponent.dtype:  # else it is a number beside a half type
+                return quick(input, out=out)
         return table["pow"](input, exponent, out=out)
 
     def round(input, decimals, out=None):
         if decimals == 0:
             return table["rint"](input, out=out)
-        scale = _number(10.0 ** abs(decimals), input.dtype)
+        scale = _number(10.0 ** abs(decimals), _beside(input.dtype))
         first, last = (table["mul"], table["div"]) if decimals > 0 else (table["div"], table["mul"])
         result = first(input, scale, out=out)
         return last(table["rint"](result), scale, out=out)
@@ -245,7 +251,9 @@ def kernels(lib):
     from_loops = {"clamp_min": "maximum", "clamp_max": "minimum", "round": "rint", "masked_fill": "choose"}
     cases = ("clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint")
     names = [*(name for name in table if name not in cases), *from_loops]
-    return [
-        Kernel(name, shims.get(name, table[from_loops.get(name, name)]), loops[from_loops.get(name, name)][1], out=True)
-        for name in names
-    ]
+    made = []
+    for name in names:
+        loop = from_loops.get(name, name)
+        function = shims.get(name, table[loop])
+        made.append(Kernel(name, function, loops[loop][1], out=True, numbers=None if loop == "choose" else function))
+    return made

@@ -44,6 +44,7 @@ def _real(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"f{dtype.itemsize // 2}")
 
 
+FLOAT32 = np.dtype(np.float32)
 #: functions of complex numbers with real results
 PARTS = {"abs": "abs(x)", "angle": "arg(x)"}
 
@@ -67,11 +68,30 @@ def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]
     return {dtype: function(dtype) for dtype in ELEMENTS[kind]}
 
 
+def _beside_numbers(cuda: Cuda, e: Expression) -> dict[np.dtype, Callable]:
+    """A function for each half type of which any array may be one number in float32 instead."""
+    operands, numbers = ("X", "Y", "Z")[: e.tensors], len(e.inputs.split()) - e.tensors
+    macros = {"T": HALVES, **dict.fromkeys(operands, {**HALVES, FLOAT32: "float32"})}
+    formula = e.formulas["floating"]
+    made = Pointwise(cuda, f"{e.name}_beside_numbers", operands, numbers, "double", "T", formula, macros)
+
+    def function(dtype):
+        tensors = e.tensors
+
+        def kernel(*arguments, out=None):
+            arrays = arguments[:tensors]
+            key = (dtype, *[a.dtype for a in arrays])
+            return made(key, dtype, arrays, tuple(map(float, arguments[tensors:])), out)
+
+        return kernel
+
+    return {dtype: function(dtype) for dtype in HALVES}
+
+
 def functions(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
     """By name of the function and dtype what computes it."""
     found: dict[str, dict[np.dtype, Callable]] = {}
-    formulas = {(e.name, kind): e for e in (*EXPRESSIONS, *FORMULAS) for kind in e.formulas}  # the later one counts
-    for (name, kind), e in formulas.items():
+    for (name, kind), e in _formulas().items():
         found.setdefault(name, {}).update(_pointwise(cuda, e, kind))
     for name, formula in PARTS.items():
         made = Pointwise(cuda, f"{name}_complex", ("T",), 0, "double", "T::value_type", formula, {"T": COMPLEX})
@@ -79,6 +99,26 @@ def functions(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
             key, real = (dtype,), _real(dtype)
             found[name][dtype] = lambda x, out=None, made=made, key=key, real=real: made(key, real, (x,), (), out)
     return found
+
+
+def _formulas() -> dict[tuple[str, str], Expression]:
+    """By name and class of dtypes the formula to use: of two the later one."""
+    return {(e.name, kind): e for e in (*EXPRESSIONS, *FORMULAS) for kind in e.formulas}
+
+
+def functions_beside_numbers(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
+    """By name of the function and half type what computes it where an array may be one number in float32."""
+    several = {name: e for (name, kind), e in _formulas().items() if kind == "floating" and e.tensors > 1}
+    return {name: _beside_numbers(cuda, e) for name, e in several.items() if not e.test}
+
+
+def _by_dtype(found: dict[str, dict[np.dtype, Callable]]) -> dict[np.dtype, dict[str, Callable]]:
+    """Functions by dtype and name instead of by name and dtype."""
+    tables: dict[np.dtype, dict[str, Callable]] = {}
+    for name, by_dtype in found.items():
+        for dtype, function in by_dtype.items():
+            tables.setdefault(dtype, {})[name] = function
+    return tables
 
 
 @lru_cache(maxsize=256)
@@ -177,13 +217,11 @@ def _ops(table: dict[str, Callable]) -> dict[str, Callable]:
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    tables: dict[np.dtype, dict[str, Callable]] = {}
-    for name, by_dtype in functions(cuda).items():
-        for dtype, function in by_dtype.items():
-            tables.setdefault(dtype, {})[name] = function
+    tables = _by_dtype(functions(cuda))
+    numbers = {d: _ops({**tables[d], **table}) for d, table in _by_dtype(functions_beside_numbers(cuda)).items()}
     named = {d.numpy: frozenset({d}) for d in dtypes.ALL}
     return [
-        Kernel(op, function, named[dtype], out=True)
+        Kernel(op, function, named[dtype], out=True, numbers=numbers.get(dtype, {}).get(op))
         for dtype, table in tables.items()
         for op, function in _ops(table).items()
     ]

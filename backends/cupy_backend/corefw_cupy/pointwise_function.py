@@ -126,7 +126,7 @@ class Pointwise:
     Args:
         cuda: what compiles it.
         name: of the function; unique.
-        operands: the types of the arrays ("T", "bool", ...).
+        operands: the types of the arrays ("T", "bool", ...); X, Y and Z are such as T is computed in.
         numbers: how many numbers follow the arrays.
         number: their type.
         result: the type of the result.
@@ -185,7 +185,7 @@ def _source(name, operands, numbers, number, result, formula, faults, computed) 
     """The text of both functions of a formula."""
     arrays, others = "xyz"[: len(operands)], "stu"[:numbers]
     *definitions, value = [part.strip() for part in re.sub(r"\bT\(", "A(", formula).split(";")]
-    types = ["A" if t == "T" and computed else t for t in operands]
+    types = ["A" if t in ("T", "X", "Y", "Z") and computed else t for t in operands]
     declared = [f"{t} {v}" for t, v in zip(types, arrays)]
     declared += [f"{'A' if computed else number} {v}" for v in others]
     parameters = "".join(f", {number} {v}" for v in others)

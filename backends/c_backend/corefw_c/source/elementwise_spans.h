@@ -85,10 +85,34 @@
 #define RESULT_uint16_t(dtype) dtype
 #define RESULT_uint32_t(dtype) dtype
 #define RESULT_uint64_t(dtype) dtype
-#define ROW(D, name, suffix, tensors, numbers, R, cost) \
-    {#name, tensors, numbers, cost, {D, D, D, D, D, RESULT_##R(D)}, span_##name##_##suffix},
+#define TYPED_ROW(first, second, third, s, t, D, name, suffix, tensors, numbers, R, cost) \
+    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix},
+#define TYPES_1(first, second, third, s, t) first, s, t, t, t
+#define TYPES_2(first, second, third, s, t) first, second, s, t, t
+#define TYPES_3(first, second, third, s, t) first, second, third, s, t
+#define ROW(D, ...) TYPED_ROW(D, D, D, D, D, D, __VA_ARGS__)
 
-#define FLOATS(...) ROW(FLOAT32, __VA_ARGS__) ROW(FLOAT16, __VA_ARGS__) ROW(BFLOAT16, __VA_ARGS__)
+/* Half types are computed in float32, and beside them some tensors, and numbers, may be float32 as they are. */
+#define HALF(D, name, suffix, tensors, numbers, ...) \
+    BESIDE_NUMBERS_##numbers(HALF_##tensors, D, name, suffix, tensors, numbers, __VA_ARGS__)
+#define BESIDE_NUMBERS_0(rows, D, ...) rows(D, FLOAT32, FLOAT32, __VA_ARGS__)
+#define BESIDE_NUMBERS_1(rows, D, ...) rows(D, FLOAT32, FLOAT32, __VA_ARGS__) rows(D, D, FLOAT32, __VA_ARGS__)
+#define BESIDE_NUMBERS_2(rows, D, ...) \
+    BESIDE_NUMBERS_1(rows, D, __VA_ARGS__) rows(D, FLOAT32, D, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
+#define BESIDE_NUMBERS_3(rows, D, ...) rows(D, FLOAT32, FLOAT32, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
+#define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__)
+#define HALF_2(D, s, t, ...) \
+    TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, D, s, t, D, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, D, s, t, D, __VA_ARGS__)
+#define HALF_3(D, s, t, ...) \
+    HALF_2(D, s, t, __VA_ARGS__) \
+    TYPED_ROW(D, D, FLOAT32, s, t, D, __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, FLOAT32, s, t, D, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, FLOAT32, s, t, D, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, FLOAT32, D, s, t, D, __VA_ARGS__)
+
+#define FLOATS(...) ROW(FLOAT32, __VA_ARGS__) HALF(FLOAT16, __VA_ARGS__) HALF(BFLOAT16, __VA_ARGS__)
 #define DOUBLE(...) ROW(FLOAT64, __VA_ARGS__)
 #define TRUTHS(...) ROW(BOOL, __VA_ARGS__)
 #define SIGNED8(...) ROW(INT8, __VA_ARGS__)
