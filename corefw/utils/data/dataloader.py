@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 import queue
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from corefw.dispatch.declare import ops
@@ -132,12 +135,11 @@ class DataLoader:
     def __iter__(self) -> _Batches:
         if self.num_workers == 0:
             return _Batches(self, self._load_here())
-        if self._workers is None or not self.persistent_workers:
+        workers = self._workers
+        if workers is None or not workers.usable:
             workers = _Workers(self)
             self._workers = workers if self.persistent_workers else None
-        else:
-            workers = self._workers
-        return _Batches(self, workers.epoch(close=not self.persistent_workers))
+        return _Batches(self, workers.epoch(self, close=not self.persistent_workers))
 
     def _load_here(self) -> Iterator[Any]:
         fetch = Fetcher(*self._fetch_arguments())
@@ -188,16 +190,36 @@ def _pin(batch: Any) -> Any:
     return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
 
 
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """A Ctrl-C in the block is raised after it, and never in a process that the block starts, until that lets it in."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Workers:
-    """The worker processes of one loader."""
+    """The worker processes of one loader, for the process that started them; they end when nobody holds this object.
+
+    Forked processes have copies of it, and must leave the workers alone. It does not hold its loader, which holds it.
+    """
+
+    _open = False  # until there is something to close
 
     def __init__(self, loader: DataLoader):
-        self.loader = loader
+        self._owner = os.getpid()
         context: Any = loader.multiprocessing_context
         context = multiprocessing.get_context(context) if context is None or isinstance(context, str) else context
         seed = int(ops.randint(0, 2**62, (), generator=loader.generator).item())
         self.results = context.Queue()
         self.index_queues = [context.Queue() for _ in range(loader.num_workers)]
+        for index_queue in self.index_queues:
+            index_queue.cancel_join_thread()  # a program ends without waiting for workers to take what nobody wants
         self.processes = [
             context.Process(
                 target=work,
@@ -206,21 +228,32 @@ class _Workers:
             )
             for i, q in enumerate(self.index_queues)
         ]
-        for process in self.processes:
-            process.start()
         self.epochs = itertools.count()
+        self._open = True
+        with _interrupts_later():
+            for process in self.processes:
+                process.start()
 
-    def epoch(self, close: bool) -> Iterator[Any]:
+    @property
+    def usable(self) -> bool:
+        """Whether this process may give them work."""
+        return self._open and os.getpid() == self._owner
+
+    def epoch(self, loader: DataLoader, close: bool) -> Iterator[Any]:
         """The batches of one epoch, in the order of the sampler, each worker keeping `prefetch_factor` of them in
         hand."""
         try:
-            yield from self._run(next(self.epochs))
+            yield from self._run(loader, next(self.epochs))
+        except GeneratorExit:
+            raise
+        except BaseException:  # an error, or Ctrl-C
+            self.close(patience=0)
+            raise
         finally:
             if close:
                 self.close()
 
-    def _run(self, epoch: int) -> Iterator[Any]:
-        loader = self.loader
+    def _run(self, loader: DataLoader, epoch: int) -> Iterator[Any]:
         tasks = enumerate(loader._order())
         active = list(range(loader.num_workers))
         turns: dict[int, int] = {}  # position -> worker
@@ -236,7 +269,7 @@ class _Workers:
             elif not loader.in_order and ready:
                 position, result = ready.popitem()
             else:
-                position, result = self._receive(epoch)
+                position, result = self._receive(loader.timeout, epoch)
                 worker = turns.pop(position)
                 if isinstance(result, Exhausted):
                     if worker in active:
@@ -247,7 +280,6 @@ class _Workers:
                     ready[position] = result
                     continue
             if isinstance(result, Failure):
-                self.close()
                 result.reraise()
             yield result
 
@@ -264,7 +296,7 @@ class _Workers:
         turns[position] = worker
         self.index_queues[worker].put((epoch, position, indices))
 
-    def _receive(self, epoch: int) -> tuple[int, Any]:
+    def _receive(self, timeout: float, epoch: int) -> tuple[int, Any]:
         waited_since = time.monotonic()
         while True:
             try:
@@ -273,30 +305,31 @@ class _Workers:
                 dead = [p for p in self.processes if not p.is_alive()]
                 if dead:
                     text = ", ".join(f"{p.pid} (exit code {p.exitcode})" for p in dead)
-                    self.close()
                     raise RuntimeError(f"DataLoader worker (pid(s) {text}) exited unexpectedly") from None
-                if self.loader.timeout and time.monotonic() - waited_since > self.loader.timeout:
-                    self.close()
-                    raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds") from None
+                if timeout and time.monotonic() - waited_since > timeout:
+                    raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
                 continue
             if came == epoch:  # else it was left from an epoch that was not read to its end
                 return position, result
 
-    def close(self) -> None:
-        """End the workers."""
-        for process, index_queue in zip(self.processes, self.index_queues, strict=True):
-            if process.is_alive():
-                index_queue.put(None)
-        for process in self.processes:
-            process.join(timeout=2)
+    def close(self, patience: float = 0.5) -> None:
+        """End the workers: each when it is through with its batch, or after `patience` seconds."""
+        if not self.usable:
+            return
+        self._open = False
+        started = [process for process in self.processes if process.pid is not None]
+        for index_queue in self.index_queues:
+            index_queue.put(None)
+        end = time.monotonic() + patience
+        for process in started:
+            process.join(timeout=max(0.0, end - time.monotonic()))
             if process.is_alive():
                 process.terminate()
-                process.join()
+        for process in started:
+            process.join()
         for q in (*self.index_queues, self.results):
             q.cancel_join_thread()
             q.close()
-        self.loader._workers = None
 
     def __del__(self):
-        if any(process.is_alive() for process in getattr(self, "processes", ())):
-            self.close()
+        self.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import signal
 import sys
 import traceback
 from dataclasses import dataclass
@@ -92,9 +93,16 @@ class Fetcher:
         return self.collate(samples)
 
 
+def _left_to_the_main_process(number, frame) -> None:
+    """What Ctrl-C does in a worker: nothing, the main process ends it. Programs that it runs do not ignore it."""
+
+
 def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) -> None:
     """A worker's life: read (epoch, number, indices) until None comes, send (epoch, number, batch or Failure)."""
     global _info
+    signal.signal(signal.SIGINT, _left_to_the_main_process)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     dataset = fetch_arguments[0]
     parent = os.getppid()
     fetcher = failure = None
@@ -112,10 +120,11 @@ def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) 
         try:
             task = index_queue.get(timeout=5)
         except Exception:  # nothing came: go on unless the main process is gone
-            if os.getppid() != parent:
-                return
-            continue
+            if os.getppid() == parent:
+                continue
+            task = None
         if task is None:
+            result_queue.cancel_join_thread()  # nobody reads what is left in it
             return
         task_epoch, position, indices = task
         try:
