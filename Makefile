@@ -29,6 +29,8 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 # Python compiles what is imported when it is; to compile all that is installed would take half of pip's time.
 INSTALL := $(RUN) -m pip --disable-pip-version-check install --quiet --no-compile
+# What building the C backend needs: installed once, so that pip makes no environment for each build.
+TOOLS := 'setuptools>=77' 'cffi>=1.16'
 # The C compiler works while pip downloads.
 TOGETHER := --no-print-directory -j2
 
@@ -80,6 +82,7 @@ python:
 # Stamps: an environment is made once, and installed again when pyproject.toml changes.
 $(VENV)/.made: | python
 	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) $(TOOLS)
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml $(VENV)/.made
@@ -99,7 +102,7 @@ $(C)/build/.%: $(KERNELS) | python
 $(VENV)/.kernels-best: $(C)/build/.best | $(VENV)/.demo
 $(VENV)/.kernels-all: $(C)/build/.all | $(VENV)/.dev
 $(VENV)/.kernels-%:
-	@if [ -e $< ]; then COREFW_C_LEVELS=$* $(INSTALL) --editable ./$(C) && \
+	@if [ -e $< ]; then COREFW_C_LEVELS=$* $(INSTALL) --no-build-isolation --editable ./$(C) && \
 	touch $(C)/build/.best $(VENV)/.kernels-best $@; fi # all levels include the best
 
 $(VENV)/.oracle: $(VENV)/.dev

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -245,6 +246,11 @@ def test_a_source_distribution_has_all_that_building_needs(checkout):
 
 
 # -- make -------------------------------------------------------------------------------------------------------------
+def test_make_installs_what_the_build_needs():
+    needed = tomllib.loads((ROOT / HOME / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert "TOOLS := " + " ".join(f"'{package}'" for package in needed) in (ROOT / "Makefile").read_text()
+
+
 def test_make_builds_again_what_changed(checkout):
     stamps = [checkout.folder / ".venv" / name for name in (".made", ".demo", ".kernels-best")]
     compiled = checkout.folder / HOME / "build" / ".best"
