@@ -199,9 +199,9 @@ def kernels(lib):
     powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
 
     def pow(input, exponent, out=None):
-        if exponent.ndim == 0 and (quick := powers.get(exponent.item())) is not None:
-            if input.ndim or input.dtype is exponent.dtype:  # else it is a number beside a half type
-                return quick(input, out=out)
+        number = exponent.ndim == 0 and (input.ndim or input.dtype is exponent.dtype)  # not beside a half exponent
+        if number and (quick := powers.get(exponent.item())) is not None:
+            return quick(input, out=out)
         return table["pow"](input, exponent, out=out)
 
     def round(input, decimals, out=None):

@@ -71,7 +71,8 @@ def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]
 def _beside_numbers(cuda: Cuda, e: Expression) -> dict[np.dtype, Callable]:
     """A function for each half type of which any array may be one number in float32 instead."""
     operands, numbers = ("X", "Y", "Z")[: e.tensors], len(e.inputs.split()) - e.tensors
-    macros = {"T": HALVES, **dict.fromkeys(operands, {**HALVES, FLOAT32: "float32"})}
+    operand = {**HALVES, FLOAT32: "float32"}
+    macros = {"T": HALVES, **dict.fromkeys(operands, operand)}
     formula = e.formulas["floating"]
     made = Pointwise(cuda, f"{e.name}_beside_numbers", operands, numbers, "double", "T", formula, macros)
 
