@@ -1,6 +1,7 @@
 """Tests of the conformance kit itself: a right op has every property, and one of them catches each planted mistake."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,18 @@ from corefw.dispatch.declare import primitive
 from corefw.dispatch.registry import Backend, Kernel, registry
 from corefw.dispatch.rules import floating
 from corefw.shapes import broadcast
-from corefw.testing import PROPERTIES, Case, Check, Target, assert_close, checks, make_tensor, samples
+from corefw.testing import (
+    PROPERTIES,
+    Case,
+    CaseFileError,
+    Check,
+    Target,
+    assert_close,
+    checks,
+    load_cases,
+    make_tensor,
+    samples,
+)
 from corefw.testing.comparison import host
 from corefw.testing.samples import LAYOUTS, to_tensor
 from tests import loopback
@@ -265,16 +277,68 @@ def test_loopback_arrays_are_opaque(use):
         use(array)
 
 
-def test_plugin_tests_one_backend():
+def conformance(*options):
     """What the author of a backend runs."""
-    options = ["-q", "-p", "no:cacheprovider", "-k", "pointwise-add-forward", "--corefw-backend", "numpy"]
-    conformance = ["-p", "corefw.testing.plugin", "--pyargs", "corefw.testing.conformance"]
-    folder = Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options, *conformance]
-    result = subprocess.run(
-        [*command, "--corefw-cases", folder / "cases"], capture_output=True, text=True, cwd=folder.parent, check=False
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "passed" in result.stdout
-    missing = subprocess.run([*command, "--corefw-backend", "none"], capture_output=True, text=True, check=False)
-    assert "no usable backend is called 'none'" in missing.stdout + missing.stderr
+    plugin = ["-p", "corefw.testing.plugin", "--pyargs", "corefw.testing.conformance"]
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, "-q", "-p", "no:cacheprovider", *plugin, *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_plugin_tests_one_backend():
+    folder = Path(__file__).parent / "cases"
+    status, said = conformance("--corefw-cases", folder, "--corefw-backend", "numpy", "-k", "pointwise-add-forward")
+    assert status == 0 and " passed" in said, said
+    status, said = conformance("--corefw-cases", folder, "--corefw-backend", "none")
+    assert status != 0 and "no usable backend is called 'none'" in said
+
+
+ROWS = """
+import numpy as np
+from corefw.testing import Case, require
+CASES = (Case("exp", np.exp{options}),)
+"""
+FORWARD = ("--corefw-backend", "numpy", "-k", "forward or run")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("CASES = (", "SyntaxError: '(' was never closed"),
+        ("", "AttributeError"),
+        ("CASES = ()", "CASES is empty"),
+        (None, "no files of rows"),
+    ],
+)
+def test_a_file_of_rows_that_cannot_be_used_fails_the_run(tmp_path, source, reason):
+    (tmp_path / "__init__.py").write_text("")
+    if source is not None:
+        (tmp_path / "right.py").write_text(ROWS.format(options=""))
+        (tmp_path / "wrong.py").write_text(source)
+    with pytest.raises(CaseFileError, match=re.escape(str(tmp_path))) as raised:
+        load_cases(tmp_path)
+    assert reason in str(raised.value) and (source is None or f"wrong.py: {reason}" in str(raised.value))
+    if source == "CASES = ()":
+        status, said = conformance("--corefw-cases", tmp_path)
+        assert status != 0 and str(raised.value) in said and " passed" not in said
+
+
+def test_rows_with_a_requirement_that_is_missing_are_reported(tmp_path):
+    (tmp_path / "right.py").write_text(ROWS.format(options=""))
+    (tmp_path / "file.py").write_text("from corefw.testing import require\nrequire('no_such_package.part')")
+    (tmp_path / "row.py").write_text(ROWS.format(options=", requires=('numpy', 'no_such_package')"))
+    status, said = conformance("--corefw-cases", tmp_path, *FORWARD)
+    assert status == 0 and "1 passed, 2 skipped" in said, said
+    assert "NOT RUN: file.py needs no_such_package, not installed\n" in said
+    assert "NOT RUN: row.py: exp needs no_such_package, not installed\n" in said
+
+
+def test_zero_checks_are_a_failure(tmp_path):
+    status, said = conformance()
+    assert status != 0 and "no rows to check: name a folder of them by --corefw-cases" in said
+    status, said = conformance("--corefw-cases", tmp_path / "absent")
+    assert status != 0 and "absent: no such folder" in said
+    (tmp_path / "file.py").write_text("from corefw.testing import require\nrequire('no_such_package')")
+    status, said = conformance("--corefw-cases", tmp_path)
+    assert status == 1 and "no check of a row ran: all 1 were skipped" in said, said

@@ -1,7 +1,7 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
 from corefw.testing import agreement, documentation, forms, halves, properties, refusals  # each registers its own
-from corefw.testing.cases import Case, load_cases
+from corefw.testing.cases import Case, CaseFileError, Families, RequirementError, load_cases, require
 from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
 from corefw.testing.oracle import available as oracle_available
@@ -11,8 +11,11 @@ from corefw.testing.targets import Target, targets
 __all__ = [
     "PROPERTIES",
     "Case",
+    "CaseFileError",
     "Check",
+    "Families",
     "Property",
+    "RequirementError",
     "Sample",
     "Target",
     "agreement",
@@ -26,6 +29,7 @@ __all__ = [
     "oracle_available",
     "properties",
     "refusals",
+    "require",
     "samples",
     "targets",
 ]

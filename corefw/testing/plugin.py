@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from corefw.testing import checks, load_cases, oracle_available, targets
+from corefw.testing import CaseFileError, checks, load_cases, oracle_available, targets
+
+_MARK = "corefw_check"  # of the tests that are checks of rows
+_NOT_RUN = "NOT RUN: "  # how the reason begins for which rows are left out
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,22 +25,64 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker of tests that compare with PyTorch; and no news of floating-point flags: the value says it."""
+    """The markers; no news of floating-point flags: the value says it; and the report of what was checked."""
     config.addinivalue_line("markers", "oracle: compares with PyTorch; skipped when it is not installed")
+    config.addinivalue_line("markers", f"{_MARK}: one property of one row on one target")
     config.addinivalue_line("filterwarnings", r"ignore::RuntimeWarning:corefw\.(generated|dispatch)")
+    config.pluginmanager.register(Report(), "corefw-report")
+
+
+class Report:
+    """Says which rows were not run, and fails a run in which no check ran."""
+
+    def __init__(self) -> None:
+        self.ran = 0
+        self.skipped: dict[str, str] = {}  # {test: reason}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a check that ran, or note why it did not."""
+        if _MARK not in report.keywords:
+            return
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+        elif report.when == "call":
+            self.ran += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Zero checks are no success; of several processes the one that gathers the reports decides."""
+        if self.skipped and not self.ran and not hasattr(session.config, "workerinput"):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What was not run, and why."""
+        for reason in dict.fromkeys(self.skipped.values()):
+            if reason.startswith(_NOT_RUN):
+                terminalreporter.write_line(reason, yellow=True)
+        if self.skipped and not self.ran:
+            terminalreporter.write_line(f"no check of a row ran: all {len(self.skipped)} were skipped", red=True)
 
 
 def _parameters(config: pytest.Config) -> Iterator:
     folders = [Path(folder) for folder in config.getoption("--corefw-cases")] or config.getini("corefw_cases")
+    if not folders:
+        raise pytest.UsageError("no rows to check: name a folder of them by --corefw-cases")
     tested = targets(config.getoption("--corefw-backend"))
     if not tested:
         raise pytest.UsageError(f"no usable backend is called {config.getoption('--corefw-backend')!r}")
+    check_mark = getattr(pytest.mark, _MARK)
     for folder in folders:
-        for family, cases in load_cases(folder).items():
+        try:
+            families = load_cases(folder)
+        except CaseFileError as error:
+            raise pytest.UsageError(str(error)) from error
+        for what, reason in families.not_run.items():
+            skipped = pytest.mark.skip(reason=f"{_NOT_RUN}{what} {reason}")
+            yield pytest.param(None, id=f"not run: {what}", marks=[check_mark, skipped])
+        for family, cases in families.items():
             for check in checks(cases, tested):
-                marks: list[pytest.MarkDecorator] = []
+                marks: list[pytest.MarkDecorator] = [check_mark]
                 if check.property.name == "oracle":
-                    marks = [
+                    marks += [
                         pytest.mark.oracle,
                         pytest.mark.skipif(not oracle_available(), reason="PyTorch is not installed"),
                     ]

@@ -68,7 +68,7 @@ def chain_calls(rng, numpy_dtype):
 
 CASES = (
     Case("tensordot", tensordot, make=tensordot_calls, dtypes=NUMBERS),
-    Case("einsum", np.einsum, make=einsum_calls, dtypes=NUMBERS[2:]),
+    Case("einsum", np.einsum, make=einsum_calls, dtypes=NUMBERS[2:], requires=("opt_einsum",)),
     Case("chain_matmul", lambda *matrices: reduce(np.matmul, matrices), make=chain_calls, torch=None),
     Case(
         "kron",

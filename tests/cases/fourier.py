@@ -1,9 +1,10 @@
 """Discrete Fourier transforms; SciPy's are the reference."""
 
 import numpy as np
-from scipy import fft
 
-from corefw.testing import Case
+from corefw.testing import Case, require
+
+fft = require("scipy.fft")
 
 REAL = ("uint8", "int64", "float32", "float64")
 COMPLEX = ("complex64", "complex128")

@@ -1,9 +1,9 @@
-"""Special functions."""
+"""Special functions; SciPy's are the reference."""
 
-from scipy import special
-
-from corefw.testing import Case
+from corefw.testing import Case, require
 from tests.cases.elementary import PAIRS
+
+special = require("scipy.special")
 
 CASES = (
     Case("special_entr", special.entr, domain=(0.1, 3.0), torch="special.entr"),
