@@ -23,6 +23,9 @@ from multiprocessing import spawn
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+from corefw.errors import did_you_mean
+from corefw.tracebacks import hide_internal_frames
+
 #: the packages that are another's
 ALIASES = {"torch": "corefw", "torchvision": "corefw.vision"}
 #: the main modules that programs have replaced, kept alive because what called `run` lives there
@@ -94,7 +97,8 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> int
         module: whether `target` names a module, as of ``python -m``.
 
     Returns:
-        The exit status: 0, or 1 after an exception, whose traceback is shown. `SystemExit` is the caller's.
+        The exit status: 0, 1 after an exception and 130 after Ctrl-C, whose traceback is shown with the program's own
+        frames. `SystemExit` is the caller's.
     """
     install()
     try:
@@ -113,7 +117,7 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> int
     sys.modules["__main__"] = main
     try:
         exec(code, vars(main))
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         return _report(error)
     return 0
 
@@ -140,9 +144,19 @@ def _script(path: str) -> tuple[CodeType, str, None]:
         with io.open_code(os.path.abspath(path)) as file:
             source = file.read()
     except OSError as error:
-        raise _NoProgramError(f"can't open {path}: {error.strerror}") from None
+        beside = [*filter(lambda name: name.endswith(".py"), _names(os.path.dirname(path) or "."))]
+        guess = did_you_mean(os.path.basename(path), beside)
+        raise _NoProgramError(f"can't open {path}: {error.strerror}{guess}") from None
     _first_on_path(os.path.dirname(os.path.realpath(path)))
     return compile(source, path, "exec", dont_inherit=True), path, None
+
+
+def _names(folder: str) -> list[str]:
+    """What a folder holds; nothing if it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _module(name: str) -> tuple[CodeType, str, importlib.machinery.ModuleSpec]:
@@ -173,12 +187,13 @@ def _own(traceback: TracebackType) -> bool:
 _IMPORTLIB = os.path.dirname(str(importlib.__file__))
 
 
-def _report(error: Exception) -> int:
-    """Show the traceback of a program's error, from the program's first frame on; returns the exit status."""
+def _report(error: BaseException) -> int:
+    """Show the traceback of a program's error with the program's frames; returns the exit status."""
     traceback = error.__traceback__
     while traceback is not None and _own(traceback):
         traceback = traceback.tb_next
+    hide_internal_frames(error.with_traceback(traceback))
     if isinstance(error, ImportError) and (name := target_of(error.name or "")):
         error.add_note(f"This program runs on corefw (corefw run), where {error.name} is {name}.")
-    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
-    return 1
+    sys.excepthook(type(error), error, error.__traceback__)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -91,13 +91,15 @@ def test_environment_chooses(run, environment, result):
 
 def test_a_malformed_preference_is_refused(run):
     program = """
-        try:
-            import corefw
-        except RuntimeError as error:
-            print(error)
+        import corefw
+        for attempt in range(2):
+            try:
+                corefw.ones(1)
+            except RuntimeError as error:
+                print(error)
     """
-    (line,) = run(program, COREFW_BACKENDS="cpu:numpy")
-    assert "COREFW_BACKENDS" in line and "cpu:numpy" in line and "device=backend" in line
+    line, again = run(program, COREFW_BACKENDS="cpu:numpy")
+    assert line == again and "COREFW_BACKENDS" in line and "cpu:numpy" in line and "device=backend" in line
 
 
 TRY = """

@@ -114,6 +114,22 @@ def test_traceback_begins_in_the_program(program, tmp_path):
     assert "corefw" not in done.stderr.replace(str(tmp_path), "")
 
 
+def test_traceback_ends_in_the_program(program):
+    step = "def step(x):\n    return torch.nn.functional.cross_entropy(x, x[0])\n"
+    done = program(f"import torch\n{step}step(torch.ones(2, 3))\n", check=False)
+    files = [line.split('"')[1] for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert done.returncode == 1 and [os.path.basename(file) for file in files] == ["program.py"] * 2
+    assert "During handling" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("corefw.errors.DtypeError: ")
+
+
+def test_interruption_shows_where_the_program_was(program, tmp_path):
+    done = program("import signal\nsignal.raise_signal(signal.SIGINT)\n", check=False)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 130 and lines[1] == f'  File "{tmp_path / "program.py"}", line 2, in <module>'
+    assert lines[-1] == "KeyboardInterrupt" and "corefw" not in done.stderr.replace(str(tmp_path), "")
+
+
 def test_a_mistake_in_syntax_is_shown_without_traceback(program, tmp_path):
     done = program("def f(:\n", check=False)
     assert done.returncode == 1

@@ -12,6 +12,8 @@ from corefw.dispatch.registry import Backend, Op, place_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
 
+_unreadable: list[str] = []  # what was wrong with the environment at import
+
 
 def configure(environment=os.environ) -> None:
     """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK.
@@ -33,6 +35,7 @@ def configure(environment=os.environ) -> None:
     registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
     registry.fallback = environment.get("COREFW_FALLBACK") or None
     registry.checked.clear()
+    _unreadable.clear()
     registry.forget()
 
 
@@ -57,6 +60,8 @@ def usable_backend(name: str, asking: str = "") -> Backend:
 
 def check(device_type: str) -> None:
     """Refuse preferences that name unknown ops or devices, or for this device backends that cannot be used."""
+    if _unreadable:
+        raise SettingError(_unreadable[0])
     wanted: dict[str, tuple[str, ...]] = {}
     for key, names in registry.preferred[0].items():
         op_name, at, kind = key.rpartition("@")
@@ -125,4 +130,7 @@ def _check_fallback(device_type: str) -> None:
 
 
 registry.check = check
-configure()
+try:
+    configure()
+except SettingError as error:  # raised by `check`: corefw can be imported, and the command `corefw` say what is wrong
+    _unreadable.append(str(error))
