@@ -175,6 +175,14 @@ def test_warnings_are_shown(checkout):
     assert done.returncode == 0 and "gemm.c:3:4: warning: hm" in done.stderr
 
 
+def test_sanitized_kernels_lie_apart(checkout):
+    checkout.build("v4")
+    assert checkout.build("v4", "--sanitize", "address,undefined").returncode == 0
+    begun = [line for line in checkout.log.read_text().splitlines() if line.startswith("begin")]
+    assert len(begun) == len(SOURCES) and all("-fsanitize=address,undefined" in line for line in begun)
+    assert checkout.build("v4").returncode == 0 and not checkout.compiled()
+
+
 # -- what a person sees -----------------------------------------------------------------------------------------------
 TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 
