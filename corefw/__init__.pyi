@@ -1148,7 +1148,7 @@ def is_complex(input: Tensor) -> builtins.bool:
     r"""Whether the elements are complex."""
 
 def is_conj(input: Tensor) -> builtins.bool:
-    r"""Whether the conjugation of `input` is still to be done: never, as conjugates are computed at once."""
+    r"""Whether `input` is what `conj`, `adjoint`, ``mH`` or ``H`` gave, or a view of it."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     r"""Whether the elements are floating numbers."""
@@ -1860,7 +1860,7 @@ def reshape(input: Tensor, shape: builtins.int | Sequence[builtins.int]) -> Tens
     r"""`input` under another shape: a view where the memory allows it, else a copy."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    r"""The tensor itself: conjugates are always computed at once."""
+    r"""A copy of a conjugate, which may be changed; every other tensor itself."""
 
 def rms_norm(
     input: Tensor, normalized_shape: tuple, weight: Tensor | None = None, eps: builtins.float | None = None

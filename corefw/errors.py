@@ -48,6 +48,10 @@ class GradientError(CorefwError, RuntimeError):
     """A gradient cannot be computed or an in-place change would make it wrong."""
 
 
+class SharingError(CorefwError, RuntimeError):
+    """An in-place change would not reach a tensor that must see it."""
+
+
 class BackendError(CorefwError, RuntimeError):
     """A backend plugin is broken, unusable or contradicts another one."""
 

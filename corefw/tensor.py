@@ -6,6 +6,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from corefw.versions import fresh_version, inferring
+
 #: numbers nodes in the order of their creation; the engine runs them backwards in this order
 next_sequence: Callable[[], int] = count().__next__
 
@@ -49,7 +51,7 @@ def wrap(array, place, node=None) -> Tensor:
     tensor.place = place
     tensor.node = node
     tensor.origin = None
-    tensor.version = [0]
+    tensor.version = [0] if not inferring else fresh_version()
     return tensor
 
 

@@ -686,7 +686,7 @@ class Tensor:
     def is_complex(self) -> builtins.bool:
         r"""Whether the elements are complex."""
     def is_conj(self) -> builtins.bool:
-        r"""False: conjugation is computed at once."""
+        r"""Whether `input` is what `conj`, `adjoint`, ``mH`` or ``H`` gave, or a view of it."""
     def is_contiguous(self, memory_format: _memory_format = ...) -> builtins.bool:
         r"""Whether the elements lie in memory without gaps in the order of the dimensions (or in that of
         `memory_format`)."""
@@ -699,7 +699,7 @@ class Tensor:
     def is_floating_point(self) -> builtins.bool:
         r"""Whether the elements are of a floating type."""
     def is_inference(self) -> builtins.bool:
-        r"""False: tensors of inference mode are ordinary ones."""
+        r"""Whether the tensor, or the one of which it is a view, was made in inference mode."""
     @property
     def is_ipu(self) -> builtins.bool:
         r"""False: corefw has no such tensors."""
@@ -1226,7 +1226,7 @@ class Tensor:
     def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
         r"""Give the tensor the shape of another one: ``resize_(the_template.shape)``."""
     def resolve_conj(self) -> Tensor:
-        r"""The tensor itself: conjugates are always computed at once."""
+        r"""A copy of a conjugate, which may be changed; every other tensor itself."""
     def retain_grad(self) -> None:
         r"""Let `backward` fill ``.grad`` though the tensor is no leaf."""
     @property

@@ -21,6 +21,7 @@ FLOORS = {
     "corefw.return_types": 0,
     "corefw.tensor": 0,
     "corefw.tracebacks": 0,
+    "corefw.versions": 0,
     "corefw.dispatch": 1,
     "corefw.ops": 2,
     "corefw.autograd": 3,

@@ -138,3 +138,87 @@ def test_the_gradient_of_a_part_by_strides(base):
 def test_parts_take_the_dtype_of_what_they_are_written_into(change):
     x, src = corefw.zeros(4, dtype=corefw.int64), corefw.full((2,), 1.5)
     assert eval(f"corefw.{change}", {"corefw": corefw, "x": x, "src": src}).dtype is corefw.int64
+
+
+# -- conjugates -------------------------------------------------------------------------------------------------------
+CONJUGATES = {
+    "conj": lambda x: x.conj(),
+    "adjoint": lambda x: x.adjoint(),
+    "mH": lambda x: x.mH,
+    "H": lambda x: x.H,
+    "a part of one": lambda x: x.conj()[0],
+    "one turned": lambda x: x.mH.transpose(0, 1),
+    "one of a part of one": lambda x: x.conj()[0].conj(),
+    "the real part of one": lambda x: x.conj().real,
+    "the imaginary part of one": lambda x: x.conj().imag,
+    "detached": lambda x: x.conj().detach(),
+    "as pairs": lambda x: corefw.view_as_real(x.conj()),
+}
+CHANGES = {
+    "add_": lambda y: y.add_(1),
+    "fill_": lambda y: y.fill_(1),
+    "copy_": lambda y: y.copy_(corefw.ones(y.shape, dtype=y.dtype)),
+    "setitem": lambda y: y.__setitem__(0, 1),
+    "setitem by positions": lambda y: y.__setitem__(corefw.tensor([0]), 1),
+    "out": lambda y: corefw.add(corefw.ones(y.shape, dtype=y.dtype), 1, out=y),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", CONJUGATES)
+def test_changes_of_conjugates_reach_their_base_or_are_refused(name, change):
+    """In PyTorch a conjugate is a view: a change of it is one of its base."""
+    x = corefw.tensor([[1 + 2j, 3 - 1j], [2 + 0j, 1 + 1j]])
+    with pytest.raises(RuntimeError, match="conjugate"):
+        CHANGES[change](CONJUGATES[name](x))
+    for real in (corefw.zeros(2, 2), corefw.zeros(2, 2, dtype=corefw.int64)):
+        if "real" not in name and "imaginary" not in name and name != "as pairs":
+            before = real.tolist()
+            CHANGES[change](CONJUGATES[name](real))
+            assert real.tolist() != before
+
+
+def test_the_conjugate_of_a_conjugate_is_a_view():
+    x = corefw.tensor([[1 + 2j, 3 - 1j]])
+    x.conj().conj().add_(1)
+    assert x.tolist() == [[2 + 2j, 4 - 1j]]
+    assert not x.conj().conj().is_conj()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", [name for name in CONJUGATES if name != "as pairs"])  # which PyTorch refuses
+@pytest.mark.parametrize("dtype", ["complex64", "float32"])
+def test_what_is_a_conjugate(name, dtype):
+    if dtype == "float32" and "imaginary" in name:
+        return  # real tensors have no such part
+    torch = import_torch()
+    ours, theirs = (CONJUGATES[name](t.ones(2, 2, dtype=getattr(t, dtype))) for t in (corefw, torch))
+    assert ours.is_conj() == theirs.is_conj()
+    assert (ours.resolve_conj() is ours) == (theirs.resolve_conj() is theirs)
+    assert not ours.resolve_conj().is_conj()
+
+
+def test_copies_of_conjugates_may_be_changed():
+    x = corefw.tensor([[1 + 2j, 3 - 1j]])
+    for copy in (x.conj().resolve_conj(), x.conj_physical(), x.conj().clone(), x.mH + 0, x.H.resolve_conj()):
+        copy.fill_(0)
+    assert x.tolist() == [[1 + 2j, 3 - 1j]]
+    assert x.resolve_conj() is x
+
+
+def test_gradients_of_conjugates_may_be_changed():
+    x = corefw.tensor([[1 + 2j, 3 - 1j]], requires_grad=True)
+    for function in (corefw.conj, lambda x: x.mH, lambda x: x.conj().conj()):
+        x.grad = None
+        function(x).real.sum().backward()
+        x.grad.zero_()
+    assert corefw.autograd.gradcheck(
+        lambda x: x.conj().conj() * x.conj(), (x.detach().to(corefw.complex128).requires_grad_(),)
+    )
+
+
+def test_results_built_from_conjugates_may_be_changed():
+    A = corefw.tensor([[2 + 0j, 1j], [-1j, 2 + 0j]])
+    corefw.linalg.cholesky(A, upper=True).zero_()
+    for part in (*corefw.svd(A), *corefw.linalg.svd(A), *corefw.linalg.qr(A)):
+        part.zero_()

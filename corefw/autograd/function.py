@@ -114,10 +114,10 @@ class FunctionNode(Node):
             which = next((j for j, o in enumerate(outputs) if o is tensor and o is not None), None)
             if which is not None:
                 kinds.append((f"output{which}", "output"))
-                saved.append((tensor.array, tensor.version, tensor.version[0]))
+                saved.append((tensor.array, tensor.version, +tensor.version[0]))
             else:
                 kinds.append((f"tensor{i}", "tensor"))
-                saved += [tensor, 0 if tensor is None else tensor.version[0]]
+                saved += [tensor, 0 if tensor is None else +tensor.version[0]]
         self.saved = tuple(saved)
         self.saved_kinds = tuple(kinds)
         self.output_names = tuple(f"output{j}" for j in range(len(outputs))) if self.outputs > 1 else ()

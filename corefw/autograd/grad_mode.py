@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+from threading import get_ident
 
 from corefw.dispatch.record import mode
+from corefw.versions import inferring
 
 
 def _record(enabled: bool) -> None:
     mode.recording = mode.recorder if enabled and not mode.inference else False
+
+
+def _infer(inside: bool) -> None:
+    mode.inference = inside
+    (inferring.add if inside else inferring.discard)(get_ident())
 
 
 class _GradMode:
@@ -25,7 +32,9 @@ class _GradMode:
         _record(self.enabled)
 
     def __exit__(self, *exception):
-        enabled, mode.inference = self._stack.pop()
+        enabled, inference = self._stack.pop()
+        if mode.inference is not inference:
+            _infer(inference)
         _record(enabled)
 
     def __call__(self, function):
@@ -131,7 +140,8 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As no_grad, also for enable_grad blocks inside: code that will never be differentiated.
+    """As no_grad, also for enable_grad blocks inside: code that will never be differentiated. Tensors made inside are
+    neither changed in place outside nor saved for a backward.
 
     Args:
         mode: False makes the block an ordinary one.
@@ -154,7 +164,7 @@ class inference_mode(_GradMode):
         self.mode = bool(mode)
 
     def _start(self) -> None:
-        mode.inference = self.mode
+        _infer(self.mode)
         _record(not self.mode)
 
     def _again(self):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import copysign
 from typing import NoReturn
@@ -13,7 +13,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.record import mode
+from corefw.dispatch.record import check_memory, check_overlap, mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
 from corefw.dispatch.resolution import check_accepted, shape_of
 from corefw.dispatch.rules import DtypeRule, computed
@@ -309,10 +309,16 @@ def unpacked(tensors: tuple) -> tuple:
 # -- out= -------------------------------------------------------------------------------------------------------------
 def requires_grad(values) -> bool:
     """Whether a gradient flows into any tensor among `values` or in a list among them."""
-    return any(
-        (isinstance(v, Tensor) and v.requires_grad) or (isinstance(v, list | tuple) and requires_grad(v))
-        for v in values
-    )
+    return any(tensor.requires_grad for tensor in tensors_in(values))
+
+
+def tensors_in(values) -> Iterator[Tensor]:
+    """The tensors among `values` and in lists among them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from tensors_in(value)
 
 
 def write_out(op: Op, out, *values, **options):
@@ -329,7 +335,12 @@ def write_out(op: Op, out, *values, **options):
             "requires grad."
         )
     result = op.function(*values, **options)
-    for tensor, value in zip(outs, result if several else (result,), strict=True):
+    results = result if several else (result,)
+    for tensor, value in zip(outs, results, strict=True):
+        if tensor.array.shape == value.array.shape:  # else it is given other memory
+            for read in tensors_in((*values, *options.values())):
+                check_overlap(tensor, read)
+    for tensor, value in zip(outs, results, strict=True):
         store(op.name, tensor, value)
     return getattr(type(result), "_make", tuple)(outs) if several else out
 
@@ -342,7 +353,9 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
         )
     dtypes.check_castable(value.place.dtype, out.place.dtype)
     runtime = out.place.runtime
-    if out.array.shape != value.array.shape:
+    if out.array.shape == value.array.shape:
+        check_memory(out)
+    else:
         if out.array.nbytes:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which "

@@ -149,6 +149,33 @@ def check_memory(tensor: Tensor) -> None:
         )
 
 
+def check_overlap(tensor: Tensor, other: Tensor) -> None:
+    """Refuse to write to a tensor that shares some, but not all, of its memory with an input. As in PyTorch, where
+    there are gaps between the elements of one of them nothing is said."""
+    if tensor.place.device is not other.place.device:
+        return
+    address = tensor.place.runtime.address
+    first, second = (address(t.array) for t in (tensor, other))
+    if not (first < second + other.array.nbytes and second < first + tensor.array.nbytes):
+        return
+    alike = first == second and tensor.array.strides == other.array.strides
+    if not (alike and tensor.array.nbytes == other.array.nbytes) and all(map(_is_dense, (tensor.array, other.array))):
+        raise ShapeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _is_dense(array) -> bool:
+    """Whether the elements lie in memory without gaps, in any order of the dimensions."""
+    expected = array.dtype.itemsize
+    for step, n in sorted((step, n) for n, step in zip(array.shape, array.strides, strict=True) if n != 1):
+        if step != expected:
+            return False
+        expected *= n
+    return True
+
+
 def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that gradients could not follow; called while recording."""
     view = tensor.origin

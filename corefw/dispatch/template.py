@@ -24,6 +24,7 @@ from corefw.dispatch.writer import Writer
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
 from corefw.tracebacks import hide_internal_frames, op_file
+from corefw.versions import fresh_version, inferring
 
 _HELPERS = {
     "Tensor": Tensor,
@@ -33,9 +34,12 @@ _HELPERS = {
     "canonical_dims": canonical_dims,
     "base_recorded": record.base_recorded,
     "check_memory": record.check_memory,
+    "check_overlap": record.check_overlap,
     "check_writable": record.check_writable,
+    "fresh_version": fresh_version,
     "freed": record.freed,
     "history": record.history,
+    "inferring": inferring,
     "mixed": mixed,
     "mixed_into": mixed_into,
     "grad_mode": record.mode,

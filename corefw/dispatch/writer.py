@@ -194,7 +194,7 @@ class Writer:
                 guard = needed
                 if parameter.kind == "optional":
                     guard = f"{value} is not None" + (f" and ({needed})" if needed else "")
-                tensor, version = value, f"{value}.version[0]"
+                tensor, version = value, f"+{value}.version[0]"
                 if inplace:  # saved after the change; memory shared with what was changed must be seen as stale
                     version = f"({value}.version[0] - ({value}.version is version))"
                 if inplace and value == self.parameters[0].name:
@@ -203,7 +203,7 @@ class Writer:
                 items += [f"({version} if {guard} else 0)" if guard else version]
             elif kind == "tensors":
                 before = " - (t.version is version)" if inplace else ""
-                items += [f"tuple({value})", f"[0 if t is None else t.version[0]{before} for t in {value}]"]
+                items += [f"tuple({value})", f"[0 if t is None else +t.version[0]{before} for t in {value}]"]
             elif kind == "output":
                 array = f"{value}_array" if self.op.outputs else "array"
                 version = f"{value}_version" if self.op.outputs else "version"
@@ -342,7 +342,7 @@ class Writer:
             "result.array = array",
             "result.place = place",
             "result.origin = None",
-            "result.version = version = [0]",
+            "result.version = version = [0] if not inferring else fresh_version()",
         ]
         if not self.differentiable:
             return [*lines, "result.node = None", "return result"]
@@ -369,7 +369,7 @@ class Writer:
                 f"result_{i}.array = {name}_array",
                 f"result_{i}.place = place_{i}",
                 f"result_{i}.origin = result_{i}.node = None",
-                f"result_{i}.version = {name}_version = [0]",
+                f"result_{i}.version = {name}_version = [0] if not inferring else fresh_version()",
             ]
         results = ", ".join(f"result_{i}" for i in indices)
         if self.differentiable:
@@ -438,6 +438,18 @@ class Writer:
             "return tuple(results)",
         ]
 
+    def _check_inputs(self, first: str) -> list[str]:
+        """See that a view to be written to does not lie partly over another operand; one memory has one version."""
+        lines = []
+        for p in self.tensors:
+            if p.name != first:
+                given = f"{p.name} is not None and " if p.kind == "optional" else ""
+                lines += [
+                    f"if {given}{p.name}.version is {first}.version and {p.name} is not {first}:",
+                    f"    check_overlap({first}, {p.name})",
+                ]
+        return lines
+
     def inplace(self) -> str:
         """The in-place form: the kernel leaves its result in the first argument's memory."""
         first = self.parameters[0].name
@@ -461,12 +473,13 @@ class Writer:
                 "try:",
                 f"    place = {first}.place",
                 *_indent([*self.numbers(), *self.histories()]),
+                f"    recorder = {self.any_history()} and {self.can_record()}grad_mode.recording",
+                f"    if {first}.origin is not None:",
+                f"        check_memory({first})",
+                *_indent(self._check_inputs(first), "        "),
+                f"        recorder = recorder or base_recorded({first}.origin) and grad_mode.recording",
                 "except Exception as error:",
                 f"    return recover_into(OP, error, {arguments})",
-                f"recorder = {self.any_history()} and {self.can_record()}grad_mode.recording",
-                f"if {first}.origin is not None:",
-                f"    check_memory({first})",
-                f"    recorder = recorder or base_recorded({first}.origin) and grad_mode.recording",
                 "if recorder:",
                 f"    check_writable({first})",
             ]

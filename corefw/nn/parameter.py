@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.record import leaf_node, node_of
 from corefw.tensor import Tensor, new
+from corefw.versions import fresh_version
 
 
 class Parameter(Tensor):
@@ -30,7 +31,7 @@ class Parameter(Tensor):
         self.array = data.array
         self.place = data.place
         self.origin = None
-        self.version = [0]
+        self.version = fresh_version()
         self.node = None
         if requires_grad:
             if data.place.dtype.category < 2:
@@ -75,7 +76,7 @@ class Buffer(Tensor):
         self.array = data.array
         self.place = data.place
         self.origin = self.node = None
-        self.version = [0]
+        self.version = fresh_version()
         self.persistent = persistent
         return self
 

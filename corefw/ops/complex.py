@@ -10,6 +10,7 @@ from corefw.dispatch.rules import real as real_of
 from corefw.dtypes import bool_, dtype
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast, contiguous_strides, same_shape
+from corefw.versions import ConjugateCount
 
 
 @view(dtype=real_of.without("bool", "integer", "floating"), method=False)
@@ -92,11 +93,23 @@ def imag(input):
 def conj(input):
     """The complex conjugate, computed at once; a real tensor itself.
 
+    In-place changes of a conjugate are refused, as they would not reach `input`; nor does it show later changes of
+    `input`. The conjugate of a conjugate is a view of the tensor that was conjugated first.
+
     >>> import corefw as torch
     >>> torch.conj(torch.tensor([1 + 2j, 3 - 4j]))
     tensor([1.-2.j, 3.+4.j])
     """
-    return ops.conj_physical(input) if input.place.dtype.is_complex else input
+    if not input.place.dtype.is_complex:
+        return input
+    count = input.version[0]
+    if count.__class__ is ConjugateCount and count.array is input.array:
+        return ops.alias(count.base)
+    result = ops.conj_physical(input)
+    refusing = ConjugateCount()
+    refusing.base, refusing.array, refusing.pending = input, result.array, not is_conj(input)
+    result.version = [refusing]
+    return result
 
 
 @primitive(dtype=same, shape=same_shape, inplace=True, out=True)
@@ -111,29 +124,31 @@ def conj_physical(input):
 
 @conj_physical.gradient("input")
 def _(grad):
-    return grad.conj()
+    return ops.conj_physical(grad)
 
 
 @composite()
 def resolve_conj(input):
-    """The tensor itself: conjugates are always computed at once.
+    """A copy of a conjugate, which may be changed; every other tensor itself.
 
     >>> import corefw as torch
-    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
-    tensor([1.-2.j])
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj()).zero_()
+    tensor([0.+0.j])
     """
-    return input
+    return input.clone() if is_conj(input) else input
 
 
-@composite(method=False)
+@composite()
 def is_conj(input) -> bool:
-    """Whether the conjugation of `input` is still to be done: never, as conjugates are computed at once.
+    """Whether `input` is what `conj`, `adjoint`, ``mH`` or ``H`` gave, or a view of it.
 
     >>> import corefw as torch
-    >>> torch.is_conj(torch.tensor([1 + 2j]))
-    False
+    >>> x = torch.tensor([1 + 2j])
+    >>> torch.is_conj(x), torch.is_conj(x.conj()), torch.is_conj(x.conj().conj())
+    (False, True, False)
     """
-    return False
+    count = input.version[0]
+    return count.__class__ is ConjugateCount and count.pending and input.place.dtype.is_complex
 
 
 @composite(method=False)

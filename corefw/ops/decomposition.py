@@ -55,7 +55,7 @@ def linalg_cholesky(A, *, upper: bool = False):
     """
     if upper:
         check_square("linalg.cholesky", A.shape)
-        return ops.cholesky_factor(A.mH).mH
+        return ops.resolve_conj(ops.cholesky_factor(A.mH).mH)
     return ops.cholesky_factor(A)
 
 
@@ -112,7 +112,7 @@ def _(grad_Q, grad_R, Q, R, kind):
     change = Q.matmul(middle + middle.mH - diagonal.diag_embed())
     if grad_Q is not None:
         change = change + grad_Q
-    grad_x = ops.solve_matrices(upper, change.mH).mH
+    grad_x = ops.resolve_conj(ops.solve_matrices(upper, change.mH).mH)
     if n <= m:
         return grad_x
     return ops.cat([grad_x, Q.new_zeros((*Q.shape[:-1], n - m)) if grad_y is None else grad_y], -1)
@@ -350,5 +350,5 @@ def svd(input, some: bool = True, compute_uv: bool = True):
         U, S, V = input.new_zeros((m, m)), ops.singular_values(input), input.new_zeros((n, n))
     else:
         U, S, Vh = ops.svd_factors(input, not some)
-        V = Vh.mH
+        V = ops.resolve_conj(Vh.mH)
     return svd.op.result_type(U, S, V)

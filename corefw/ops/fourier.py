@@ -155,7 +155,9 @@ def _r2c(name: str, input, s, dim, norm, forward: bool):
         raise ShapeError(f"{name} must transform at least one axis")
     input = _sized(input, dims, sizes)
     # the inverse transform of real numbers is the conjugate of the forward one with the inverse's factor
-    return ops.fft_r2c(input, tuple(dims), norm) if forward else ops.fft_r2c(input, tuple(dims), _ADJOINT[norm]).conj()
+    if forward:
+        return ops.fft_r2c(input, tuple(dims), norm)
+    return ops.conj_physical(ops.fft_r2c(input, tuple(dims), _ADJOINT[norm]))
 
 
 def _c2r(name: str, input, s, dim, norm, forward: bool):

@@ -501,7 +501,7 @@ def _(grad, input, weight_shape):
     if len(weight_shape) == 1:
         return input.conj() * grad.unsqueeze(-1)
     product = ops.adjoint_matmul(_rows(grad), _rows(input))
-    return product.conj() if product.place.dtype.is_complex else product
+    return ops.conj_physical(product) if product.place.dtype.is_complex else product
 
 
 @linear.gradient("bias")

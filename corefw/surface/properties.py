@@ -17,6 +17,7 @@ from corefw.layouts import strided
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
 from corefw.surface.attach import attribute, deletable, method, settable
 from corefw.tensor import Accumulate, Node, Output, Tensor, View, wrap
+from corefw.versions import InferenceCount, inferring
 
 # Read in C, without a Python frame.
 for _name, _path, _doc in (
@@ -206,12 +207,6 @@ def is_signed(self) -> bool:
 
 
 @method
-def is_conj(self) -> bool:
-    """False: conjugation is computed at once."""
-    return False
-
-
-@method
 def is_neg(self) -> bool:
     """False: negation is computed at once."""
     return False
@@ -219,8 +214,15 @@ def is_neg(self) -> bool:
 
 @method
 def is_inference(input) -> bool:
-    """False: tensors of inference mode are ordinary ones."""
-    return False
+    """Whether the tensor, or the one of which it is a view, was made in inference mode.
+
+    >>> import corefw as torch
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(2)
+    >>> x.is_inference(), x[0].is_inference(), (x + 1).is_inference()
+    (True, True, False)
+    """
+    return input.version[0].__class__ is InferenceCount
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
@@ -254,6 +256,8 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
 
 
 def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
+    if wanted and not inferring and is_inference(self):
+        raise GradientError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     node = node_of(self)
     if node is not None and node.__class__ is not Accumulate:
         if wanted:
@@ -370,7 +374,10 @@ def _(self, value) -> None:
 @attribute
 def _version(self) -> int:
     """How often the memory was changed in place."""
-    return self.version[0]
+    count = self.version[0]
+    if count.__class__ is InferenceCount:
+        raise GradientError("Inference tensors do not track version counter.")
+    return count
 
 
 @attribute

@@ -1,0 +1,60 @@
+"""Counts of in-place changes: lists of one number that tensors over one memory share; some numbers refuse to grow."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any
+
+from corefw.errors import GradientError, SharingError
+
+#: the threads that are inside inference_mode; empty most of the time, which is all that a call asks
+inferring: set[int] = set()
+
+
+class InferenceCount(int):
+    """The count of a tensor made in inference mode, whose changes nobody follows: outside of it it neither grows nor is
+    saved, with which ``+`` before it marks the places where counts are saved for the backward."""
+
+    def __add__(self, other):
+        if get_ident() in inferring:
+            return self
+        raise GradientError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
+            "normal tensor before doing inplace update."
+        )
+
+    def __pos__(self):
+        raise GradientError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `corefw.no_grad()` instead of `corefw.inference_mode()`."
+        )
+
+    def __sub__(self, other):
+        return +self
+
+
+_UNCOUNTED = InferenceCount()
+
+
+def fresh_version() -> list[int]:
+    """The version of a new tensor."""
+    return [_UNCOUNTED] if get_ident() in inferring else [0]
+
+
+class ConjugateCount(int):
+    """The count of a conjugate, which is computed at once: a change of it would not reach the tensor conjugated.
+
+    Attributes: ``base`` that tensor; ``array`` the conjugate's own; ``pending`` whether PyTorch would still have the
+    conjugation to do.
+    """
+
+    base: Any
+    array: Any
+    pending: bool
+
+    def __add__(self, other):
+        raise SharingError(
+            "in-place changes of a conjugate are refused: it was computed at once, so they would not reach the tensor "
+            "that was conjugated. Change that tensor, or take resolve_conj() of the conjugate for memory of its own."
+        )
