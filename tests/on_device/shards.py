@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+START = 60.0  # seconds for a process to import everything and to collect its tests
 GRACE = 5.0  # seconds between asking a process to stop and ending it
 
 
@@ -68,7 +69,7 @@ class Shard:
         command = [*self.command, "--share", self.share, "--journal", str(self.journal)]
         if self.after is not None:
             command += ["--after", self.after]
-        self.heard = time.monotonic()
+        self.heard, self.collecting = time.monotonic(), True
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.variables)
 
@@ -124,16 +125,16 @@ class Shards:
             stop(shard.process)
         elif status is not None:
             self._lost(shard, f"the process ended with status {status}")
-        elif time.monotonic() - shard.heard > self.patience:
+        elif time.monotonic() - shard.heard > (START if shard.collecting else self.patience):
             stop(shard.process)
             for event in shard.events():
                 self._note(shard, event)
-            self._lost(shard, f"nothing was heard for {self.patience:.0f} s")
+            self._lost(shard, f"nothing was heard for {time.monotonic() - shard.heard:.0f} s")
 
     def _note(self, shard: Shard, event: dict) -> None:
         kind = event["event"]
         if kind == "collected":
-            shard.collected = event["tests"]
+            shard.collected, shard.collecting = event["tests"], False
         elif kind == "began":
             shard.current = event["test"]
         elif kind == "ended":
