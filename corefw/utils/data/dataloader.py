@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from corefw.utils.data.collate import default_collate, default_convert
 from corefw.utils.data.dataset import IterableDataset
 from corefw.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from corefw.utils.data.worker import Exhausted, Failure, Fetcher, work
+
+_CAN_BLOCK = hasattr(signal, "pthread_sigmask")  # Windows cannot
 
 
 class _Endless:
@@ -193,14 +196,20 @@ def _pin(batch: Any) -> Any:
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
     """A Ctrl-C in the block is raised after it, and never in a process that the block starts, until that lets it in."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    previous = None  # only the main thread is interrupted
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not None:
+        previous = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _CAN_BLOCK else set()  # is inherited
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if _CAN_BLOCK:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if previous is not None:
+            signal.signal(signal.SIGINT, previous)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 class _Workers:
@@ -318,8 +327,9 @@ class _Workers:
             return
         self._open = False
         started = [process for process in self.processes if process.pid is not None]
-        for index_queue in self.index_queues:
-            index_queue.put(None)
+        for process, index_queue in zip(self.processes, self.index_queues, strict=True):
+            if process in started and process.is_alive():  # else a queue might start its thread while Python ends
+                index_queue.put(None)
         end = time.monotonic() + patience
         for process in started:
             process.join(timeout=max(0.0, end - time.monotonic()))
