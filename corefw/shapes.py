@@ -179,6 +179,22 @@ def extent(shape: Shape, strides: Shape, offset: int = 0) -> int:
     return 0 if 0 in shape else offset + 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
 
 
+#: elements of a range, which is computed in types of 8 bytes: bytes are counted in 64 bits
+MOST_ELEMENTS = 2**60 - 1
+
+
+def check_storage(sizes: Shape, itemsize: int) -> None:
+    """Raise ShapeError for sizes whose elements, of `itemsize` bytes each, are too many to count.
+
+    >>> check_storage((2**62, 3), 4)
+    Traceback (most recent call last):
+        ...
+    corefw.errors.ShapeError: Storage size calculation overflowed with sizes=[4611686018427387904, 3]
+    """
+    if prod(n for n in sizes if n) * itemsize >= 2**63:
+        raise ShapeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+
+
 def infer_size(sizes: Shape, numel: int) -> Shape:
     """`sizes` with a single -1 replaced so that the product is `numel`. Raises RuntimeError when that cannot be.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from corefw.errors import ShapeError
 from corefw.shapes import Shape
+
+#: padded sizes and extents of windows beyond this are refused: kernels count in 64 bits, in which sums of a few fit
+LARGEST_EXTENT = 2**60
 
 
 def window_extent(kernel: Shape, dilation: Shape) -> Shape:
@@ -22,6 +26,35 @@ def window_counts(sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, di
     """
     steps = zip(sizes, window_extent(kernel, dilation), stride, padding, strict=True)
     return tuple((size + 2 * p - e) // s + 1 for size, e, s, p in steps)
+
+
+def check_extents(op: str, padded: Shape, extent: Shape, *steps: Shape) -> None:
+    """Raise ShapeError for windows that kernels cannot count: by their padded sizes and extents, or by strides and
+    dilations of more than 64 bits.
+
+    >>> check_extents("unfold", (2**70,), (3,))
+    Traceback (most recent call last):
+        ...
+    corefw.errors.ShapeError: unfold: windows that reach over (3,) places of sizes (1180591620717411303424,) with \
+padding are too large to count: sizes must be at most 2**60; choose a smaller kernel, dilation or padding
+    """
+    if any(size > LARGEST_EXTENT for size in (*padded, *extent)):
+        raise ShapeError(
+            f"{op}: windows that reach over {tuple(extent)} places of sizes {tuple(padded)} with padding are too large "
+            "to count: sizes must be at most 2**60; choose a smaller kernel, dilation or padding"
+        )
+    for step in steps:
+        if any(s >= 2**63 for s in step):
+            raise ShapeError(f"{op}: expected strides and dilations that fit 64 bits, got {tuple(step)}")
+
+
+def meaningful(steps: Shape, counts: Shape) -> Shape:
+    """`steps` with 1 where there is only one to count, and the distance to others means nothing.
+
+    >>> meaningful((2**62, 2), (1, 3))
+    (1, 2)
+    """
+    return tuple(1 if count == 1 else step for step, count in zip(steps, counts, strict=True))
 
 
 def per_dimension(value, n: int) -> tuple:

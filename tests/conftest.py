@@ -1,7 +1,11 @@
-"""What every test starts from: the same random numbers and the default settings."""
+"""What every test starts from: the same random numbers, the default settings, and memory that shows what is read before
+it was written."""
 
 import importlib
 import importlib.util
+import os
+
+os.environ.setdefault("COREFW_POISON", "1")  # before a backend is loaded
 
 import numpy as np
 import pytest

@@ -15,9 +15,9 @@ from corefw.dispatch.operands import store
 from corefw.dispatch.record import leaf_node
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import FLOATING
-from corefw.errors import CorefwError, DtypeError, GradientError, ShapeError
+from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError
 from corefw.layouts import preserve_format, strided
-from corefw.shapes import Shape, contiguous_strides, permuted_strides, preserved_strides
+from corefw.shapes import Shape, check_storage, contiguous_strides, permuted_strides, preserved_strides
 from corefw.tensor import Tensor, wrap
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
@@ -128,15 +128,26 @@ def checked_strides(shape, strides):
     return strides
 
 
+def new_memory(place: Place, shape: Shape):
+    """An array with arbitrary content; its device's error for too large a shape is explained."""
+    try:
+        return place.runtime.empty(shape, place.dtype, place.device.index)
+    except (ValueError, OverflowError, MemoryError) as error:
+        check_storage(shape, place.dtype.itemsize)
+        if isinstance(error, MemoryError):
+            raise OutOfMemoryError(str(error)) from error
+        raise
+
+
 def new_strided(place: Place, shape: Shape, strides: Shape) -> Tensor:
     """A tensor with arbitrary content whose elements lie at `strides`."""
     if strides == contiguous_strides(shape) or prod(shape) == 0:
-        array = place.runtime.empty(shape, place.dtype, place.device.index)
+        array = new_memory(place, shape)
         return wrap(
             array if strides == contiguous_strides(shape) else place.runtime.as_strided(array, shape, strides, 0), place
         )
     length = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
-    memory = place.runtime.empty((length,), place.dtype, place.device.index)
+    memory = new_memory(place, (length,))
     return wrap(place.runtime.as_strided(memory, shape, strides, 0), place)
 
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from corefw import dtypes
-from corefw.devices import device
+from corefw.devices import Place, device
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.record import check_memory, check_overlap, mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
@@ -27,6 +27,7 @@ from corefw.errors import (
     PositionError,
     ShapeError,
 )
+from corefw.shapes import check_storage
 from corefw.tensor import Constant, Tensor, new, wrap
 
 
@@ -471,6 +472,13 @@ def _raw(op: Op, values) -> list:
     return [raw(p) for p in op.kernel_parameters]
 
 
+def _check_results(shapes, values) -> None:
+    """Refuse results too large to count: one shape or several, as a shape rule gives them."""
+    places = [v if isinstance(v, Place) else v.place for v in values if isinstance(v, Place | Tensor)]
+    for shape in shapes if shapes and isinstance(shapes[0], tuple) else [shapes]:
+        check_storage(shape, max((place.dtype.itemsize for place in places), default=1))
+
+
 def explain_geometry(op: Op, values) -> None:
     """Run a view op's arithmetic on strides, which says what is wrong with the arguments."""
     array, *statics = values
@@ -510,7 +518,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
             return disagreement
     if op.shape is not None and op.rule is not None:
         try:
-            shape_of(op, _raw(op, values))
+            _check_results(shape_of(op, _raw(op, values)), values)
         except CorefwError as wrong:
             return wrong
         except Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -13,6 +13,19 @@ from corefw import shapes
 from corefw.dtypes import dtype
 from corefw.errors import DeviceError
 from corefw.shapes import Shape
+
+
+def poisons(environment: Mapping[str, str]) -> bool:
+    """Whether new memory is to be filled with bytes 0xFF, by COREFW_POISON: what is read before it was written is then
+    NaN, or -1 for integers. Backends ask once, when they are loaded.
+
+    >>> poisons({"COREFW_POISON": "1"}), poisons({})
+    (True, False)
+    """
+    wanted = environment.get("COREFW_POISON", "0")
+    if wanted not in ("0", "1"):
+        raise ImportError(f"COREFW_POISON={wanted!r}: expected 1 to fill new memory with bytes 0xFF, or 0")
+    return wanted == "1"
 
 
 class Runtime:

@@ -8,7 +8,7 @@ from math import prod
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
-from corefw.windows import window_counts, window_extent
+from corefw.windows import check_extents, window_counts, window_extent
 
 numbers = same.without("bool")
 
@@ -88,6 +88,8 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
             f"1-dimensional with {channels} elements, but got bias of size {list(bias)} instead"
         )
     sizes, extent = input[2:], window_extent(kernel, dilation)
+    padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
+    check_extents("convolution", () if transposed else padded, extent, stride, dilation)
     if 0 in sizes:
         raise ShapeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(input)}")
     if transposed:
@@ -106,8 +108,9 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
                 f"Given input size per channel: ({_times(sizes)}). Calculated output size per channel: "
                 f"({_times(result)}). Output size is too small"
             )
+        padded = tuple(size + 2 * p for size, p in zip(result, padding, strict=True))
+        check_extents("transposed convolution", padded, extent)
         return (input[0], channels, *result)
-    padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
     if any(e > size for e, size in zip(extent, padded)):
         raise ShapeError(
             f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: ({_times(extent)}). Kernel "
@@ -197,6 +200,8 @@ def convolution_weight_shape(input, output_grad, kernel_size, stride, padding, d
             f"convolution_weight: a gradient of size {list(output_grad)} does not have the windows of an input of size "
             f"{list(input)}"
         )
+    padded = tuple(size + 2 * p for size, p in zip(input[2:], padding, strict=True))
+    check_extents("convolution_weight", padded, window_extent(kernel_size, dilation), stride, dilation)
     return (output_grad[1], input[1] // groups, *kernel_size)
 
 
@@ -453,7 +458,7 @@ def conv_transpose3d(
 
 
 # -- windows as columns -----------------------------------------------------------------------------------------------
-def _check_windows(kernel_size, dilation, padding, stride) -> None:
+def _check_windows(op, sizes, kernel_size, dilation, padding, stride) -> None:
     for name, values in (("kernel size", kernel_size), ("stride", stride), ("dilation", dilation)):
         if any(v <= 0 for v in values):
             raise ShapeError(
@@ -461,6 +466,8 @@ def _check_windows(kernel_size, dilation, padding, stride) -> None:
             )
     if any(p < 0 for p in padding):
         raise ShapeError(f"padding should be non-negative, but got {_named('padding', padding, 2)}")
+    padded = tuple(size + 2 * p for size, p in zip(sizes, padding, strict=True))
+    check_extents(op, padded, window_extent(kernel_size, dilation), stride, dilation)
 
 
 def im2col_shape(input, kernel_size, dilation, padding, stride):
@@ -470,7 +477,7 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(input)}"
         )
-    _check_windows(kernel_size, dilation, padding, stride)
+    _check_windows("unfold", input[2:], kernel_size, dilation, padding, stride)
     windows = window_counts(input[2:], kernel_size, stride, padding, dilation)
     if any(w < 1 for w in windows):
         raise ShapeError(
@@ -498,7 +505,7 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(input)}"
         )
-    _check_windows(kernel_size, dilation, padding, stride)
+    _check_windows("fold", output_size, kernel_size, dilation, padding, stride)
     if input[1] % prod(kernel_size):
         raise ShapeError(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "

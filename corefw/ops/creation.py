@@ -12,6 +12,7 @@ from corefw.dispatch.factories import (
     checked_strides,
     filled,
     into_out,
+    new_memory,
     new_strided,
     number_argument,
     out_place,
@@ -143,10 +144,10 @@ def empty(
     shape = size_argument("empty", size, named)
     if out is not None:
         place = out_place("empty", out, dtype, device)
-        return into_out("empty", out, wrap(place.runtime.empty(shape, place.dtype, place.device.index), place))
+        return into_out("empty", out, wrap(new_memory(place, shape), place))
     place = target("empty", dtype, device, layout, pin_memory)
     if memory_format is contiguous_format:
-        result = wrap(place.runtime.empty(shape, place.dtype, place.device.index), place)
+        result = wrap(new_memory(place, shape), place)
     else:
         result = new_strided(place, shape, permuted_strides(shape, memory_format.order(len(shape))))
     return require_grad(result) if requires_grad else result

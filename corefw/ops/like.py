@@ -8,6 +8,7 @@ from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.factories import (
     checked_strides,
     filled,
+    new_memory,
     new_strided,
     number_argument,
     require_grad,
@@ -39,7 +40,7 @@ def _new_like(
             number = place.runtime.constant(fitting_number(fill, place.dtype), place.dtype, place.device.index)
             place.runtime.copy(result.array, number)
     elif fill is None:
-        result = wrap(place.runtime.empty(shape, place.dtype, place.device.index), place)
+        result = wrap(new_memory(place, shape), place)
     elif fill == 0:
         result = ops.zeros_at(place, shape, place.dtype.numpy)
     else:
@@ -198,7 +199,7 @@ def new_empty(
     torch.Size([2])
     """
     place = target_like("new_empty", input, dtype, device, layout, pin_memory)
-    result = wrap(place.runtime.empty(size_argument("new_empty", size, named), place.dtype, place.device.index), place)
+    result = wrap(new_memory(place, size_argument("new_empty", size, named)), place)
     return require_grad(result) if requires_grad else result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, same
 from corefw.errors import ShapeError
+from corefw.windows import check_extents, window_extent
 
 ordered = same.without("bool", "complex")
 floating_only = same.without("bool", "integer", "complex")
@@ -33,11 +34,11 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode) -> tuple[
         raise ShapeError(f"kernel size should be greater than zero, but got {list(kernel_size)}")
     if any(d <= 0 for d in dilation):
         raise ShapeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    result = []
-    for size, k, s, p, d in zip(input[2:], kernel_size, stride, padding, dilation, strict=True):
+    result, extents = [], window_extent(kernel_size, dilation)
+    check_extents("pooling", (), extents, stride, dilation)
+    for size, k, s, p, d, extent in zip(input[2:], kernel_size, stride, padding, dilation, extents, strict=True):
         if p < 0:
             raise ShapeError(f"pad must be non-negative, but got pad: {p}")
-        extent = d * (k - 1) + 1
         if p > extent // 2:
             raise ShapeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "

@@ -14,6 +14,7 @@ from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import same
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError, ShapeError
+from corefw.shapes import MOST_ELEMENTS, check_storage
 from corefw.tensor import Tensor
 
 Number = bool | int | float | complex
@@ -91,6 +92,8 @@ def arange(
     if (step > 0) != (end > start) and start != end:
         raise ShapeError("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((end - start) / step) if d.is_floating_point else -((start - end) // step)
+    if count > MOST_ELEMENTS:
+        check_storage((int(count),), 8)
     result = ops.arange_at(place, start, step, count, d.numpy)
     if out is not None:
         return into_out("arange", out, result)
@@ -138,7 +141,10 @@ def range_(
         raise ShapeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end > start) and start != end:
         raise ShapeError("upper bound and lower bound inconsistent with step sign")
-    result = ops.arange_at(place, start, step, math.floor((end - start) / step) + 1, place.dtype.numpy)
+    count = math.floor((end - start) / step) + 1
+    if count > MOST_ELEMENTS:
+        check_storage((int(count),), 8)
+    result = ops.arange_at(place, start, step, count, place.dtype.numpy)
     if out is not None:
         return into_out("range", out, result)
     return require_grad(result) if requires_grad else result
@@ -156,6 +162,8 @@ def _end_point(name: str, argument: str, value, position: int):
 def _steps_place(name: str, start, end, steps: int, out, dtype, layout, device, pin_memory) -> Place:
     if steps < 0:
         raise ShapeError("number of steps must be non-negative")
+    if steps > MOST_ELEMENTS:
+        check_storage((steps,), 8)
     if out is not None:
         place = out_place(name, out, dtype, device)
     else:

@@ -394,9 +394,10 @@ def unfold(input, dimension: Dim, size: int, step: int):
     if not shape:
         return (size,), (1,), offset
     count = (n - size) // step + 1
+    apart = along * (step if count > 1 else min(step, 1 << 32))  # any distance serves one window, but it must fit
     return (
         (*shape[:dimension], count, *shape[dimension + 1 :], size),
-        (*strides[:dimension], along * step, *strides[dimension + 1 :], along),
+        (*strides[:dimension], apart, *strides[dimension + 1 :], along),
         offset,
     )
 

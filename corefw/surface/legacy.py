@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from corefw import dtypes
 from corefw.devices import device
-from corefw.dispatch.factories import ArgumentError, size_argument
+from corefw.dispatch.factories import ArgumentError, new_memory, size_argument
 from corefw.dispatch.registry import place_of
 from corefw.dtypes import MODULE, dtype
 from corefw.shapes import Size
@@ -37,7 +37,7 @@ def _construct(name: str, arguments: tuple, wanted: dtype, where: device, *, any
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         return new_tensor(name, first, wanted, where, False)
     shape = size_argument("new", arguments) if arguments else (0,)
-    return wrap(place.runtime.empty(shape, wanted, place.device.index), place)
+    return wrap(new_memory(place, shape), place)
 
 
 def _new(cls, *arguments, device: Any = None, **options):

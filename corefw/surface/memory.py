@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.factories import ArgumentError, number_argument, size_argument
+from corefw.dispatch.factories import ArgumentError, new_memory, number_argument, size_argument
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
@@ -174,7 +174,7 @@ def _resize(self: Tensor, shape: tuple[int, ...], memory_format) -> Tensor:
     offset, length = runtime.storage_offset(array), runtime.memory_bytes(array) // place.dtype.itemsize
     needed = offset + prod(shape)
     if needed > length:
-        grown = runtime.empty((needed,), place.dtype, place.device.index)
+        grown = new_memory(place, (needed,))
         if length:
             runtime.copy(runtime.as_strided(grown, (length,), (1,), 0), runtime.as_strided(array, (length,), (1,), 0))
         array = grown

@@ -134,6 +134,8 @@ CASES = (
             {**LINE, "groups": 2},
             {**LINE, "stride": (1,), "dilation": (2,), "groups": 2},
             {**LINE, "transposed": True, "groups": 2, "output_padding": (1,)},
+            {**LINE, "stride": (2**31,), "groups": 2},
+            {**LINE, "stride": (2**62,), "groups": 2},
         ),
         dtypes=DTYPES,
         special=False,
@@ -159,7 +161,13 @@ CASES = (
             f"conv{n}d",
             in_dimensions(n),
             shapes=(((2, 2, *sizes), (3, 2, *kernel), (3,)), ((2, *sizes), (3, 2, *kernel))),
-            statics=({}, {"stride": 2, "padding": 1}, {"dilation": 2, "padding": "same"}, {"padding": "valid"}),
+            statics=(
+                {},
+                {"stride": 2, "padding": 1},
+                {"dilation": 2, "padding": "same"},
+                {"padding": "valid"},
+                {"stride": 2**31, "padding": 1},
+            ),
             special=False,
             torch=F + f"conv{n}d",
         )
@@ -169,19 +177,34 @@ CASES = (
         Case(
             f"conv_transpose{n}d",
             in_dimensions(n, transposed=True),
-            shapes=(((2, 2, *sizes), (2, 3, *kernel), (3,)), ((2, *sizes), (2, 3, *kernel))),
-            statics=({}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "output_padding": 1}),
+            shapes=(
+                ((2, 2, *sizes), (2, 3, *kernel), (3,)),
+                ((2, *sizes), (2, 3, *kernel)),
+                ((2, *sizes), (2, 5, *(1,) * n)),
+            ),
+            statics=(
+                {},
+                {"stride": 2, "padding": 1, "output_padding": 1},
+                {"dilation": 2, "output_padding": 1},
+                {"stride": 5, "output_padding": 4},  # some places are in no window
+            ),
             special=False,
             torch=F + f"conv_transpose{n}d",
         )
         for n, sizes, kernel in ((1, (4,), (3,)), (2, (3, 2), (2, 3)), (3, (2, 2, 2), (2, 2, 2)))
     ),
-    Case("im2col", im2col, shapes=(((2, 3, 4, 5),), ((0, 3, 4, 5),)), statics=(WINDOW,), torch=None),
+    Case(
+        "im2col",
+        im2col,
+        shapes=(((2, 3, 4, 5),), ((0, 3, 4, 5),)),
+        statics=(WINDOW, {**WINDOW, "stride": (2**62, 2)}, {**WINDOW, "kernel_size": (1, 3), "dilation": (2**62, 1)}),
+        torch=None,
+    ),
     Case(
         "col2im",
         col2im,
         shapes=(((2, 12, 8),), ((0, 6, 8),)),
-        statics=({**WINDOW, "output_size": (4, 5)},),
+        statics=({**WINDOW, "output_size": (4, 5)}, {**WINDOW, "output_size": (3, 17), "stride": (2**62, 2)}),
         dtypes=DTYPES,
         special=False,
         torch=None,

@@ -213,6 +213,7 @@ MEANS = tuple(
     {**MEAN, "ceil_mode": ceil_mode, "count_include_pad": included, "divisor_override": divisor}
     for ceil_mode, included, divisor in ((False, True, None), (True, False, None), (True, True, None), (False, True, 5))
 )
+ONE_MEAN = {**MEANS[0], "stride": (2**31, 2**63 - 1)}
 FUNCTION = ({"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True})
 
 CASES = (
@@ -224,6 +225,8 @@ CASES = (
             MAX,
             {**MAX, "ceil_mode": True, "dilation": (1, 1)},
             {**MAX, "stride": (3, 2), "padding": (0, 0), "ceil_mode": True},
+            {**MAX, "stride": (2**31, 2**63 - 1)},
+            {**MAX, "kernel_size": (1, 3), "padding": (0, 1), "dilation": (2**62, 1), "stride": (2, 2**62)},
         ),
         torch=None,
     ),
@@ -239,7 +242,7 @@ CASES = (
         "avg_pool",
         avg_pool,
         shapes=(((2, 3, 5, 6),),),
-        statics=MEANS,
+        statics=(*MEANS, ONE_MEAN),
         dtypes=("float16", "bfloat16", "float32", "float64"),
         special=False,
         torch=None,

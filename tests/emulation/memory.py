@@ -1,4 +1,4 @@
-"""Host memory that CuPy takes for a device's: guarded at both ends, and never zero by luck."""
+"""Host memory that CuPy takes for a device's: guarded at both ends, and NaN (or -1) until it is written."""
 
 import weakref
 
@@ -9,6 +9,7 @@ from tests.emulation import queue
 
 GUARD = 64
 MARK = 0xA5
+POISON = 0xFF  # what is read before it was written, as with COREFW_POISON
 _blocks: "weakref.WeakValueDictionary[int, Block]" = weakref.WeakValueDictionary()  # by the address that CuPy has
 
 
@@ -32,6 +33,7 @@ class Block:
         self.start = GUARD + -(self.bytes.ctypes.data + GUARD) % 16
         self.size = size
         self.address = self.bytes.ctypes.data + self.start
+        self.bytes[self.start : self.start + size] = POISON
         for hook in Hook.active:
             hook.malloc_postprocess(device_id=0, size=size, mem_size=size, mem_ptr=self.address, pmem_id=0)
 

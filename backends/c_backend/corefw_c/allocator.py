@@ -2,7 +2,9 @@
 
 NumPy takes it as its allocator of array data (NEP 49), in the context in which the backend is loaded and those that
 come from it; so the arrays of every kernel and of NumPy itself come from it. COREFW_C_CACHE limits what is kept, in
-bytes (default: a quarter of the machine's memory); 0 leaves NumPy its own allocator.
+bytes (default: a quarter of the machine's memory); 0 leaves NumPy its own allocator. COREFW_POISON=1 fills every
+block that is given out, scratch memory of kernels too, with bytes 0xFF (NaN, or -1 for integers), so that what is read
+before it was written shows; the tests run so.
 """
 
 from __future__ import annotations

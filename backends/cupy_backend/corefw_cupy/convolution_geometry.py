@@ -12,7 +12,7 @@ import numpy as np
 
 from corefw.dispatch.registry import registry
 from corefw.shapes import contiguous_strides
-from corefw.windows import window_counts
+from corefw.windows import meaningful, window_counts
 
 AXES = 3  # as in convolution.cuh
 #: of the struct Convolution
@@ -120,14 +120,16 @@ def _geometry(image: Layout, result: Layout, kernel: Layout, groups: int, axes: 
         struct["axes"][0, AXES - len(axes) + i] = axis.places, axis.taps, *steps, size, step, place_stride, tap_stride
     places = image.shape[0] * prod(axis.places for axis in axes)
     taps = channels * prod(axis.taps for axis in axes)
-    if max(places, taps, *image.shape) >= 1 << 31:
+    reach = [abs(axis.first) + axis.places * axis.place_step + axis.taps * abs(axis.tap_step) for axis in axes]
+    if max(places, taps, *image.shape, *reach) >= 1 << 31:
         raise ValueError("too many places for offsets of 32 bits")
     struct.setflags(write=False)
     return Geometry(struct, groups, rows, places, taps)
 
 
 def _forward_axes(places, kernel, stride, padding, dilation) -> tuple[Axis, ...]:
-    return tuple(Axis(n, k, s, d, -p) for n, k, s, p, d in zip(places, kernel, stride, padding, dilation, strict=True))
+    steps = meaningful(stride, places), padding, meaningful(dilation, kernel)
+    return tuple(Axis(n, k, s, d, -p) for n, k, s, p, d in zip(places, kernel, *steps, strict=True))
 
 
 def _phase(results: int, taps: int, stride: int, padding: int, dilation: int, first: int) -> Axis:

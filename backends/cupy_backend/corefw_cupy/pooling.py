@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.registry import Kernel, registry
+from corefw.windows import meaningful, window_extent
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import FLOATS, NUMBERS, THREADS, blocks, offered
@@ -51,16 +52,19 @@ def plan(op: str, *arguments) -> tuple[tuple[int, ...], int, bool, Any]:
     options = arguments[2:] if backward else arguments[1:]
     sizes, counts = input[2:], windows[2:]
     ones = (1,) * len(sizes)
-    steps = [size // max(count, 1) for size, count in zip(sizes, counts, strict=True)]
+    steps = tuple([size // max(count, 1) for size, count in zip(sizes, counts, strict=True)])
     if op.startswith("adaptive"):
         geometry = (0,) * len(sizes), ones, (0,) * len(sizes), ones
-        elements = prod(step + 2 for step in steps)
+        elements, extents = prod(step + 2 for step in steps), ones
     else:
         kernel_size, stride, padding, *others = options
-        geometry = kernel_size, stride, padding, others[0] if op == "max_pool" else ones
-        elements, steps = prod(kernel_size), stride
+        steps = meaningful(stride, counts)
+        dilation = meaningful(others[0], kernel_size) if op == "max_pool" else ones
+        geometry = kernel_size, steps, padding, dilation
+        elements, extents = prod(kernel_size), window_extent(kernel_size, dilation)
     n = prod(shape)
     reach = max([n, prod(input), *((size + 1) * (count + 1) for size, count in zip(sizes, counts, strict=True))])
+    reach = max([reach, *extents, *steps])
     wide = reach > MOST
     size, divisor = np.dtype("i8" if wide else "i4"), divisor_type(wide)
     axis = [*((name, divisor) for name in ("size", "count", "stride")), ("extent", size), ("padding", size)]

@@ -6,6 +6,7 @@ computes with, ``movements(xp)`` for ops that only move, create or compare eleme
 
 from __future__ import annotations
 
+import os
 import warnings
 from importlib import import_module
 
@@ -14,6 +15,8 @@ import pluggy
 
 from corefw import __version__, dtypes
 from corefw.dispatch.registry import Backend, Kernel
+from corefw.dispatch.runtime import poisons
+from corefw_numpy.poison import PoisonedNumPy
 from corefw_numpy.runtime import NumpyRuntime
 
 FAMILIES = (
@@ -78,11 +81,12 @@ def table(xp) -> list[Kernel]:
 @pluggy.HookimplMarker("corefw")
 def corefw_backend() -> Backend:
     """The plugin hook."""
+    xp = PoisonedNumPy() if poisons(os.environ) else np
     return Backend(
         name="numpy",
         version=__version__,
         devices=("cpu",),
-        kernels={"cpu": table(np)},
-        runtimes={"cpu": NumpyRuntime()},
+        kernels={"cpu": table(xp)},
+        runtimes={"cpu": NumpyRuntime(xp)},
         compute_dtype=dict.fromkeys(_HALF, dtypes.float32),
     )

@@ -3,7 +3,7 @@
 from itertools import product
 from math import prod
 
-from corefw.windows import window_counts
+from corefw.windows import meaningful, window_counts
 from corefw_numpy.rules import result_shape
 
 # The copy of the windows that a matrix product needs is made for so many samples at a time that it stays in the cache:
@@ -31,8 +31,8 @@ def kernels(xp):
         """Every window of a batch of images, as a view of the padded input: (N, C, *kernel, *places)."""
         input = padded(input, padding)
         steps = input.strides[2:]
-        within = tuple(step * d for step, d in zip(steps, dilation))
-        between = tuple(step * s for step, s in zip(steps, stride))
+        within = tuple(step * d for step, d in zip(steps, meaningful(dilation, kernel)))
+        between = tuple(step * s for step, s in zip(steps, meaningful(stride, places)))
         return as_strided(input, (*input.shape[:2], *kernel, *places), (*input.strides[:2], *within, *between))
 
     def overlay(parts, sizes, stride, padding, dilation):

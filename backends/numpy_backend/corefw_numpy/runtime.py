@@ -15,11 +15,14 @@ class NumpyRuntime(Runtime):
     device_type = "cpu"
     array_type = np.ndarray
 
+    def __init__(self, xp=np):
+        self._new = xp.empty
+
     def current_device(self):
         return None
 
     def empty(self, shape, dtype, index):
-        return np.empty(shape, dtype.numpy)
+        return self._new(shape, dtype.numpy)
 
     def upload(self, host, index):
         return host

@@ -5,6 +5,7 @@
 #include "mathematics.h"
 #include "memory.h"
 #include "panel.h"
+#include "sizes.h"
 #include "threads.h"
 
 #include <stdatomic.h>

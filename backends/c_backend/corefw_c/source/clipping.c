@@ -83,7 +83,7 @@ int total_norm(uintptr_t tensors, double order, uintptr_t output) {
     struct norm_job job = {.all = &all, .norm = norm_of(order), .order = order};
     ssize_t blocks = 0;
     bool empty = all.count == 0;
-    job.first_block = allocate((size_t)(all.count + 1) * sizeof *job.first_block);
+    job.first_block = allocate_items(all.count + 1, sizeof *job.first_block);
     for (ssize_t i = 0; job.first_block && i <= all.count; i++) {
         job.first_block[i] = blocks;
         if (i == all.count) break;
@@ -91,7 +91,7 @@ int total_norm(uintptr_t tensors, double order, uintptr_t output) {
         empty |= n == 0;
         blocks += (n + BLOCK - 1) / BLOCK;
     }
-    job.contributions = allocate((size_t)blocks * sizeof *job.contributions);
+    job.contributions = allocate_items(blocks, sizeof *job.contributions);
     if (!job.first_block || !job.contributions) status = NO_MEMORY;
     else if (dtype_of(y) != all.dtype) status = WRONG_DTYPE;
     else if (y->ndim != 0 || all.count == 0 || (empty && (order < 0 || order == INFINITY))) status = WRONG_SHAPE;

@@ -6,6 +6,7 @@
 #include "gemm_transpose.h"
 #include "kernels.h"
 #include "memory.h"
+#include "sizes.h"
 #include "threads.h"
 
 #include <limits.h>

@@ -1,6 +1,7 @@
 /* The windows of images as matrix columns, and columns added where their windows lie. */
 #include "array.h"
 #include "kernels.h"
+#include "sizes.h"
 #include "threads.h"
 
 #include <string.h>
@@ -68,39 +69,46 @@ static void take_windows(void *context, ssize_t begin, ssize_t end) {
 #define TEMPLATE "convolution_columns.inc"
 #include "each_real.h"
 
+/* How many windows a dimension has; false if none, or too large ones. Where there is only one window, or one
+ * element in it, the distance to others means nothing and becomes 1. */
+static bool count_windows(ssize_t in, ssize_t kernel, ssize_t padding, ssize_t *dilation, ssize_t *stride,
+                          ssize_t *count) {
+    if (in < 1 || kernel < 1 || padding < 0 || *dilation < 1 || *stride < 1) return false;
+    ssize_t extent = window_extent(kernel, *dilation), padded = padded_size(in, padding);
+    if (padded > LARGEST_EXTENT || extent > padded) return false;
+    *count = (padded - extent) / *stride + 1;
+    if (*count == 1) *stride = 1;
+    if (kernel == 1) *dilation = 1;
+    return true;
+}
+
 /* Read the problem; `options` holds kernel size, dilation, padding and stride, each for height and width. */
 static enum status read_columns(struct columns *c, array images, array columns, const intptr_t *o, char *from,
                                 char *to) {
     if (images->ndim != 4 || columns->ndim != 3 || !is_contiguous(images) || !is_contiguous(columns))
         return WRONG_SHAPE;
-    for (int i = 0; i < 8; i++)
-        if (o[i] < (i / 2 == 2 ? 0 : 1) || o[i] > (ssize_t)1 << 31) return WRONG_SHAPE;
-    ssize_t height = images->shape[2] + 2 * o[4] - o[2] * (o[0] - 1) - 1,
-            width = images->shape[3] + 2 * o[5] - o[3] * (o[1] - 1) - 1;
-    if (height < 0 || width < 0 || images->shape[1] < 1 || images->shape[2] < 1 || images->shape[3] < 1)
+    *c = (struct columns){.planes = images->shape[0] * images->shape[1],
+                          .in_height = images->shape[2],
+                          .in_width = images->shape[3],
+                          .kernel_height = o[0],
+                          .kernel_width = o[1],
+                          .dilation_y = o[2],
+                          .dilation_x = o[3],
+                          .padding_y = o[4],
+                          .padding_x = o[5],
+                          .stride_y = o[6],
+                          .stride_x = o[7],
+                          .size = size_of(dtype_of(images)),
+                          .from = from,
+                          .to = to};
+    if (images->shape[1] < 1) return WRONG_SHAPE;
+    if (!count_windows(c->in_height, c->kernel_height, c->padding_y, &c->dilation_y, &c->stride_y, &c->height) ||
+        !count_windows(c->in_width, c->kernel_width, c->padding_x, &c->dilation_x, &c->stride_x, &c->width))
         return WRONG_SHAPE;
-    height = height / o[6] + 1;
-    width = width / o[7] + 1;
-    if (!has_shape(columns, 3, (ssize_t[]){images->shape[0], images->shape[1] * o[0] * o[1], height * width}))
+    ssize_t rows = size_times(size_times(images->shape[1], o[0]), o[1]);
+    if (!has_shape(columns, 3, (ssize_t[]){images->shape[0], rows, size_times(c->height, c->width)}))
         return WRONG_SHAPE;
-    if (dtype_of(images) != dtype_of(columns)) return WRONG_DTYPE;
-    *c = (struct columns){images->shape[0] * images->shape[1],
-                          images->shape[2],
-                          images->shape[3],
-                          o[0],
-                          o[1],
-                          height,
-                          width,
-                          o[6],
-                          o[7],
-                          o[4],
-                          o[5],
-                          o[2],
-                          o[3],
-                          size_of(dtype_of(images)),
-                          from,
-                          to};
-    return OK;
+    return dtype_of(images) == dtype_of(columns) ? OK : WRONG_DTYPE;
 }
 
 int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output) {

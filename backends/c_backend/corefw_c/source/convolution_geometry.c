@@ -2,6 +2,7 @@
 #include "convolution_geometry.h"
 
 #include "memory.h"
+#include "sizes.h"
 
 /* Merge neighbouring axes along which every window is one element: their places lie one after the other. */
 static void merge_plain_axes(struct convolution *p) {
@@ -38,13 +39,16 @@ enum status read_convolution(struct convolution *p, array input, array output, c
                               .planes = 1,
                               .passes = 1};
     for (int i = 0; i < axes; i++) {
-        ssize_t in = input->shape[2 + i], out = output->shape[2 + i], most = (ssize_t)1 << 31;
+        ssize_t in = input->shape[2 + i], out = output->shape[2 + i];
         ssize_t stride = sizes[i], padding = sizes[axes + i], dilation = sizes[2 * axes + i];
         if (stride < 1 || padding < 0 || dilation < 1 || kernel[i] < 1 || in < 1 || out < 1) return WRONG_SHAPE;
-        if (stride > most || padding > most || dilation > most || kernel[i] > most) return UNSUPPORTED;
-        ssize_t extent = dilation * (kernel[i] - 1) + 1, few = transposed ? in : out, many = transposed ? out : in;
-        ssize_t left = many - ((few - 1) * stride - 2 * padding + extent); /* places that no window reaches */
+        ssize_t extent = window_extent(kernel[i], dilation), few = transposed ? in : out;
+        ssize_t padded = padded_size(transposed ? out : in, padding);
+        if (padded > LARGEST_EXTENT || extent > LARGEST_EXTENT) return UNSUPPORTED;
+        ssize_t left = padded - size_plus(size_times(few - 1, stride), extent); /* places that no window reaches */
         if (left < 0 || left >= (stride > dilation ? stride : dilation)) return WRONG_SHAPE;
+        if (stride > padded) stride = padded; /* there is one window only, */
+        if (kernel[i] == 1) dilation = 1;     /* or one tap, and the distance to others means nothing */
         p->axis[i] = (struct axis){
             .in = in, .out = out, .kernel = kernel[i], .stride = stride, .dilation = dilation, .padding = padding};
         p->in_size *= in;
@@ -56,12 +60,12 @@ enum status read_convolution(struct convolution *p, array input, array output, c
         struct axis *a = &p->axis[i];
         ssize_t extent = (a->kernel - 1) * a->dilation;
         a->planes = transposed ? 1 : a->stride < extent + 1 ? a->stride : extent + 1;
-        a->passes = transposed ? a->stride : 1;
+        a->passes = !transposed ? 1 : a->stride < extent + 1 ? a->stride : extent + 1;
         *(transposed ? &a->before : &a->after) = extent / a->stride;
         a->first = transposed ? a->padding / a->stride : 0;
         a->last = transposed ? (a->out - 1 + a->padding) / a->stride + 1 : a->out;
-        p->planes *= a->planes;
-        p->passes *= a->passes;
+        p->planes = size_times(p->planes, a->planes);
+        p->passes = size_times(p->passes, a->passes);
     }
     return OK;
 }
@@ -107,9 +111,9 @@ struct slab slab_at(const struct convolution *p, const struct slabs *slabs, ssiz
 }
 
 bool order_taps(const struct convolution *p, struct tap_order *order) {
-    order->tap = allocate((size_t)p->taps * sizeof *order->tap);
-    order->first = allocate((size_t)(p->passes + 1) * sizeof *order->first);
-    ssize_t *pass_of = allocate((size_t)p->taps * sizeof *pass_of);
+    order->tap = allocate_items(p->taps, sizeof *order->tap);
+    order->first = allocate_items(size_plus(p->passes, 1), sizeof *order->first);
+    ssize_t *pass_of = allocate_items(p->taps, sizeof *pass_of);
     order->most = 0;
     if (order->tap && order->first && pass_of) {
         for (ssize_t i = 0; i <= p->passes; i++) order->first[i] = 0;
@@ -149,19 +153,25 @@ struct layout layout_of_copy(const struct convolution *p, const struct slab *sla
     for (int i = p->axes - 1; i >= 0; i--) {
         const struct axis *a = &p->axis[i];
         layout.pitch[i] = layout.plane;
-        layout.origin += a->before * layout.plane;
-        layout.plane *= slab->last[i] - slab->first[i] + a->before + a->after;
+        layout.origin = size_plus(layout.origin, size_times(a->before, layout.plane));
+        layout.plane = size_times(layout.plane, slab->last[i] - slab->first[i] + a->before + a->after);
     }
-    layout.channel = layout.plane * p->planes;
-    layout.sample = layout.channel * p->in_channels;
+    layout.channel = size_times(layout.plane, p->planes);
+    layout.sample = size_times(layout.channel, p->in_channels);
     return layout;
+}
+
+bool leaves_gaps(const struct convolution *p) {
+    for (int i = 0; i < p->axes; i++)
+        if (p->transposed && p->axis[i].passes < p->axis[i].stride) return true;
+    return false;
 }
 
 bool is_unpadded(const struct convolution *p) {
     bool unpadded = true;
     for (int i = 0; i < p->axes; i++) {
         const struct axis *a = &p->axis[i];
-        unpadded &= a->stride == 1 && a->padding == 0 && (!p->transposed || a->kernel == 1);
+        unpadded &= a->stride == 1 && a->padding == 0 && (!p->transposed || (a->kernel == 1 && a->in == a->out));
     }
     return unpadded;
 }
@@ -263,12 +273,12 @@ struct side_by_side lay_side_by_side(const struct convolution *p, const struct s
         ssize_t count = (places - 1) * stride + (a->kernel - 1) * a->dilation + 1;
         take_inside(&s.elements, i + 1, count, slab->first[i] * a->stride - a->padding, step, a->in, in_pitch, s.size);
         s.places.size[i + 1] = places;
-        s.places.source[i + 1] = stride * s.size;
+        s.places.source[i + 1] = size_times(stride, s.size);
         s.places.target[i + 1] = out_pitch;
         s.places.target_start += slab->first[i] * out_pitch;
         s.columns.size[i] = a->kernel;
-        s.columns.source[i] = a->dilation * s.size;
-        s.size *= count;
+        s.columns.source[i] = size_times(a->dilation, s.size);
+        s.size = size_times(s.size, count);
         in_pitch *= a->in;
         out_pitch *= a->out;
     }

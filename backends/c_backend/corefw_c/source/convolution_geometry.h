@@ -6,7 +6,7 @@
  * one has result = place' * stride + k * dilation - padding for an input at place'; seen from the result, with place =
  * (result + padding) / stride, it takes the input at place - k * dilation / stride, for those taps that share the
  * remainder of (result + padding) modulo the stride. So it is one convolution without stride for each remainder: a
- * *pass*. In a convolution with stride, the input is kept apart by the remainders of its positions: *planes*, in which
+ * *pass*; remainders beyond all taps have none, and leave *gaps* in the result. In a convolution with stride, the input is kept apart by the remainders of its positions: *planes*, in which
  * all windows are dense. Both become sums over neighbours at fixed distances. */
 #ifndef COREFW_CONVOLUTION_GEOMETRY_H
 #define COREFW_CONVOLUTION_GEOMETRY_H
@@ -72,8 +72,12 @@ struct layout {
     ssize_t pitch[MAX_AXES], origin, plane, channel, sample;
 };
 
-/* The layout of a padded copy, which is `sample` times the number of samples elements large. */
+/* The layout of a padded copy, which is `sample` times the number of samples elements large; a size that does not fit is
+ * the largest one. */
 struct layout layout_of_copy(const struct convolution *problem, const struct slab *slab);
+
+/* Whether the passes leave places of the result to which no input contributes. */
+bool leaves_gaps(const struct convolution *problem);
 
 /* Whether all windows lie inside the input and next to each other: a copy then holds nothing but its elements. */
 bool is_unpadded(const struct convolution *problem);

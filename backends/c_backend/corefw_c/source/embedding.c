@@ -25,8 +25,8 @@ struct gradient_job {
 
 /* Sort the picks by row, in one pass over them to count and one to place. */
 static bool sort_picks(const struct positions *positions, ssize_t row_bytes, ssize_t rows, struct picks *picks) {
-    picks->starts = allocate((size_t)(rows + 2) * sizeof(ssize_t));
-    picks->order = allocate((size_t)positions->count * sizeof(ssize_t));
+    picks->starts = allocate_items(rows + 2, sizeof(ssize_t));
+    picks->order = allocate_items(positions->count, sizeof(ssize_t));
     if (!picks->starts || !picks->order) return false;
     ssize_t *next = picks->starts + 1; /* where a row's next pick goes; in the end, where the following row starts */
     memset(picks->starts, 0, (size_t)(rows + 2) * sizeof(ssize_t));

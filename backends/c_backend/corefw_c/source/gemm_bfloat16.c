@@ -115,7 +115,7 @@ static void put_tile(const struct product *p, ssize_t row, ssize_t column, int r
 static bool multiply_part(const struct product *p, ssize_t row, ssize_t m, ssize_t column, ssize_t n) {
     ssize_t pairs = (p->k + 1) / 2, left_panel = pairs * TILE_ROWS + LANES;
     ssize_t most = LEFT_BYTES / (4 * left_panel) * TILE_ROWS, height = block_of(m, most < 56 ? 56 : most, TILE_ROWS);
-    uint32_t *left = allocate((size_t)(height / TILE_ROWS * left_panel + pairs * COLUMNS + LANES) * sizeof *left);
+    uint32_t *left = allocate_items(height / TILE_ROWS * left_panel + pairs * COLUMNS + LANES, sizeof *left);
     if (!left) return false;
     uint32_t *right = left + height / TILE_ROWS * left_panel;
     for (ssize_t i = row; i < row + m; i += height) {

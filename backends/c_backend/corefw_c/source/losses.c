@@ -47,7 +47,7 @@ int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t lo
     job.count = count_of(a), job.a = a->data, job.b = b->data;
     double few[16], total = 0;
     ssize_t blocks = (job.count + SUMMED - 1) / SUMMED;
-    job.sums = blocks <= 16 ? few : allocate((size_t)blocks * sizeof *job.sums);
+    job.sums = blocks <= 16 ? few : allocate_items(blocks, sizeof *job.sums);
     if (!job.sums) return NO_MEMORY;
     parallel_for(blocks, grain_for(SUMMED / 4), dtype == FLOAT32 ? squared_error_sums_f32 : squared_error_sums_f64,
                  &job);

@@ -44,7 +44,7 @@ static enum status count_chosen(array mask, struct choice *c) {
     if (!is_contiguous(mask)) return WRONG_SHAPE;
     c->mask = (const uint8_t *)mask->data, c->n = count_of(mask);
     ssize_t blocks = (c->n + BLOCK - 1) / BLOCK;
-    c->before = allocate((size_t)(blocks + 1) * sizeof(ssize_t));
+    c->before = allocate_items(blocks + 1, sizeof(ssize_t));
     if (!c->before) return NO_MEMORY;
     c->before[0] = 0;
     parallel_for(blocks, grain_for(BLOCK / 16), count_blocks, c);

@@ -21,7 +21,7 @@ static int transfer(int ndim, const ssize_t *shape, char *target, const ssize_t 
     char *held = NULL;
     if (extents_overlap(ndim, shape, target, target_strides, size_of(to), ndim, shape, source, source_strides,
                         size_of(from))) {
-        held = allocate((size_t)(count * from_size));
+        held = allocate_items(count * from_size, 1);
         if (!held) return NO_MEMORY;
         copy_strided(ndim, shape, held, dense, source, source_strides, (size_t)from_size);
         source = held, source_strides = dense;

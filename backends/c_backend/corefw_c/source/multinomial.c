@@ -32,7 +32,7 @@ static ssize_t first_above(const double *sums, ssize_t n, double target) {
 static void draw_with_replacement(void *context, ssize_t begin, ssize_t end) {
     struct job *job = context;
     uint64_t words[2 * CHUNK];
-    double *sums = allocate((size_t)job->n * sizeof *sums);
+    double *sums = allocate_items(job->n, sizeof *sums);
     if (!sums) {
         job->failed = true;
         return;
@@ -75,7 +75,7 @@ static void draw_without_replacement(void *context, ssize_t begin, ssize_t end) 
     const ssize_t samples = job->samples;
     uint64_t words[2 * CHUNK];
     double times[2 * CHUNK];
-    struct arrival *heap = allocate((size_t)samples * sizeof *heap);
+    struct arrival *heap = allocate_items(samples, sizeof *heap);
     if (!heap) {
         job->failed = true;
         return;

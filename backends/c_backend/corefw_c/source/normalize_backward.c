@@ -64,7 +64,7 @@ int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t chan
     job.rows = rows, job.groups = groups, job.channels = channels, job.elements = n / channels;
     job.block = !by_rows ? groups : rows < 512 ? (rows + 7) / 8 : 64; /* independent of the number of threads */
     job.blocks = (rows + job.block - 1) / job.block;
-    if (dw && !(job.partial = allocate(2 * (size_t)(job.blocks * vector) * size_of(dtype)))) return NO_MEMORY;
+    if (dw && !(job.partial = allocate_items(2 * job.blocks * vector, size_of(dtype)))) return NO_MEMORY;
     if (by_rows)
         parallel_for(job.blocks, grain_for(n * job.block), is_float ? rows_backward_f32 : rows_backward_f64, &job);
     else parallel_for(rows, grain_for(n), is_float ? groups_backward_f32 : groups_backward_f64, &job);

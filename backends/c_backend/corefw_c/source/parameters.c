@@ -12,7 +12,7 @@ enum status open_parameters(struct parameters *all, int arrays, const uintptr_t 
     ssize_t count = lists[0]->count, begin = 0;
     enum dtype dtype = count ? dtype_of(lists[0]->items[0]) : FLOAT32;
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
-    struct parameter *items = allocate((size_t)(count + 1) * sizeof *items);
+    struct parameter *items = allocate_items(count + 1, sizeof *items);
     if (!items) return NO_MEMORY;
     enum status status = OK;
     for (ssize_t i = 0; i < count && !status; i++) {

@@ -46,7 +46,7 @@ static void sink(struct keyed *heap, ssize_t parent, ssize_t n) {
 
 /* Order n indices by their keys; false if there is no memory. */
 static bool order_exactly(struct stream stream, ssize_t n, int64_t *indices) {
-    struct keyed *heap = allocate((size_t)n * sizeof *heap);
+    struct keyed *heap = allocate_items(n, sizeof *heap);
     if (!heap) return false;
     for (ssize_t i = 0; i < n; i++) heap[i] = (struct keyed){key_of(stream, (uint64_t)indices[i]), (uint64_t)indices[i]};
     for (ssize_t i = n / 2 - 1; i >= 0; i--) sink(heap, i, n);
@@ -187,8 +187,8 @@ int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output) {
     if (job.n >= 2 * grain) job.pieces = job.n / grain < thread_count() ? job.n / grain : thread_count();
     job.piece = ((job.n + job.pieces - 1) / job.pieces + 1) / 2 * 2;
     const ssize_t buckets = (ssize_t)1 << job.bits;
-    job.next = allocate((size_t)(job.pieces * buckets) * sizeof *job.next);
-    job.items = allocate((size_t)job.n * sizeof *job.items);
+    job.next = allocate_items(job.pieces * buckets, sizeof *job.next);
+    job.items = allocate_items(job.n, sizeof *job.items);
     job.failed = !job.next || !job.items;
     if (!job.failed) {
         memset(job.next, 0, (size_t)(job.pieces * buckets) * sizeof *job.next);

@@ -63,7 +63,7 @@ int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t ind
     ssize_t rows = pooling.planes * pooling.dim[0].count * pooling.dim[1].count;
     ssize_t elements = plane_size(&pooling) / (pooling.dim[0].count * pooling.dim[1].count + 1) + w->count;
     if (dtype == FLOAT32 && plane_size(&pooling) > INT32_MAX / 2) status = UNSUPPORTED;
-    else if (w->stride && !(job.taps = allocate((size_t)w->kernel * sizeof *job.taps))) status = NO_MEMORY;
+    else if (w->stride && !(job.taps = allocate_items(w->kernel, sizeof *job.taps))) status = NO_MEMORY;
     if (job.taps)
         for (ssize_t t = 0; t < w->kernel; t++) job.taps[t] = windows_with_tap(w, t);
     if (!status) parallel_for(rows, grain_for(4 * elements), dtype == FLOAT32 ? max_rows_f32 : max_rows_f64, &job);

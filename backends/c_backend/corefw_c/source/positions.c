@@ -93,7 +93,7 @@ enum status find_positions(array x, int dim, const uintptr_t *indices, int count
             if (!from_end) return OUT_OF_RANGE;
             job.outside = false;
         }
-        if (!found->made) found->at = found->made = allocate((size_t)n * sizeof(int64_t));
+        if (!found->made) found->at = found->made = allocate_items(n, sizeof(int64_t));
         if (!found->made) return NO_MEMORY;
         if (!direct) {
             ssize_t given[MAX_DIMS];
@@ -101,7 +101,7 @@ enum status find_positions(array x, int dim, const uintptr_t *indices, int count
                 int at = i - (ndim - a->ndim);
                 given[i] = at < 0 || a->shape[at] == 1 ? 0 : a->strides[at];
             }
-            if (!converted) converted = allocate((size_t)n * sizeof(int64_t));
+            if (!converted) converted = allocate_items(n, sizeof(int64_t));
             if (!converted) {
                 release(found->made);
                 return NO_MEMORY;

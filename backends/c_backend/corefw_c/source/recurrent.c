@@ -18,7 +18,7 @@ int read_sequence(ssize_t count, const ssize_t *batch_sizes, bool reverse, struc
         if (batch_sizes[t] < 0 || (t && batch_sizes[t] > batch_sizes[t - 1])) return WRONG_SHAPE;
         sequence->rows += batch_sizes[t];
     }
-    sequence->steps = allocate((size_t)count * sizeof *sequence->steps);
+    sequence->steps = allocate_items(count, sizeof *sequence->steps);
     if (!sequence->steps) return NO_MEMORY;
     ssize_t start = reverse ? sequence->rows : 0, previous = 0, before = 0;
     for (ssize_t i = 0; i < count; i++) {

@@ -6,6 +6,7 @@
 #include "reduction.h"
 
 #include "memory.h"
+#include "sizes.h"
 #include "threads.h"
 
 #include <stdlib.h>
@@ -181,7 +182,7 @@ static void fold_partial(void *context, ssize_t begin, ssize_t end) {
 static enum status fold_blocks(struct plan *plan, ssize_t cost) {
     ssize_t widest = plan->width < STRIP ? plan->width : STRIP;
     plan->total_size = 8 * plan->fold->parts * widest;
-    plan->partial = allocate(plan->results * plan->blocks * plan->total_size);
+    plan->partial = allocate_items(size_times(plan->results, plan->blocks), plan->total_size);
     if (!plan->partial) return NO_MEMORY;
     parallel_for(plan->results * plan->blocks, grain_for(cost), fold_partial, plan);
     for (ssize_t result = 0; result < plan->results; result++) {

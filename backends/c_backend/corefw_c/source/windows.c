@@ -1,6 +1,7 @@
 /* The windows of pooling along the spatial dimensions. */
 #include "windows.h"
 #include "memory.h"
+#include "sizes.h"
 
 static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
 static ssize_t larger(ssize_t a, ssize_t b) { return a > b ? a : b; }
@@ -42,12 +43,16 @@ enum status open_pooling(struct pooling *pooling, array input, array output, arr
             w->padding = padding[j];
             w->step = step[j];
             if (w->kernel < 1 || w->stride < 1 || w->step < 1) return WRONG_SHAPE;
-            if (w->padding < 0 || w->padding > (w->step * (w->kernel - 1) + 1) / 2) return WRONG_SHAPE;
-            if ((w->count - 1) * w->stride >= w->size + w->padding) return WRONG_SHAPE; /* each begins before the end */
+            ssize_t extent = window_extent(w->kernel, w->step);
+            if (extent > LARGEST_EXTENT) return UNSUPPORTED;
+            if (w->padding < 0 || w->padding > extent / 2) return WRONG_SHAPE;
+            if (size_times(w->count - 1, w->stride) >= w->size + w->padding) return WRONG_SHAPE; /* each begins before the end */
+            if (w->count == 1) w->stride = 1; /* the distance to other windows, */
+            if (w->kernel == 1) w->step = 1;  /* or to other taps, means nothing */
         }
         windows += w->count;
     }
-    struct window *at = allocate((size_t)windows * sizeof *at);
+    struct window *at = allocate_items(windows, sizeof *at);
     if (!at) return NO_MEMORY;
     for (int i = 0; i < 3; i++) {
         struct windows *w = pooling->dim + i;
