@@ -15,6 +15,7 @@ __all__ = [
     "LinAlgError",
     "OutOfMemoryError",
     "PositionError",
+    "ReadOnlyError",
     "SettingError",
     "ShapeError",
 ]
@@ -34,6 +35,18 @@ class DimensionError(CorefwError, IndexError, ValueError):
 
 class PositionError(CorefwError, IndexError, RuntimeError):
     """An index lies outside the indexed tensor (PyTorch raises IndexError or, for gather, RuntimeError)."""
+
+
+class ReadOnlyError(CorefwError, RuntimeError, ValueError):
+    """A tensor whose memory is read-only is to be changed (NumPy raises ValueError)."""
+
+
+def read_only(name: str) -> ReadOnlyError:
+    """The error of `name`, which would write into read-only memory."""
+    return ReadOnlyError(
+        f"{name}: the memory of a tensor to be written to is read-only: it was made from immutable bytes, or from a "
+        "read-only NumPy array or memory map. Write to a copy of it, from clone()."
+    )
 
 
 class DtypeError(CorefwError, RuntimeError, TypeError):

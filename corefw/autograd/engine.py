@@ -10,6 +10,7 @@ from sys import getrefcount
 from typing import Any
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.operands import refuse_read_only
 from corefw.dispatch.record import mode
 from corefw.dispatch.registry import registry
 from corefw.errors import GradientError
@@ -141,7 +142,11 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
     elif create_graph:
         leaf._grad = present + gradient
     elif present.place is gradient.place and present.origin is None:
-        _add.inplace_table[present.place](present.array, present.array, gradient.array)
+        try:
+            _add.inplace_table[present.place](present.array, present.array, gradient.array)
+        except ValueError:
+            refuse_read_only("backward", present)
+            raise
         present.version[0] += 1
     else:
         present.add_(gradient)

@@ -26,6 +26,7 @@ from corefw.errors import (
     OutOfMemoryError,
     PositionError,
     ShapeError,
+    read_only,
 )
 from corefw.shapes import check_storage
 from corefw.tensor import Constant, Tensor, new, wrap
@@ -308,6 +309,12 @@ def unpacked(tensors: tuple) -> tuple:
 
 
 # -- out= -------------------------------------------------------------------------------------------------------------
+def refuse_read_only(name: str, *targets: Tensor) -> None:
+    """Raise ReadOnlyError if the memory of one of the tensors is read-only."""
+    if not all(t.place.runtime.is_writable(t.array) for t in targets):
+        raise read_only(name)
+
+
 def requires_grad(values) -> bool:
     """Whether a gradient flows into any tensor among `values` or in a list among them."""
     return any(tensor.requires_grad for tensor in tensors_in(values))
@@ -339,6 +346,7 @@ def write_out(op: Op, out, *values, **options):
     results = result if several else (result,)
     for tensor, value in zip(outs, results, strict=True):
         if tensor.array.shape == value.array.shape:  # else it is given other memory
+            refuse_read_only(op.name, tensor)
             for read in tensors_in((*values, *options.values())):
                 check_overlap(tensor, read)
     for tensor, value in zip(outs, results, strict=True):
@@ -368,7 +376,11 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
                 stacklevel=4,
             )
         out.array = runtime.empty(value.array.shape, out.place.dtype, out.place.device.index)
-    runtime.copy(out.array, value.array)
+    try:
+        runtime.copy(out.array, value.array)
+    except ValueError:
+        refuse_read_only(name, out)
+        raise
     out.version[0] += 1
 
 
@@ -447,6 +459,7 @@ def recover_into(op: Op, error: Exception, *values):
         positional, keywords = _keywords(op, converted)
         assert op.inplace_function is not None
         return op.inplace_function(*positional, **keywords)
+    refuse_read_only(op.name + "_", *(v for v in values[:1] if isinstance(v, Tensor)))
     if not isinstance(error, CorefwError) and op.shape is not None:
         try:
             result = shape_of(op, _raw(op, values))

@@ -84,6 +84,10 @@ class Runtime:
         elements, offset counted from the memory's start."""
         raise NotImplementedError
 
+    def is_writable(self, array) -> bool:
+        """Whether the array's memory may be written to."""
+        return True
+
     def is_contiguous(self, array) -> bool:
         """Whether the elements lie in memory without gaps, in row-major order."""
         expected = array.dtype.itemsize

@@ -153,6 +153,7 @@ class LBFGS(Optimizer):
     def _move(self, t: float, direction: Tensor) -> None:
         """Add ``t * direction`` to the parameters."""
         begin = 0
+        self._refuse_read_only(self.param_groups[0]["params"])
         for p in self.param_groups[0]["params"]:
             real = ops.view_as_real(p) if p.is_complex() else p
             end = begin + real.numel()

@@ -11,6 +11,7 @@ from typing import Any
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.declare import ops
+from corefw.dispatch.operands import refuse_read_only
 from corefw.dispatch.record import mode, no_recording
 from corefw.dispatch.registry import registry
 from corefw.dtypes import float32, float64, get_default_dtype
@@ -102,14 +103,20 @@ class Optimizer:
             closure: recomputes the loss and its gradients, and returns the loss.
         """
         loss = None if closure is None else self.evaluate(closure)
+        groups = [(group, [p for p in group["params"] if p._grad is not None]) for group in self.param_groups]
+        if len(groups) > 1:  # before one of them is stepped
+            self._refuse_read_only(chain.from_iterable(params for _, params in groups))
         with no_recording():
-            for group in self.param_groups:
-                params = [p for p in group["params"] if p._grad is not None]
+            for group, params in groups:
                 if params:
                     self.update(group, params)
                     for p in params:
                         p.version[0] += 1
         return loss
+
+    def _refuse_read_only(self, params: Iterable[Tensor]) -> None:
+        """Raise ReadOnlyError if the memory of a parameter is read-only; kernels refuse their own lists."""
+        refuse_read_only(f"{type(self).__name__}.step", *params)
 
     @staticmethod
     def evaluate(closure: Callable[[], Any]) -> Any:
@@ -144,6 +151,7 @@ class Optimizer:
         item per parameter."""
         places = {p.place for p in params}
         if len(places) > 1:
+            self._refuse_read_only(params)
             for place in places:
                 chosen = [i for i, p in enumerate(params) if p.place is place]
                 given = ([a[i] for i in chosen] if a and isinstance(a, list) else a for a in arguments)

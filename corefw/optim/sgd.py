@@ -61,14 +61,15 @@ class SGD(Optimizer):
 
     def update(self, group, params):
         momentum = group["momentum"]
-        buffers, first = [], []
+        buffers, first, new = [], [], []
         if momentum:
             for p in params:
                 state = self.state[p]
                 buffer = state.get("momentum_buffer")
                 first.append(buffer is None)
                 if buffer is None:
-                    buffer = state["momentum_buffer"] = ops.empty_like(p).detach()
+                    buffer = ops.empty_like(p).detach()
+                    new.append((state, buffer))
                 buffers.append(buffer)
         self.call(
             "sgd_step",
@@ -82,3 +83,5 @@ class SGD(Optimizer):
             group["nesterov"],
             group["maximize"],
         )
+        for state, buffer in new:  # which the step has filled
+            state["momentum_buffer"] = buffer

@@ -9,6 +9,7 @@ import numpy as np
 
 from corefw.dispatch.factories import ArgumentError, new_memory, number_argument, size_argument
 from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.operands import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
 from corefw.layouts import contiguous_format, preserve_format
@@ -190,6 +191,7 @@ def _check_elementwise(self: Tensor, name: str) -> None:
         raise GradientError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     if self.place.device.type != "cpu":
         raise TypeError(f"{name} is only implemented on CPU tensors")
+    refuse_read_only(name, self)
 
 
 def _assign(self: Tensor, values: list) -> Tensor:

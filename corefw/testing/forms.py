@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.record import node_of
 from corefw.dispatch.registry import Op
 from corefw.dtypes import BOOL, dtype
-from corefw.errors import GradientError, ShapeError
+from corefw.errors import GradientError, ReadOnlyError, ShapeError
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
 from corefw.testing.checks import (
@@ -273,6 +273,55 @@ def _into(op: Op, sample: Sample, target: Target, buffers: list[Tensor]) -> None
     written = Sample(sample.arguments, {**sample.keywords, "out": tuple(buffers) if len(buffers) > 1 else buffers[0]})
     results = call(op.function, written, target)
     assert all(r is b for r, b in zip(results, buffers, strict=True)), "out= is not what is returned"
+
+
+def _lock(tensor: Tensor) -> bool:
+    """Make the memory of a tensor read-only, where there is such memory; whether it is."""
+    if isinstance(tensor.array, np.ndarray):
+        tensor.array.flags.writeable = False
+    return not tensor.place.runtime.is_writable(tensor.array)
+
+
+def _refuses_read_only(targets: Sequence[Tensor], function: Callable, *arguments, **keywords) -> None:
+    before = [host(t).copy() for t in targets]
+    try:
+        function(*arguments, **keywords)
+    except ReadOnlyError as error:
+        assert "clone()" in str(error)
+    else:
+        raise AssertionError("a target in read-only memory is not refused")
+    finally:
+        assert all(b.tobytes() == host(t).tobytes() for b, t in zip(before, targets)), "a refused target is changed"
+
+
+@property_of(lambda case, op: op.inplace_function is not None and not op.view)
+def inplace_read_only(case: Case, op: Op, target: Target) -> None:
+    """A first argument in read-only memory is refused, and left as it is."""
+    assert op.inplace_function is not None
+    wanted = [d for d in (dtypes.float32, dtypes.int64, dtypes.float16) if d in case_dtypes(case, op)]
+    for d in wanted or [representative(case, op)]:
+        for sample in samples(case, d):
+            if not all(array.size for array in sample.arrays()) or not _writable(op, sample, target):
+                continue  # nothing may be what is to be written
+            for layout in (to_tensor, LAYOUTS["strided"]):
+                with about(d.name, layout.__name__, sample):
+                    tensors = sample.map(partial(layout, on=target.device))
+                    if _lock(tensors.arguments[0]):
+                        first = tensors.arguments[:1]
+                        _refuses_read_only(first, op.inplace_function, *tensors.arguments, **tensors.keywords)
+
+
+@property_of(lambda case, op: op.takes_out)
+def out_read_only(case: Case, op: Op, target: Target) -> None:
+    """Read-only memory is refused as ``out=``, before any of several is written to."""
+    d = representative(case, op)
+    for sample in samples(case, d):
+        with about(d.name, sample):
+            expected = call(op.function, sample, target)
+            for i, result in enumerate(expected):
+                buffers = _buffers(expected, target)
+                if host(result).size and _lock(buffers[i]):
+                    _refuses_read_only(buffers, _into, op, sample, target, buffers)
 
 
 @property_of(lambda case, op: op.method is True and any(p.name == "input" for p in op.parameters[:1]))

@@ -88,7 +88,7 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
 
     def kernel(*inputs, out=None):
         loop, dtype = loop_of(tuple([a.dtype for a in inputs]), no_loop)
-        if loop is None or (out is not None and not out.flags.writeable):
+        if loop is None:
             return ufunc(*inputs, out=out)
         result = out
         if result is None:

@@ -3,8 +3,15 @@
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
+from corefw.errors import read_only
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
+
+
+def refuse_read_only(name, lists):
+    """Raise ReadOnlyError if an array in one of the lists is read-only, before any is changed."""
+    if not all(array.flags.writeable for arrays in lists for array in arrays):
+        raise read_only(name)
 
 
 def kernels(lib):
@@ -24,15 +31,16 @@ def kernels(lib):
         def on_copies(arguments):
             """Step copies without gaps, counts as real numbers, and write back what became of them."""
             given = arguments[:lists]
+            written = given[:1] + given[2:]  # all but the gradients
+            refuse_read_only(name, written)
             copies = [
                 [np.array(a, None if a.dtype.kind == "f" else "f", order="C") for a in arrays] for arrays in given
             ]
             if status := step(*map(id, copies), *arguments[lists:]):
                 fail(name, status)
-            for arrays, changed in zip(given, copies):
-                if arrays is not given[1]:  # the gradients
-                    for a, c in zip(arrays, changed):
-                        a[...] = c
+            for arrays, changed in zip(written, copies[:1] + copies[2:]):
+                for a, c in zip(arrays, changed):
+                    a[...] = c
 
         return kernel
 
@@ -43,6 +51,7 @@ def kernels(lib):
 
     def scale_step(tensors, factor):
         if lib.scale_step(id(tensors), id(factor)):
+            refuse_read_only("scale_step", [tensors])
             for tensor in tensors:
                 tensor *= factor
 

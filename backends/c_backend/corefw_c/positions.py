@@ -23,7 +23,8 @@ def copied(lib, array):
     if array.nbytes < SMALL:
         return array.copy("C")
     result = empty(array.shape, array.dtype)
-    lib.copy(id(array), id(result))
+    if status := lib.copy(id(array), id(result)):
+        fail("copy", status)
     return result
 
 
@@ -108,5 +109,5 @@ class Substitute:
         return self
 
     def __exit__(self, kind, error, traceback):
-        if error is None:
-            self.lib.copy(id(self.array), id(self.target))
+        if error is None and (status := self.lib.copy(id(self.array), id(self.target))):
+            fail("copy", status)

@@ -18,6 +18,7 @@ def kernels(lib):
     def diagonal_backward(grad, shape, offset, dim1, dim2):
         output = zeros(lib, shape, grad.dtype)
         diagonal = output.diagonal(offset, dim1, dim2)
+        diagonal.flags.writeable = True  # NumPy gives none that is, not even of a new array
         if status := lib.copy(id(grad), id(diagonal)):
             fail("diagonal_backward", status)
         return output

@@ -1,5 +1,9 @@
 """Optimizer steps over a whole parameter list, in place."""
 
+from functools import wraps
+
+from corefw.errors import read_only
+
 
 def parts(*arrays):
     """The arrays, or the real and then the imaginary parts of complex ones: each part is stepped like a real array."""
@@ -40,6 +44,20 @@ def rectification(t, beta2):
     if length <= 5:
         return None
     return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+
+
+def unless_read_only(step):
+    """`step`, refused before it changes anything if an array in one of its lists, but the gradients, is read-only."""
+
+    @wraps(step)
+    def checked(*arguments):
+        lists = [a for position, a in enumerate(arguments) if position != 1 and isinstance(a, list)]
+        # among them are lists of options
+        if not all(array.flags.writeable for arrays in lists for array in arrays if hasattr(array, "flags")):
+            raise read_only(step.__name__)
+        step(*arguments)
+
+    return checked
 
 
 def kernels(xp):
@@ -232,4 +250,4 @@ def movements(xp):
         rmsprop_step,
         scale_step,
     )
-    return {step.__name__: step for step in steps}
+    return {step.__name__: unless_read_only(step) for step in steps}

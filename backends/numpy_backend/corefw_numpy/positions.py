@@ -71,6 +71,8 @@ def accumulate(xp, out, positions, values, reduce="sum", include_self=True):
     half = out.dtype.kind == "V" or (out.dtype.kind == "f" and out.dtype.itemsize == 2)
     direct = out.flags.c_contiguous and not half
     flat = (out if direct else out.astype(xp.float32 if half else out.dtype, order="C")).reshape(-1)
+    if not flat.flags.writeable:  # which `at` does not look at
+        raise ValueError("output array is read-only")
     positions, values = positions.reshape(-1), values.reshape(-1).astype(flat.dtype, copy=False)
     if not include_self:
         flat[positions] = {"sum": 0, "prod": 1, "mean": 0}.get(reduce, values)

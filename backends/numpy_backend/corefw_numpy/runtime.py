@@ -7,6 +7,7 @@ import mmap
 import numpy as np
 
 from corefw.dispatch.runtime import Runtime
+from corefw.errors import read_only
 
 
 class NumpyRuntime(Runtime):
@@ -31,7 +32,12 @@ class NumpyRuntime(Runtime):
         return array
 
     def copy(self, target, source):
-        np.copyto(target, source, casting="unsafe")
+        try:
+            np.copyto(target, source, casting="unsafe")
+        except ValueError:
+            if target.flags.writeable:
+                raise
+            raise read_only("copy") from None
 
     def clone(self, array):
         return array.copy("C" if 0 in array.strides else "K")  # an expanded array has no memory order to keep
@@ -70,6 +76,9 @@ class NumpyRuntime(Runtime):
         if 0 in shape:
             return np.ndarray(shape, element)  # NumPy wants even the place of no element inside the memory
         return np.ndarray(shape, element, memory, offset * size, [s * size for s in strides])
+
+    def is_writable(self, array):
+        return array.flags.writeable
 
     def is_contiguous(self, array):
         return array.flags.c_contiguous

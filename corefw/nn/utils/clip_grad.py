@@ -5,9 +5,11 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.operands import refuse_read_only
 from corefw.dispatch.record import no_recording
 from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
@@ -75,7 +77,10 @@ def clip_grads_with_norm_(
     """
     with no_recording():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp_max(1.0)
-        for group in _by_place(_gradients(parameters)):
+        groups = _by_place(_gradients(parameters))
+        if len(groups) > 1:  # before one of them is scaled; a kernel refuses its own list
+            refuse_read_only("clip_grads_with_norm_", *chain.from_iterable(groups))
+        for group in groups:
             place = group[0].place
             kernel = registry.ops["scale_step"].table[place][0]
             kernel([gradient.array for gradient in group], factor.to(group[0]).array)
@@ -147,7 +152,9 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """
     clip_value = float(clip_value)
     with no_recording():
-        for gradient in _gradients(parameters):
+        gradients = _gradients(parameters)
+        refuse_read_only("clip_grad_value_", *gradients)
+        for gradient in gradients:
             gradient.clamp_(-clip_value, clip_value)
 
 

@@ -8,7 +8,7 @@ int bfloat16_number = -1;
 const void *array_type;
 
 static struct descriptor no_descriptor = {.byteorder = '>'};
-const struct array not_an_array = {.ndim = -1, .descriptor = &no_descriptor};
+const struct array not_an_array = {.ndim = -1, .descriptor = &no_descriptor, .flags = MAY_BE_WRITTEN};
 
 enum dtype dtype_of_number(int type_number) {
     /* NumPy's numbers: bool, (u)byte, (u)short, (u)int, (u)long, (u)longlong, float, double, longdouble, ... */
@@ -61,6 +61,8 @@ int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape
         if (a->shape[i] != shape[i] || a->strides[i] != strides[i]) return 0;
     return 1;
 }
+
+int is_read_only(uintptr_t address) { return !is_writable((array)address); }
 
 void set_types(uintptr_t array_class, int bfloat16) {
     array_type = (const void *)array_class;

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* What a kernel returns; library.py turns the others into exceptions. */
-enum status { OK, WRONG_SHAPE, WRONG_DTYPE, NO_MEMORY, OUT_OF_RANGE, UNSUPPORTED };
+enum status { OK, WRONG_SHAPE, WRONG_DTYPE, NO_MEMORY, OUT_OF_RANGE, UNSUPPORTED, READ_ONLY };
 
 /* Element types; `dtype_of` gives them from NumPy's type numbers. */
 enum dtype { BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64,
@@ -30,6 +30,7 @@ struct array {
     ssize_t *shape, *strides; /* strides in bytes */
     void *base;
     struct descriptor *descriptor;
+    int flags;
 };
 
 typedef const struct array *array;
@@ -43,6 +44,20 @@ enum { MAX_DIMS = 64 }; /* of NumPy's arrays */
 static inline array ARRAY(uintptr_t address) {
     array a = (array)address;
     return !a || a->type == array_type ? a : &not_an_array;
+}
+
+enum { MAY_BE_WRITTEN = 0x400 }; /* among the flags */
+
+static inline bool is_writable(array a) { return a->flags & MAY_BE_WRITTEN; }
+
+/* Whether a kernel may write to all of these arrays, given by their addresses; absent ones are no hindrance. */
+#define WRITABLE(...) \
+    are_writable(sizeof((uintptr_t[]){__VA_ARGS__}) / sizeof(uintptr_t), (const uintptr_t[]){__VA_ARGS__})
+
+static inline bool are_writable(size_t count, const uintptr_t *addresses) {
+    for (size_t i = 0; i < count; i++)
+        if (addresses[i] && !is_writable(ARRAY(addresses[i]))) return false;
+    return true;
 }
 
 extern int bfloat16_number; /* NumPy's type number of ml_dtypes.bfloat16, or -1 */

@@ -68,6 +68,7 @@ static bool is_result(array a, const struct attention *of, enum dtype dtype, ssi
 
 int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
               uintptr_t output, uintptr_t logsumexp) {
+    if (!WRITABLE(output, logsumexp)) return READ_ONLY;
     struct attention of;
     enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
     if (status) return status;
@@ -85,6 +86,7 @@ int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, i
 int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
                        uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
                        uintptr_t grad_key, uintptr_t grad_value) {
+    if (!WRITABLE(grad_query, grad_key, grad_value)) return READ_ONLY;
     struct attention of;
     struct heads gradients, outputs;
     enum dtype dtype = dtype_of(ARRAY(query));

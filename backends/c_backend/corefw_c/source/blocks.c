@@ -5,6 +5,7 @@
 #include "strided.h"
 #include "threads.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* The array's dimensions before, at and after the indexed ones; the last lie in memory without gaps. */
@@ -13,7 +14,11 @@ struct blocks {
     int dim;             /* how many dimensions lie before */
     ssize_t outer, size; /* their elements; bytes of an element */
     ssize_t bytes;       /* of a block */
+    const uintptr_t *indices;
     struct positions positions;
+    const int64_t *given; /* or unchecked ones, which count back from the end if `from_end` */
+    bool from_end;
+    atomic_bool outside;
     char *values; /* the other side: contiguous, or a single element */
     bool scalar;
     enum dtype dtype;
@@ -29,15 +34,15 @@ static char *outer_place(const struct blocks *b, ssize_t i) {
     return place;
 }
 
-/* Fill in what follows from the arrays, and check that `values` is before + common + after, or one element. */
-static enum status find_blocks(array x, int dim, uintptr_t index, int count, bool from_end, array values,
-                               struct blocks *b) {
+/* Fill in what follows from the arrays, but for the positions, and check that `values` is before + common + after, or one
+ * element. */
+static enum status read_arrays(array x, int dim, const uintptr_t *index, int count, array values, struct blocks *b) {
     int ndim, after = dim + count;
-    const uintptr_t *indices = count == 1 ? &index : (const uintptr_t *)ARRAY(index)->data;
+    array several = ARRAY(*index);
+    const uintptr_t *indices = b->indices = count == 1 ? index : (const uintptr_t *)several->data;
     ssize_t shape[MAX_DIMS], expected = b->size = (ssize_t)size_of(dtype_of(x));
     if (dtype_of(x) == NO_DTYPE || dtype_of(values) != dtype_of(x)) return WRONG_DTYPE;
-    if (count > 1 &&
-        (dtype_of(ARRAY(index)) != UINT64 || count_of(ARRAY(index)) != count || !is_contiguous(ARRAY(index))))
+    if (count > 1 && (dtype_of(several) != UINT64 || count_of(several) != count || !is_contiguous(several)))
         return WRONG_SHAPE;
     if (dim < 0 || count < 1 || after > x->ndim || !common_shape(indices, count, &ndim, shape)) return WRONG_SHAPE;
     bool gaps = false;
@@ -58,7 +63,14 @@ static enum status find_blocks(array x, int dim, uintptr_t index, int count, boo
     }
     b->x = x, b->dim = dim, b->bytes = expected, b->values = values->data, b->dtype = dtype_of(x), b->outer = 1;
     for (int i = 0; i < dim; i++) b->outer *= x->shape[i];
-    return find_positions(x, dim, indices, count, from_end, &b->positions);
+    return OK;
+}
+
+/* Fill in what follows from the arrays, with positions in their range. */
+static enum status find_blocks(array x, int dim, const uintptr_t *index, int count, bool from_end, array values,
+                               struct blocks *b) {
+    enum status status = read_arrays(x, dim, index, count, values, b);
+    return status ? status : find_positions(x, dim, b->indices, count, from_end, &b->positions);
 }
 
 /* -- reading -- */
@@ -69,31 +81,84 @@ enum { LARGEST_ELEMENT = 16 };
 typedef void (*take_function)(ssize_t n, const int64_t *at, ssize_t step, const char *source, char *target);
 static const take_function take_of_size[] = {[1] = take_1, [2] = take_2, [4] = take_4, [8] = take_8, [16] = take_16};
 
+/* The n blocks at these positions after `source`, to number `first` on of the values. */
+static void take_run(const struct blocks *b, ssize_t n, const int64_t *at, const char *source, ssize_t first) {
+    ssize_t step = b->positions.step;
+    char *target = b->values + first * b->bytes;
+    take_function take = b->bytes <= LARGEST_ELEMENT ? take_of_size[b->bytes] : NULL;
+    if (take) take(n, at, step, source, target);
+    else
+        for (ssize_t i = 0; i < n; i++) memcpy(target + i * b->bytes, source + at[i] * step, (size_t)b->bytes);
+}
+
 static void take_blocks(void *context, ssize_t begin, ssize_t end) {
     const struct blocks *b = context;
-    ssize_t n = b->positions.count, step = b->positions.step;
-    while (begin < end) {
-        ssize_t p = begin % n, run = n - p < end - begin ? n - p : end - begin;
-        const int64_t *at = b->positions.at + p;
-        const char *source = outer_place(b, begin / n);
-        char *target = b->values + begin * b->bytes;
-        take_function take = b->bytes <= LARGEST_ELEMENT ? take_of_size[b->bytes] : NULL;
-        if (take) take(run, at, step, source, target);
-        else
-            for (ssize_t i = 0; i < run; i++) memcpy(target + i * b->bytes, source + at[i] * step, (size_t)b->bytes);
-        begin += run;
+    for (ssize_t n = b->positions.count, run; begin < end; begin += run) {
+        ssize_t p = begin % n;
+        run = n - p < end - begin ? n - p : end - begin;
+        take_run(b, run, b->positions.at + p, outer_place(b, begin / n), begin);
     }
 }
 
+/* The same at given positions, up to the first one that does not count from the start; returns its number. */
+typedef ssize_t (*take_given_function)(ssize_t n, const int64_t *given, ssize_t size, ssize_t step, const char *source,
+                                       char *target);
+static const take_given_function take_given_of_size[] = {
+    [1] = take_given_1, [2] = take_given_2, [4] = take_given_4, [8] = take_given_8, [16] = take_given_16};
+
+static ssize_t take_from_start(const struct blocks *b, ssize_t n, const int64_t *given, const char *source, char *target) {
+    ssize_t size = b->x->shape[b->dim], step = b->positions.step, p = 0;
+    if (b->bytes <= LARGEST_ELEMENT && take_given_of_size[b->bytes])
+        return take_given_of_size[b->bytes](n, given, size, step, source, target);
+    for (int64_t at; p < n && is_within(at = position_at(given, p), size); p++)
+        memcpy(target + p * b->bytes, source + at * step, (size_t)b->bytes);
+    return p;
+}
+
+static void take_given(void *context, ssize_t begin, ssize_t end) {
+    struct blocks *b = context;
+    _Alignas(64) int64_t at[PIECE];
+    for (ssize_t n = b->positions.count, run; begin < end; begin += run) {
+        const int64_t *given = b->given + begin % n;
+        const char *source = outer_place(b, begin / n);
+        run = n - begin % n < end - begin ? n - begin % n : end - begin;
+        ssize_t p = take_from_start(b, run, given, source, b->values + begin * b->bytes);
+        for (ssize_t piece; p < run; p += piece) {
+            piece = run - p < PIECE ? run - p : PIECE;
+            if (!read_positions(piece, given + p, b->x->shape[b->dim], b->from_end, 1, true, at)) {
+                b->outside = true;
+                return;
+            }
+            take_run(b, piece, at, source, begin + p);
+        }
+    }
+}
+
+/* Whether the positions are the elements of one array, as they lie, and are needed. */
+static bool are_given(struct blocks *b, array index, int count, bool from_end) {
+    if (count != 1 || b->outer == 0 || !(b->given = adjacent_positions(index))) return false;
+    b->positions = (struct positions){.count = count_of(index), .step = b->x->strides[b->dim]};
+    b->from_end = from_end, b->outside = false;
+    return true;
+}
+
 int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_end, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct blocks b;
     array y = ARRAY(output);
     if (y->ndim == 0 && !is_contiguous(y)) return WRONG_SHAPE;
-    enum status status = find_blocks(ARRAY(input), dim, index, count, from_end, y, &b);
+    enum status status = read_arrays(ARRAY(input), dim, &index, count, y, &b);
+    if (status) return status;
+    bool given = are_given(&b, ARRAY(index), count, from_end);
+    if (!given) status = find_positions(b.x, dim, b.indices, count, from_end, &b.positions);
     if (status) return status;
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
-    else parallel_for(b.outer * b.positions.count, grain_for(4 + b.bytes / 16), take_blocks, &b);
-    release(b.positions.made);
+    else {
+        ssize_t grain = grain_for(4 + b.bytes / 16);
+        parallel_for(b.outer * b.positions.count, grain, given ? take_given : take_blocks, &b);
+        if (given && b.outside) status = OUT_OF_RANGE;
+    }
+    release(b.positions.at);
     return status;
 }
 
@@ -164,14 +229,15 @@ static void put_blocks(void *context, ssize_t begin, ssize_t end) {
 }
 
 int index_write(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
+    if (!WRITABLE(target)) return READ_ONLY;
     struct blocks b;
-    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, &index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_blocks(&b, count);
     if (b.positions.count)
         parallel_for(b.outer * b.stretches * b.columns, grain_for(b.positions.count * (2 + b.column / 16) / b.stretches),
                      put_blocks, &b);
-    release(b.positions.made);
+    release(b.positions.at);
     return OK;
 }
 
@@ -213,16 +279,17 @@ static void add_blocks(void *context, ssize_t begin, ssize_t end) {
 }
 
 int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
+    if (!WRITABLE(target)) return READ_ONLY;
     struct blocks b;
     enum dtype dtype = dtype_of(ARRAY(target));
     if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
-    enum status status = find_blocks(ARRAY(target), dim, index, count, from_end, ARRAY(values), &b);
+    enum status status = find_blocks(ARRAY(target), dim, &index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_blocks(&b, count);
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
     else
         parallel_for(b.outer * b.stretches * b.columns, grain_for(b.positions.count * (2 + b.column / 8) / b.stretches),
                      add_blocks, &b);
-    release(b.positions.made);
+    release(b.positions.at);
     return status;
 }

@@ -11,7 +11,7 @@ enum { BUNDLE = 8 };                /* rows whose logarithms are taken at once *
 /* Scores x and their gradients y are [samples][classes][inner], targets and what belongs to them [samples][inner]. */
 struct class_job {
     ssize_t samples, classes, inner;
-    const int64_t *target;
+    int64_t *target; /* to be released */
     int64_t ignored;
     const void *x, *weight; /* a weight per class, or NULL */
     void *greatest, *total; /* score of each sample, and sum of its exponentials relative to that */
@@ -27,8 +27,8 @@ struct class_job {
 #define TEMPLATE "classes.inc"
 #include "each_real.h"
 
-/* Read sizes from scores of shape (N, C, *) or (C,) and targets of shape (N, *) or (), and check the classes. */
-static int read_targets(array scores, array target, int64_t ignored, struct class_job *job) {
+/* Read sizes from scores of shape (N, C, *) or (C,) and targets of shape (N, *) or (). */
+static int read_sizes(array scores, array target, struct class_job *job) {
     int dim = scores->ndim > 1;
     if (scores->ndim < 1 || target->ndim != scores->ndim - 1 || !is_contiguous(scores) || !is_contiguous(target))
         return WRONG_SHAPE;
@@ -39,11 +39,21 @@ static int read_targets(array scores, array target, int64_t ignored, struct clas
     job->classes = scores->shape[dim];
     job->inner = 1;
     for (int i = dim + 1; i < scores->ndim; i++) job->inner *= scores->shape[i];
-    job->target = (const int64_t *)target->data;
+    return OK;
+}
+
+/* Copy the targets and check the copy's classes, as another thread may write to the array meanwhile. */
+static int read_targets(array target, int64_t ignored, struct class_job *job) {
+    ssize_t n = count_of(target);
+    bool wrong = job->classes == 0 && n > 0;
     job->ignored = ignored;
-    bool wrong = job->classes == 0 && count_of(target) > 0;
-    for (ssize_t i = 0; i < job->samples * job->inner; i++)
-        wrong |= job->target[i] != ignored && (uint64_t)job->target[i] >= (uint64_t)job->classes;
+    job->target = allocate_items(n, sizeof *job->target);
+    if (!job->target) return NO_MEMORY;
+    memcpy(job->target, target->data, (size_t)n * sizeof *job->target);
+    __asm__("" ::: "memory"); /* what is checked is read from the copy */
+    for (ssize_t i = 0; i < n; i++)
+        wrong |= (job->target[i] != ignored) & ((uint64_t)job->target[i] >= (uint64_t)job->classes);
+    if (wrong) release(job->target);
     return wrong ? OUT_OF_RANGE : OK;
 }
 
@@ -84,30 +94,36 @@ static void read_gradient(array grad, int reduction, struct class_job *job) {
 }
 
 int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss) {
+    if (!WRITABLE(loss)) return READ_ONLY;
     array x = ARRAY(input), t = ARRAY(target), w = ARRAY(weight), l = ARRAY(loss);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
     struct class_job job = {.x = x->data, .weight = w ? w->data : NULL};
-    int status = read_targets(x, t, ignored, &job);
+    int status = read_sizes(x, t, &job);
     if (status) return status;
     if (!weighs_classes(w, dtype, &job) || !is_of_losses(l, dtype, t, reduction)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
     reduce_losses(&job, reduction, l);
+    release(job.target);
     return OK;
 }
 
 int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
                        uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
     array g = ARRAY(grad), t = ARRAY(target), w = ARRAY(weight), y = ARRAY(result);
     enum dtype dtype = dtype_of(y);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
     struct class_job job = {.weight = w ? w->data : NULL};
-    int status = read_targets(y, t, ignored, &job);
+    int status = read_sizes(y, t, &job);
     if (status) return status;
     if (!weighs_classes(w, dtype, &job) || !is_of_losses(g, dtype, t, reduction)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
     memset(y->data, 0, (size_t)count_of(y) * size_of(dtype));
     read_gradient(g, reduction, &job);
     if (dtype == FLOAT32) scatter_shares_f32(&job, (float *)y->data);
     else scatter_shares_f64(&job, (double *)y->data);
+    release(job.target);
     return OK;
 }
 
@@ -131,38 +147,44 @@ static bool read_normalizer(array normalizer, enum dtype dtype, array target, st
 
 int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int reduction, uintptr_t loss,
                         uintptr_t normalizer) {
+    if (!WRITABLE(loss, normalizer)) return READ_ONLY;
     array x = ARRAY(input), t = ARRAY(target), l = ARRAY(loss);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
     struct class_job job = {.x = x->data};
-    int status = read_targets(x, t, ignored, &job);
+    int status = read_sizes(x, t, &job);
     if (status) return status;
     if (!is_of_losses(l, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
     size_t samples = (size_t)(job.samples * job.inner);
     job.logarithm = reduction == NONE ? (void *)l->data : allocate(samples * size_of(dtype));
-    if (!job.logarithm) return NO_MEMORY;
-    if (dtype == FLOAT32) over_scores(&job, LANES_f32, 3, normalizer_rows_f32, normalizer_panels_f32);
-    else over_scores(&job, LANES_f64, 6, normalizer_rows_f64, normalizer_panels_f64);
-    reduce_losses(&job, reduction, l);
+    if (job.logarithm) {
+        if (dtype == FLOAT32) over_scores(&job, LANES_f32, 3, normalizer_rows_f32, normalizer_panels_f32);
+        else over_scores(&job, LANES_f64, 6, normalizer_rows_f64, normalizer_panels_f64);
+        reduce_losses(&job, reduction, l);
+    } else status = NO_MEMORY;
     if (reduction != NONE) release(job.logarithm);
-    return OK;
+    release(job.target);
+    return status;
 }
 
 int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t normalizer, uintptr_t target,
                                  int64_t ignored, int reduction, uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
     array g = ARRAY(grad), x = ARRAY(input), t = ARRAY(target), y = ARRAY(result);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
     struct class_job job = {.x = x->data, .y = y->data};
-    int status = read_targets(x, t, ignored, &job);
+    int status = read_sizes(x, t, &job);
     if (status) return status;
     if (!is_of_losses(g, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job) || dtype_of(y) != dtype ||
         !same_shape(x, y) || !is_contiguous(y))
         return WRONG_SHAPE;
-    if (job.classes == 0) return OK;
+    if ((status = read_targets(t, ignored, &job))) return status;
     read_gradient(g, reduction, &job);
     if (dtype == FLOAT32)
         over_scores(&job, LANES_f32, 3, cross_entropy_backward_rows_f32, cross_entropy_backward_panels_f32);
     else over_scores(&job, LANES_f64, 6, cross_entropy_backward_rows_f64, cross_entropy_backward_panels_f64);
+    release(job.target);
     return OK;
 }

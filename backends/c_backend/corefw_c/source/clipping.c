@@ -76,9 +76,10 @@ static double combined(const struct norm_job *job) {
 }
 
 int total_norm(uintptr_t tensors, double order, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     struct parameters all;
-    enum status status = open_parameters(&all, 1, &tensors);
+    enum status status = open_parameters(&all, 1, &tensors, 0);
     if (status) return status;
     struct norm_job job = {.all = &all, .norm = norm_of(order), .order = order};
     ssize_t blocks = 0;
@@ -112,7 +113,7 @@ int scale_step(uintptr_t tensors, uintptr_t factor) {
     struct parameters all;
     if (count_of(f) != 1) return WRONG_SHAPE;
     if (dtype_of(f) != FLOAT32 && dtype_of(f) != FLOAT64) return WRONG_DTYPE;
-    enum status status = open_parameters(&all, 1, &tensors);
+    enum status status = open_parameters(&all, 1, &tensors, -1);
     if (status) return status;
     double value = dtype_of(f) == FLOAT32 ? (double)*(const float *)f->data : *(const double *)f->data;
     update_parameters(&all, (update[]){scale_f32, scale_f64}, &value, 2);

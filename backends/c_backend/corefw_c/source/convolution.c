@@ -198,6 +198,7 @@ static bool is_vector(array a, ssize_t size) { return has_shape(a, 1, (ssize_t[]
 
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
                 intptr_t groups, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), w = ARRAY(weight), y = ARRAY(output), b = bias ? ARRAY(bias) : NULL;
     if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
     struct convolution p;
@@ -222,6 +223,7 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
 
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
                        uintptr_t weight_grad) {
+    if (!WRITABLE(weight_grad)) return READ_ONLY;
     array x = ARRAY(input), g = ARRAY(output_grad), w = ARRAY(weight_grad);
     if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
     struct convolution p;

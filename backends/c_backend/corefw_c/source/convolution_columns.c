@@ -112,6 +112,7 @@ static enum status read_columns(struct columns *c, array images, array columns, 
 }
 
 int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct columns c;
     enum status status =
         read_columns(&c, ARRAY(input), ARRAY(output), options, ARRAY(input)->data, ARRAY(output)->data);
@@ -122,6 +123,7 @@ int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output) {
 }
 
 int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct columns c;
     enum status status =
         read_columns(&c, ARRAY(output), ARRAY(input), options, ARRAY(input)->data, ARRAY(output)->data);

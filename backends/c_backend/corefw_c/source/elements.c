@@ -19,7 +19,7 @@ struct row {
     ssize_t along; /* bytes between neighbours in the table's dimension `dim` */
     ssize_t size;  /* of that dimension */
 };
-typedef void (*row_task)(const struct row *row);
+typedef bool (*row_task)(const struct row *row); /* false if a position is outside; then what comes after is left */
 
 struct elements {
     array table, index;
@@ -49,20 +49,6 @@ static enum status set_up(array table, int dim, array index, array other, struct
     return OK;
 }
 
-/* Check the range of a row's positions, and work on them, in pieces that stay in the nearest cache. */
-static void run_row(struct elements *e, struct row row) {
-    enum { PIECE = 1024 };
-    for (ssize_t left = row.n; left > 0; left -= row.n) {
-        row.n = left < PIECE ? left : PIECE;
-        if (!all_within(row.n, row.at, row.at_step, row.size)) {
-            e->outside = true;
-            return;
-        }
-        e->task(&row);
-        row.at += row.n * row.at_step, row.table += row.n * row.table_step, row.other += row.n * row.other_step;
-    }
-}
-
 static void run_rows(void *context, ssize_t begin, ssize_t end) {
     struct elements *e = context;
     array x = e->table, index = e->index;
@@ -88,7 +74,10 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
             row.at = at + i * index->strides[dim];
             row.table = table;
             row.other = other + i * e->other_strides[dim];
-            run_row(e, row);
+            if (!e->task(&row)) {
+                e->outside = true;
+                return;
+            }
         }
     }
 }
@@ -110,26 +99,24 @@ static enum status run(struct elements *e, row_task task, bool apart) {
 }
 
 /* What is done with the elements of a row, one by one; inlined together with its `mode`. */
-typedef void (*row_loop)(struct row row, int mode);
+typedef bool (*row_loop)(struct row row, int mode);
 
 /* Run a loop with the steps of a row replaced by constants where they are the usual ones, for the compiler to see: rows
  * along the positions' dimension, and across it. */
-static inline __attribute__((always_inline)) void with_known_steps(struct row row, ssize_t size, row_loop loop,
+static inline __attribute__((always_inline)) bool with_known_steps(struct row row, ssize_t size, row_loop loop,
                                                                    int mode) {
     if (row.at_step == sizeof(int64_t) && row.other_step == size) {
         row.at_step = sizeof(int64_t), row.other_step = size;
         if (row.table_step == 0 && row.along == size) {
             row.table_step = 0, row.along = size;
-            loop(row, mode);
-            return;
+            return loop(row, mode);
         }
         if (row.table_step == size) {
             row.table_step = size;
-            loop(row, mode);
-            return;
+            return loop(row, mode);
         }
     }
-    loop(row, mode);
+    return loop(row, mode);
 }
 
 #define TEMPLATE "elements.inc"
@@ -141,6 +128,7 @@ static const row_task scatter_of_size[] = {
     [1] = scatter_1, [2] = scatter_2, [4] = scatter_4, [8] = scatter_8, [16] = scatter_16};
 
 int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct elements e;
     if (!same_shape(ARRAY(index), ARRAY(output))) return WRONG_SHAPE;
     enum status status = set_up(ARRAY(input), dim, ARRAY(index), ARRAY(output), &e);
@@ -149,6 +137,7 @@ int gather(uintptr_t input, int dim, uintptr_t index, uintptr_t output) {
 }
 
 int scatter(uintptr_t target, int dim, uintptr_t index, uintptr_t source) {
+    if (!WRITABLE(target)) return READ_ONLY;
     struct elements e;
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
@@ -160,6 +149,7 @@ enum combination { TOTAL, MULTIPLIED, LARGEST, SMALLEST }; /* as in scattering.p
 #include "each_number.h"
 
 int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source, int reduction) {
+    if (!WRITABLE(target)) return READ_ONLY;
     static const row_task *const tasks[NO_DTYPE] = {
         [BOOL] = combine_b8,   [UINT8] = combine_u8,  [INT8] = combine_i8,     [INT16] = combine_i16,
         [INT32] = combine_i32, [INT64] = combine_i64, [FLOAT32] = combine_f32, [FLOAT64] = combine_f64,

@@ -229,6 +229,7 @@ static bool find_blocks(struct job *job) {
 }
 
 int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct job job = {.loop = loop, .inputs = count};
     array arrays[MOST_OPERANDS], out = ARRAY(output);
     if (count != loop->tensors + loop->numbers) return UNSUPPORTED;

@@ -38,6 +38,7 @@ static bool sort_picks(const struct positions *positions, ssize_t row_bytes, ssi
 }
 
 int embedding_gradient(uintptr_t grad, uintptr_t indices, intptr_t skipped, int shared, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array g = ARRAY(grad), y = ARRAY(output), index = ARRAY(indices);
     if (dtype_of(g) != dtype_of(y) || (dtype_of(y) != FLOAT32 && dtype_of(y) != FLOAT64)) return WRONG_DTYPE;
     if (g->ndim != 2 || y->ndim != 2 || index->ndim != 1 || g->shape[0] != index->shape[0] ||
@@ -47,7 +48,7 @@ int embedding_gradient(uintptr_t grad, uintptr_t indices, intptr_t skipped, int 
     enum status status = find_positions(y, 0, &indices, 1, false, &positions);
     ssize_t rows = y->shape[0], n = y->shape[1];
     if (status || n == 0) {
-        if (!status) release(positions.made);
+        if (!status) release(positions.at);
         return status;
     }
     struct gradient_job job = {.grad = g->data, .output = y->data, .n = n, .skipped = skipped, .shared = shared};
@@ -55,6 +56,6 @@ int embedding_gradient(uintptr_t grad, uintptr_t indices, intptr_t skipped, int 
         parallel_for(rows, grain_for(16 + n / 8 * (1 + positions.count / (rows + 1))),
                      dtype_of(y) == FLOAT32 ? sum_picks_f32 : sum_picks_f64, &job);
     else status = NO_MEMORY;
-    release(job.picks.starts), release(job.picks.order), release(positions.made);
+    release(job.picks.starts), release(job.picks.order), release(positions.at);
     return status;
 }

@@ -169,6 +169,7 @@ static bool lay_out(array a, array b, array added, array c, int turned, struct b
 
 int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int turned, double beta, double alpha,
            uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array a = ARRAY(input), b = ARRAY(other), added = ARRAY(addend), c = ARRAY(output);
     enum dtype type = dtype_of(c);
     struct implementation with = implementation_of(type);

@@ -1,6 +1,7 @@
 /* All functions that Python calls: the only list of kernels. Read by the C compiler and, without the lines that begin with a
  * hash sign, by cffi. An array is the address of a NumPy array object; 0 stands for an absent one. A kernel returns a
- * `status` (array.h). Sizes come first after the arrays that they describe, results last. */
+ * `status` (array.h); it changes nothing if an array that it writes to is read-only. Sizes come first after the arrays
+ * that they describe, results last. */
 #ifndef COREFW_KERNELS_H
 #define COREFW_KERNELS_H
 #include <stddef.h>
@@ -9,6 +10,7 @@
 /* -- machine: layout, threads, memory -- */
 int machine_level(void);
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides, int type_number);
+int is_read_only(uintptr_t address);
 void set_types(uintptr_t array_class, int bfloat16); /* the address of NumPy's class, the number of a dtype */
 void set_thread_count(int count);
 uintptr_t memory_handler(void);

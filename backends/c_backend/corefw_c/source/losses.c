@@ -38,6 +38,7 @@ static int elementwise(array a, array b, array y, struct loss_job *job, ssize_t 
 }
 
 int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t loss) {
+    if (!WRITABLE(loss)) return READ_ONLY;
     array a = ARRAY(input), b = ARRAY(target), y = ARRAY(loss);
     struct loss_job job = {0};
     if (reduction == NONE) return elementwise(a, b, y, &job, 1, squared_error_range_f32, squared_error_range_f64);
@@ -60,6 +61,7 @@ int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t lo
 }
 
 int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, int reduction, uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
     array g = ARRAY(grad), a = ARRAY(input), b = ARRAY(target), y = ARRAY(result);
     struct loss_job job = {.factor = 2};
     if (dtype_of(g) != dtype_of(a)) return WRONG_DTYPE;
@@ -71,6 +73,7 @@ int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, in
 }
 
 int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss) {
+    if (!WRITABLE(loss)) return READ_ONLY;
     struct loss_job job = {0};
     int status = elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, bernoulli_nll_range_f32,
                              bernoulli_nll_range_f64);
@@ -78,6 +81,7 @@ int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss) {
 }
 
 int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss) {
+    if (!WRITABLE(loss)) return READ_ONLY;
     struct loss_job job = {0};
     return elementwise(ARRAY(input), ARRAY(target), ARRAY(loss), &job, 5, logistic_loss_range_f32,
                        logistic_loss_range_f64);

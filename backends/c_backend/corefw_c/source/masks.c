@@ -1,6 +1,8 @@
 /* Elements chosen by masks: counted, read, written, and found. Masks are contiguous arrays of truth values.
  *
- * The work is done in blocks; where a block's chosen elements begin follows from the counts of the blocks before. */
+ * The work is done in blocks; where a block's chosen elements begin follows from the counts of the blocks before. Another
+ * thread may write to the mask after it was counted, so both the block and its count bound the work on it: elements that
+ * are missing then are taken from the block's beginning. */
 #include "kernels.h"
 #include "memory.h"
 #include "strided.h"
@@ -68,12 +70,33 @@ int64_t count_true(uintptr_t mask) {
     return count;
 }
 
-/* The first `count` true elements from element `start` on. */
-static void find(const uint8_t *mask, ssize_t start, ssize_t count, int64_t *restrict found) {
-    for (ssize_t i = start, k = 0; k < count; i++) {
+enum { PART = 64 };
+
+/* The true ones of n <= PART elements from number `start` on; returns how many. */
+static inline ssize_t find_in_part(const uint8_t *mask, ssize_t start, ssize_t n, int64_t *restrict found) {
+    ssize_t k = 0;
+#pragma GCC unroll 8
+    for (ssize_t i = start; i < start + n; i++) {
         found[k] = i;
         k += mask[i] != 0;
     }
+    return k;
+}
+
+/* The first `count` true elements of a block. */
+static void find(const struct choice *c, ssize_t block, ssize_t count, int64_t *restrict found) {
+    ssize_t begin = block * BLOCK, end = begin + length(c, block), k = 0;
+    int64_t part[PART]; /* where there may be more than are wanted */
+    for (ssize_t start = begin; start < end && k < count; start += PART) {
+        ssize_t n = end - start < PART ? end - start : PART;
+        if (count - k >= n) {
+            k += find_in_part(c->mask, start, n, found + k);
+            continue;
+        }
+        ssize_t more = find_in_part(c->mask, start, n, part);
+        for (ssize_t i = 0; i < more && k < count; i++) found[k++] = part[i];
+    }
+    for (; k < count; k++) found[k] = begin;
 }
 
 /* -- reading and writing -- */
@@ -84,6 +107,7 @@ static const range_task read_of_size[] = {[1] = read_1, [2] = read_2, [4] = read
 static const range_task write_of_size[] = {[1] = write_1, [2] = write_2, [4] = write_4, [8] = write_8, [16] = write_16};
 
 int masked_read(uintptr_t input, uintptr_t mask, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), m = ARRAY(mask), y = ARRAY(output);
     struct choice c = {.source = x->data, .target = y->data, .size = size_of(dtype_of(x))};
     if (dtype_of(x) != dtype_of(y) || dtype_of(x) == NO_DTYPE) return WRONG_DTYPE;
@@ -99,6 +123,7 @@ int masked_read(uintptr_t input, uintptr_t mask, uintptr_t output) {
 }
 
 int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source) {
+    if (!WRITABLE(target)) return READ_ONLY;
     array y = ARRAY(target), m = ARRAY(mask), x = ARRAY(source);
     struct choice c = {.source = x->data, .target = y->data, .size = size_of(dtype_of(y))};
     if (dtype_of(x) != dtype_of(y) || dtype_of(x) == NO_DTYPE) return WRONG_DTYPE;
@@ -118,7 +143,7 @@ int masked_write(uintptr_t target, uintptr_t mask, uintptr_t source) {
 static void find_flat(void *context, ssize_t begin, ssize_t end) {
     const struct choice *c = context;
     for (ssize_t block = begin; block < end; block++)
-        find(c->mask, block * BLOCK, c->before[block + 1] - c->before[block], (int64_t *)c->target + c->before[block]);
+        find(c, block, c->before[block + 1] - c->before[block], (int64_t *)c->target + c->before[block]);
 }
 
 static void find_coordinates(void *context, ssize_t begin, ssize_t end) {
@@ -129,7 +154,7 @@ static void find_coordinates(void *context, ssize_t begin, ssize_t end) {
     for (ssize_t block = begin; block < end; block++) {
         ssize_t count = c->before[block + 1] - c->before[block], row_end = 0;
         int64_t *result = (int64_t *)c->target + c->before[block] * (last + 1);
-        find(c->mask, block * BLOCK, count, flat);
+        find(c, block, count, flat);
         for (ssize_t k = 0; k < count; k++, result += last + 1) {
             if (k == 0 || flat[k] >= row_end) {
                 ssize_t row = flat[k] / width;
@@ -143,6 +168,7 @@ static void find_coordinates(void *context, ssize_t begin, ssize_t end) {
 }
 
 int find_true(uintptr_t mask, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array m = ARRAY(mask), y = ARRAY(output);
     struct choice c = {.target = y->data, .shape = m};
     bool flat = y->ndim == 1;

@@ -34,6 +34,7 @@ static int transfer(int ndim, const ssize_t *shape, char *target, const ssize_t 
 }
 
 int copy(uintptr_t source, uintptr_t target) {
+    if (!WRITABLE(target)) return READ_ONLY;
     array x = ARRAY(source), y = ARRAY(target);
     if (dtype_of(x) == NO_DTYPE || dtype_of(y) == NO_DTYPE) return WRONG_DTYPE;
     if (x->ndim > y->ndim) return WRONG_SHAPE;
@@ -49,6 +50,7 @@ int copy(uintptr_t source, uintptr_t target) {
 
 /* -- joins -- */
 int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     if (dim < 0 || dim >= y->ndim) return WRONG_SHAPE;
     ssize_t total = 0;
@@ -71,6 +73,7 @@ int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output) {
 }
 
 int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     if (dim < 0 || dim >= y->ndim || y->shape[dim] != count) return WRONG_SHAPE;
     ssize_t shape[MAX_DIMS], strides[MAX_DIMS];
@@ -88,6 +91,7 @@ int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output) {
 
 /* -- rearrangements -- */
 int repeat(uintptr_t input, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output);
     if (!same_dtype(x, y)) return WRONG_DTYPE;
     if (x->ndim > y->ndim) return WRONG_SHAPE;
@@ -105,6 +109,7 @@ int repeat(uintptr_t input, uintptr_t output) {
 }
 
 int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output);
     if (!same_dtype(x, y)) return WRONG_DTYPE;
     if (!same_shape(x, y)) return WRONG_SHAPE;
@@ -135,6 +140,7 @@ static void roll_from(int dim, array x, array y, ssize_t *shape, const char *sou
 }
 
 int roll(uintptr_t input, const intptr_t *shifts, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output);
     if (!same_dtype(x, y)) return WRONG_DTYPE;
     if (!same_shape(x, y)) return WRONG_SHAPE;
@@ -186,6 +192,7 @@ static void triangle_rows(void *context, ssize_t begin, ssize_t end) {
 }
 
 int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     static const char zero[16];
     array x = ARRAY(input), y = ARRAY(output);
     if (!same_dtype(x, y)) return WRONG_DTYPE;
@@ -241,6 +248,7 @@ static void padded_planes(void *context, ssize_t begin, ssize_t end) {
 }
 
 int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), v = ARRAY(value);
     if (!same_dtype(x, y) || !same_dtype(v, y)) return WRONG_DTYPE;
     if (x->ndim < 1 || x->ndim != y->ndim || v->ndim || !is_contiguous(y)) return WRONG_SHAPE;

@@ -108,6 +108,7 @@ static void draw_without_replacement(void *context, ssize_t begin, ssize_t end) 
 }
 
 int multinomial_at(uintptr_t weights, intptr_t samples, int replacement, uint64_t seed, uint64_t offset, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array w = ARRAY(weights), y = ARRAY(output);
     if (dtype_of(w) != FLOAT64 || dtype_of(y) != INT64) return WRONG_DTYPE;
     if (!w->ndim || y->ndim != w->ndim || !is_contiguous(w) || !is_contiguous(y)) return WRONG_SHAPE;

@@ -30,6 +30,7 @@ struct affine_job {
 
 int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
                      uintptr_t mean, uintptr_t scale) {
+    if (!WRITABLE(output, mean, scale)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), w = ARRAY(weight), b = ARRAY(bias), m = ARRAY(mean), s = ARRAY(scale);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
@@ -58,6 +59,7 @@ int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintp
 
 int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
                        uintptr_t variance) {
+    if (!WRITABLE(output, mean, variance)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), w = ARRAY(weight), b = ARRAY(bias), m = ARRAY(mean), v = ARRAY(variance);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
@@ -90,6 +92,7 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
 
 int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
                     uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), c = ARRAY(centre), f = ARRAY(factor), s = ARRAY(shift);
     enum dtype dtype = dtype_of(x);
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;

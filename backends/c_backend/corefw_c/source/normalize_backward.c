@@ -41,6 +41,7 @@ static struct normalize_backward_job job_on(array g, array x, array weight, arra
 
 int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,
                               uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight, uintptr_t grad_bias) {
+    if (!WRITABLE(grad_input, grad_weight, grad_bias)) return READ_ONLY;
     array g = ARRAY(gradient), x = ARRAY(input), w = ARRAY(weight), m = ARRAY(mean), s = ARRAY(scale),
           y = ARRAY(grad_input), dw = ARRAY(grad_weight), db = ARRAY(grad_bias);
     enum dtype dtype = dtype_of(x);
@@ -76,6 +77,7 @@ int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t chan
 int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t elements, uintptr_t weight,
                                 uintptr_t mean, uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight,
                                 uintptr_t grad_bias) {
+    if (!WRITABLE(grad_input, grad_weight, grad_bias)) return READ_ONLY;
     array g = ARRAY(gradient), x = ARRAY(input), w = ARRAY(weight), m = ARRAY(mean), s = ARRAY(scale),
           y = ARRAY(grad_input), dw = ARRAY(grad_weight), db = ARRAY(grad_bias);
     enum dtype dtype = dtype_of(x);

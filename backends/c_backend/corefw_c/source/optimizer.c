@@ -29,6 +29,7 @@ static enum status check_numbers(const struct parameters *all, uintptr_t list) {
     if (numbers->count != all->count) return WRONG_SHAPE;
     for (ssize_t i = 0; i < all->count; i++) {
         array number = numbers->items[i];
+        if (!is_writable(number)) return READ_ONLY;
         if (dtype_of(number) != FLOAT32 && dtype_of(number) != FLOAT64) return WRONG_DTYPE;
         if (count_of(number) != 1) return WRONG_SHAPE;
     }
@@ -37,7 +38,7 @@ static enum status check_numbers(const struct parameters *all, uintptr_t list) {
 
 /* As open_parameters, for steps that are counted: the list `steps` has one number for each parameter. */
 static enum status open_counted(struct parameters *all, int arrays, const uintptr_t *lists, uintptr_t steps) {
-    enum status status = open_parameters(all, arrays, lists);
+    enum status status = open_parameters(all, arrays, lists, GRADIENTS);
     if (status) return status;
     status = check_numbers(all, steps);
     if (status) close_parameters(all);
@@ -59,7 +60,7 @@ int sgd_step(uintptr_t params, uintptr_t grads, uintptr_t buffers, const unsigne
     struct parameters all;
     struct options options = {.lr = lr, .momentum = momentum, .dampening = dampening, .weight_decay = weight_decay,
                               .nesterov = nesterov, .maximize = maximize};
-    enum status status = open_parameters(&all, momentum != 0 ? 3 : 2, (uintptr_t[]){params, grads, buffers});
+    enum status status = open_parameters(&all, momentum != 0 ? 3 : 2, (uintptr_t[]){params, grads, buffers}, GRADIENTS);
     if (status) return status;
     if (momentum == 0) return finish(&all, (update[]){sgd_f32, sgd_f64}, &options, 4);
     if (firsts != all.count) {

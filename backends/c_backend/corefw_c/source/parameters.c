@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "threads.h"
 
-enum status open_parameters(struct parameters *all, int arrays, const uintptr_t *addresses) {
+enum status open_parameters(struct parameters *all, int arrays, const uintptr_t *addresses, int read) {
     const struct list *lists[MOST_ARRAYS] = {NULL};
     for (int j = 0; j < arrays; j++) {
         if (!(lists[j] = list_at(addresses[j]))) return UNSUPPORTED;
@@ -20,9 +20,11 @@ enum status open_parameters(struct parameters *all, int arrays, const uintptr_t 
         items[i].begin = begin;
         for (int j = 0; j < arrays && !status; j++) {
             array a = lists[j]->items[i];
-            status = dtype_of(a) != dtype ? WRONG_DTYPE : !same_shape(a, first) ? WRONG_SHAPE
-                   : !is_contiguous(a)    ? UNSUPPORTED
-                                          : OK;
+            status = j != read && !is_writable(a) ? READ_ONLY
+                   : dtype_of(a) != dtype         ? WRONG_DTYPE
+                   : !same_shape(a, first)        ? WRONG_SHAPE
+                   : !is_contiguous(a)            ? UNSUPPORTED
+                                                  : OK;
             items[i].data[j] = a->data;
         }
         begin += count_of(first);

@@ -22,8 +22,11 @@ struct parameters {
     struct parameter *items; /* and behind them one that begins where all end */
 };
 
-/* Read `arrays` lists of arrays, the first of which holds the parameters; what OK is returned for is to be closed. */
-enum status open_parameters(struct parameters *all, int arrays, const uintptr_t *lists);
+enum { GRADIENTS = 1 }; /* the number of their list among those of a step, after that of the parameters */
+
+/* Read `arrays` lists of arrays, the first of which holds the parameters; number `read` is only read, the others are to be
+ * written (-1: all of them). What OK is returned for is to be closed. */
+enum status open_parameters(struct parameters *all, int arrays, const uintptr_t *lists, int read);
 
 void close_parameters(struct parameters *all);
 

@@ -177,6 +177,7 @@ static void order_buckets(void *context, ssize_t begin, ssize_t end) {
 }
 
 int permutation_at(uint64_t seed, uint64_t offset, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     if (dtype_of(y) != INT64) return WRONG_DTYPE;
     if (y->ndim != 1 || !is_contiguous(y)) return WRONG_SHAPE;

@@ -1,6 +1,7 @@
 /* Pooling by the maximum. */
 #include "kernels.h"
 #include "memory.h"
+#include "positions.h"
 #include "threads.h"
 #include "windows.h"
 
@@ -51,6 +52,7 @@ static int pattern_of(const struct pooling *p) {
 }
 
 int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(values), i = ARRAY(indices);
     enum dtype dtype = dtype_of(x);
     struct pooling pooling;
@@ -73,6 +75,7 @@ int max_pool(uintptr_t input, uintptr_t options, uintptr_t values, uintptr_t ind
 }
 
 int max_pool_backward(uintptr_t grad, uintptr_t indices, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array g = ARRAY(grad), i = ARRAY(indices), y = ARRAY(output);
     enum dtype dtype = dtype_of(g);
     if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(i) != INT64) return WRONG_DTYPE;

@@ -57,9 +57,11 @@ static enum status pool(array x, array y, array options, bool padding_counts, do
 }
 
 int avg_pool(uintptr_t input, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return (int)pool(ARRAY(input), ARRAY(output), ARRAY(options), padding_counts, divisor, false);
 }
 
 int avg_pool_backward(uintptr_t grad, uintptr_t options, int padding_counts, double divisor, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return (int)pool(ARRAY(output), ARRAY(grad), ARRAY(options), padding_counts, divisor, true);
 }

@@ -5,7 +5,6 @@
 #include "threads.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape) {
     *ndim = 0;
@@ -24,78 +23,72 @@ bool common_shape(const uintptr_t *indices, int count, int *ndim, ssize_t *shape
     return true;
 }
 
-bool all_within(ssize_t n, const char *numbers, ssize_t step, ssize_t size) {
-    int64_t wrong = 0;
-    if (step == sizeof(int64_t)) {
-        const unaligned_position *at = (const void *)numbers;
-        for (ssize_t i = 0; i < n; i++) wrong |= at[i] | (size - 1 - at[i]); /* negative if either is */
-    } else
-        for (ssize_t i = 0; i < n; i++) {
-            int64_t at = *(const unaligned_position *)(numbers + i * step);
-            wrong |= at | (size - 1 - at);
-        }
-    return wrong >= 0;
+enum { LANES = 8 };
+typedef int64_t position_lanes __attribute__((vector_size(LANES * sizeof(int64_t)), aligned(1), may_alias));
+
+bool read_positions(ssize_t n, const int64_t *numbers, ssize_t size, bool from_end, ssize_t factor, bool first,
+                    int64_t *restrict to) {
+    const int64_t back = from_end ? size : 0, last = size - 1;
+    position_lanes wrong = {0}; /* negative if one of the positions is, or what is left behind it */
+    ssize_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        position_lanes at = *(const volatile position_lanes *)(numbers + i), *sum = (position_lanes *)(to + i);
+        at += (at < 0) & back;
+        wrong |= at | (last - at);
+        *sum = first ? at * factor : *sum + at * factor;
+    }
+    for (; i < n; i++) {
+        int64_t at = position_at(numbers, i);
+        at += at < 0 ? back : 0;
+        if (!is_within(at, size)) return false;
+        to[i] = (first ? 0 : to[i]) + at * factor;
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        if (wrong[lane] < 0) return false;
+    return true;
+}
+
+const int64_t *adjacent_positions(array index) {
+    return dtype_of(index) == INT64 && is_contiguous(index) ? (const int64_t *)index->data : NULL;
 }
 
 struct job {
-    const int64_t *at;
+    const int64_t *given; /* the positions in one dimension, next to each other */
     int64_t *sums;
-    ssize_t size, step;
+    ssize_t size, factor;
     bool first, from_end;
-    atomic_bool outside; /* whether one is not in 0 <= i < size, or is not at all a position */
+    atomic_bool outside; /* whether one is not in 0 <= i < size */
 };
-
-static void check(void *context, ssize_t begin, ssize_t end) {
-    struct job *job = context;
-    if (!all_within(end - begin, (const char *)(job->at + begin), sizeof *job->at, job->size)) job->outside = true;
-}
 
 static void add(void *context, ssize_t begin, ssize_t end) {
     struct job *job = context;
-    int64_t size = job->size, back = job->from_end ? size : 0, wrong = 0;
-    for (ssize_t i = begin; i < end; i++) {
-        int64_t at = job->at[i];
-        at += at < 0 ? back : 0;
-        wrong |= at | (size - 1 - at);
-        job->sums[i] = (job->first ? 0 : job->sums[i]) + (int64_t)((uint64_t)at * (uint64_t)job->step);
-    }
-    if (wrong < 0) job->outside = true;
+    if (!read_positions(end - begin, job->given + begin, job->size, job->from_end, job->factor, job->first,
+                        job->sums + begin))
+        job->outside = true;
 }
 
 enum status find_positions(array x, int dim, const uintptr_t *indices, int count, bool from_end,
                            struct positions *found) {
     int ndim;
     ssize_t shape[MAX_DIMS], strides[MAX_DIMS], n = 1;
-    *found = (struct positions){.step = 1};
     if (count < 1 || dim < 0 || dim + count > x->ndim || !common_shape(indices, count, &ndim, shape))
         return WRONG_SHAPE;
     for (int i = ndim - 1; i >= 0; n *= shape[i--]) strides[i] = n * (ssize_t)sizeof(int64_t);
-    found->count = n;
-    int64_t *converted = NULL;
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < count; k++)
+        if (dtype_of(ARRAY(indices[k])) != INT64 && dtype_of(ARRAY(indices[k])) != INT32) return WRONG_DTYPE;
+    *found = (struct positions){.count = n, .step = count == 1 ? x->strides[dim] : 1};
+    if (n == 0) return OK;
+    int64_t *sums = allocate_items(n, sizeof *sums), *converted = NULL;
+    enum status status = sums ? OK : NO_MEMORY;
+    for (int k = 0; k < count && !status; k++) {
         array a = ARRAY(indices[k]);
-        enum dtype type = dtype_of(a);
-        struct job job = {.at = (const void *)a->data,
+        struct job job = {.given = count_of(a) == n ? adjacent_positions(a) : NULL,
+                          .sums = sums,
                           .size = x->shape[dim + k],
-                          .step = x->strides[dim + k],
+                          .factor = count == 1 ? 1 : x->strides[dim + k],
                           .first = k == 0,
                           .from_end = from_end};
-        if (type != INT64 && type != INT32) return WRONG_DTYPE;
-        if (n == 0) continue;
-        bool direct =
-            type == INT64 && is_contiguous(a) && count_of(a) == n && (uintptr_t)a->data % sizeof(int64_t) == 0;
-        if (direct && count == 1) {
-            parallel_for(n, grain_for(1), check, &job);
-            if (!job.outside) {
-                found->at = job.at, found->step = job.step;
-                return OK;
-            }
-            if (!from_end) return OUT_OF_RANGE;
-            job.outside = false;
-        }
-        if (!found->made) found->at = found->made = allocate_items(n, sizeof(int64_t));
-        if (!found->made) return NO_MEMORY;
-        if (!direct) {
+        if (!job.given) {
             ssize_t given[MAX_DIMS];
             for (int i = 0; i < ndim; i++) {
                 int at = i - (ndim - a->ndim);
@@ -103,19 +96,17 @@ enum status find_positions(array x, int dim, const uintptr_t *indices, int count
             }
             if (!converted) converted = allocate_items(n, sizeof(int64_t));
             if (!converted) {
-                release(found->made);
-                return NO_MEMORY;
+                status = NO_MEMORY;
+                break;
             }
-            convert_strided(ndim, shape, (char *)converted, strides, INT64, a->data, given, type);
-            job.at = converted;
+            convert_strided(ndim, shape, (char *)converted, strides, INT64, a->data, given, dtype_of(a));
+            job.given = converted;
         }
-        job.sums = found->made;
         parallel_for(n, grain_for(2), add, &job);
-        if (job.outside) {
-            release(converted), release(found->made);
-            return OUT_OF_RANGE;
-        }
+        if (job.outside) status = OUT_OF_RANGE;
     }
     release(converted);
-    return OK;
+    if (status) release(sums);
+    else found->at = sums;
+    return status;
 }

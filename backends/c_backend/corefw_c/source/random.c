@@ -213,6 +213,7 @@ static enum status fill_floating(array y, uint64_t seed, uint64_t offset, kind f
 static bool is_complex(array y) { return dtype_of(y) == COMPLEX64 || dtype_of(y) == COMPLEX128; }
 
 int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     enum dtype dtype = dtype_of(y);
     struct uniform options = {bottom, span, largest, dtype == FLOAT16 ? 11 : dtype == BFLOAT16 ? 8 : BITS_f32};
@@ -220,29 +221,34 @@ int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, doubl
 }
 
 int normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output);
     struct normal options = {is_complex(y) ? -1 : -2, mean, is_complex(y) ? 0 : mean, std};
     return fill_floating(y, seed, offset, normal_f32, normal_f64, &options, 8);
 }
 
 int log_normal_at(uint64_t seed, uint64_t offset, double mean, double std, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct normal options = {-2, mean, mean, std};
     return is_complex(ARRAY(output)) ? WRONG_DTYPE
          : fill_floating(ARRAY(output), seed, offset, log_normal_f32, log_normal_f64, &options, 12);
 }
 
 int exponential_at(uint64_t seed, uint64_t offset, double lambd, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return is_complex(ARRAY(output)) ? WRONG_DTYPE
          : fill_floating(ARRAY(output), seed, offset, exponential_f32, exponential_f64, &lambd, 6);
 }
 
 int cauchy_at(uint64_t seed, uint64_t offset, double median, double sigma, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct cauchy options = {median, sigma};
     return is_complex(ARRAY(output)) ? WRONG_DTYPE
          : fill_floating(ARRAY(output), seed, offset, cauchy_f32, cauchy_f64, &options, 8);
 }
 
 int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     double log_failure = p < 1 ? (log1p)(-p) : -INFINITY;
     array y = ARRAY(output);
     struct draw draw = {.dtype = dtype_of(y), .count = count_of(y), .per_block = 2, .compute = FLOAT64, .kind = geometric,
@@ -252,6 +258,7 @@ int geometric_at(uint64_t seed, uint64_t offset, double p, uintptr_t output) {
 }
 
 int integers_at(uint64_t seed, uint64_t offset, uint64_t low, uint64_t span, int is_signed, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     struct integers options = {low, span};
     array y = ARRAY(output);
     struct draw draw = {.dtype = dtype_of(y), .count = count_of(y), .per_block = 2, .compute = is_signed ? INT64 : UINT64,
@@ -267,6 +274,7 @@ static uint64_t threshold(double p, int bits) {
 }
 
 int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offset, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array y = ARRAY(output), q = ARRAY(probabilities);
     enum dtype dtype = dtype_of(y);
     bool wide = dtype == FLOAT64;
@@ -282,6 +290,7 @@ int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offs
 }
 
 int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask) {
+    if (!WRITABLE(output, mask)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), m = ARRAY(mask);
     enum dtype dtype = dtype_of(x);
     bool wide = dtype == FLOAT64;
@@ -293,6 +302,7 @@ int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, ui
 }
 
 int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     array g = ARRAY(grad), m = ARRAY(mask), y = ARRAY(output);
     enum dtype dtype = dtype_of(g);
     if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;

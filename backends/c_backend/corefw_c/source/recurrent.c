@@ -131,6 +131,7 @@ static int run(int kind, ssize_t count, const ssize_t *batch_sizes, bool reverse
 int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t input, uintptr_t hx,
                uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn, uintptr_t cn,
                uintptr_t gates, uintptr_t cells) {
+    if (!WRITABLE(output, hn, cn, gates, cells)) return READ_ONLY;
     struct arrays of = {
         .input = ARRAY(input), .hx = ARRAY(hx), .cx = ARRAY(cx), .weight = ARRAY(weight), .bias = ARRAY(bias),
         .output = ARRAY(output), .state = ARRAY(hn), .cell = ARRAY(cn), .saved = ARRAY(gates), .cells = ARRAY(cells),
@@ -143,6 +144,7 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
                         uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates, uintptr_t grad_cells,
                         uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx, uintptr_t grad_weight,
                         uintptr_t grad_bias) {
+    if (!WRITABLE(grad_input, grad_hx, grad_cx, grad_weight, grad_bias)) return READ_ONLY;
     struct arrays of = {
         .hx = ARRAY(hx), .cx = ARRAY(cx), .weight = ARRAY(weight), .output = ARRAY(output), .saved = ARRAY(gates),
         .cells = ARRAY(cells), .grad_output = ARRAY(grad_output), .grad_hn = ARRAY(grad_hn), .grad_cn = ARRAY(grad_cn),

@@ -290,9 +290,11 @@ static enum status reduce_into(int reduction, array x, uint64_t mask, double par
 }
 
 int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return reduce_into(reduction, ARRAY(input), dims, parameter, ARRAY(output), NULL);
 }
 
 int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
     return reduce_into(reduction, ARRAY(input), dims, 0, ARRAY(values), ARRAY(indices));
 }

@@ -36,6 +36,7 @@ static enum status read_taps(struct taps *taps, array x, array y, int dim, array
 }
 
 int resample(uintptr_t input, const uintptr_t *arrays, int count, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     static const int32_t here = 0;
     static const float one_f32 = 1;
     static const double one_f64 = 1;

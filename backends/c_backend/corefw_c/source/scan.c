@@ -115,6 +115,7 @@ static int run_scan(array x, int dim, array y, const struct scan *scan, enum dty
 }
 
 int cumsum(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     static const struct scan *const scans[NO_DTYPE + 1] = {
         [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_u8,
         [UINT8] = &cumsum_u8,    [INT32] = &cumsum_i32,   [INT64] = &cumsum_i64,
@@ -124,6 +125,7 @@ int cumsum(uintptr_t input, int dim, uintptr_t output) {
 }
 
 int cumprod(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     static const struct scan *const scans[NO_DTYPE + 1] = {
         [FLOAT32] = &cumprod_f32, [FLOAT64] = &cumprod_f64, [INT64] = &cumprod_i64,
     };
@@ -181,6 +183,7 @@ static void scan_extremes(void *context, ssize_t begin, ssize_t end) {
 }
 
 int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
     static const struct extreme_scan *const scans[2][NO_DTYPE + 1] = {
         {[FLOAT32] = &cummin_f32, [FLOAT64] = &cummin_f64, [INT64] = &cummin_i64},
         {[FLOAT32] = &cummax_f32, [FLOAT64] = &cummax_f64, [INT64] = &cummax_i64},
@@ -215,6 +218,7 @@ static const struct scan logcumsumexp_f32 = {4, 4, logcumsumexp_row_f32, logcums
 static const struct scan logcumsumexp_f64 = {8, 8, logcumsumexp_row_f64, logcumsumexp_columns_f64};
 
 int logcumsumexp(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     enum dtype dtype = dtype_of(ARRAY(input));
     const struct scan *scan = dtype == FLOAT32 ? &logcumsumexp_f32 : dtype == FLOAT64 ? &logcumsumexp_f64 : NULL;
     return run_scan(ARRAY(input), dim, ARRAY(output), scan, dtype);

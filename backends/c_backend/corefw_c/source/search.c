@@ -1,6 +1,7 @@
 /* Search in sorted arrays, membership, and runs of equal elements. */
 #include "array.h"
 #include "kernels.h"
+#include "positions.h"
 #include "threads.h"
 
 enum { FEW = 8 }; /* the elements that are compared one by one rather than searched */
@@ -38,6 +39,7 @@ struct runs {
 #define FUNCTIONS(name) {[FLOAT32] = name##_f32, [FLOAT64] = name##_f64, [INT32] = name##_i32, [INT64] = name##_i64}
 
 int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions) {
+    if (!WRITABLE(positions)) return READ_ONLY;
     static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(search);
     array row = ARRAY(sequence), x = ARRAY(values), y = ARRAY(positions);
     if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
@@ -60,6 +62,7 @@ int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t pos
 }
 
 int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(member);
     array x = ARRAY(elements), row = ARRAY(sorted), y = ARRAY(output);
     if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
@@ -74,6 +77,7 @@ int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output
 
 int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts,
                uintptr_t count) {
+    if (!WRITABLE(values, inverse, counts, count)) return READ_ONLY;
     typedef ssize_t (*function)(const struct runs *);
     static const function functions[NO_DTYPE + 1] = FUNCTIONS(runs);
     array x = ARRAY(input), v = ARRAY(values), all[] = {ARRAY(inverse), ARRAY(counts), ARRAY(order)};
@@ -87,8 +91,7 @@ int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inv
     if (!functions[dtype_of(x)] || dtype_of(v) != dtype_of(x) || dtype_of(ARRAY(count)) != INT64) return WRONG_DTYPE;
     struct runs job = {x->data, all[2] ? (const int64_t *)all[2]->data : NULL, v->data, (int64_t *)all[0]->data,
                        (int64_t *)all[1]->data, n};
-    for (ssize_t i = 0; job.order && i < n; i++)
-        if (job.order[i] < 0 || job.order[i] >= n) return OUT_OF_RANGE;
-    *(int64_t *)ARRAY(count)->data = functions[dtype_of(x)](&job);
-    return OK;
+    int64_t found = functions[dtype_of(x)](&job);
+    *(int64_t *)ARRAY(count)->data = found;
+    return found < 0 ? OUT_OF_RANGE : OK;
 }

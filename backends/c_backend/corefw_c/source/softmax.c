@@ -31,19 +31,23 @@ static int apply(array a, array b, int dim, array y, range_task of_f32, range_ta
 }
 
 int softmax(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return apply(ARRAY(input), ARRAY(input), dim, ARRAY(output), softmax_range_f32, softmax_range_f64);
 }
 
 int log_softmax(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
     return apply(ARRAY(input), ARRAY(input), dim, ARRAY(output), log_softmax_range_f32, log_softmax_range_f64);
 }
 
 int softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
     return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), softmax_backward_range_f32,
                  softmax_backward_range_f64);
 }
 
 int log_softmax_backward(uintptr_t grad, uintptr_t output, int dim, uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
     return apply(ARRAY(grad), ARRAY(output), dim, ARRAY(result), log_softmax_backward_range_f32,
                  log_softmax_backward_range_f64);
 }

@@ -57,6 +57,7 @@ static inline ITEM wide_item(uint64_t key, ssize_t index) { return (ITEM){key, (
 #include "sort_rows.inc"
 
 int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
     array x = ARRAY(input), v = ARRAY(values), at = ARRAY(indices);
     if (dim < 0 || dim >= x->ndim || !is_contiguous(x) || !is_contiguous(v) || !is_contiguous(at)) return WRONG_SHAPE;
     struct rows rows = {.dtype = dtype_of(x), .n = x->shape[dim], .inner = 1, .k = k, .descending = descending,
