@@ -6,8 +6,8 @@ with the type of their argument, and besides `rsqrt`, `sigmoid`, `erfinv` and `n
 function); `T(1)` converts. Formulas hold for NaN, infinities and signed zeros as they stand.
 
 A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned"
-integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte of 0 or
-1).
+integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte, which
+is true unless it is 0).
 """
 
 from __future__ import annotations
@@ -95,8 +95,11 @@ EXPRESSIONS = (
     ),
     *_floating("x y", 1, sigmoid_backward="x * ((1 - y) * y)", tanh_backward="x * (1 - y * y)"),
     # -- comparisons, extremes, logic, bits -------------------------------------------------------------------------
-    *_all("x y", "floating", "wrapping", "bool", test=True, eq="x == y", ne="x != y"),
+    *_all("x y", "floating", "wrapping", test=True, eq="x == y", ne="x != y"),
+    *_all("x y", "bool", test=True, eq="(x != 0) == (y != 0)", ne="(x != 0) != (y != 0)"),
     *_all("x y", "floating", *_INTEGERS, test=True, lt="x < y", le="x <= y", gt="x > y", ge="x >= y"),
+    *_all("x y", "bool", test=True, lt="(x == 0) & (y != 0)", le="(x == 0) | (y != 0)"),
+    *_all("x y", "bool", test=True, gt="(x != 0) & (y == 0)", ge="(x != 0) | (y == 0)"),
     *_all("x y", "floating", "wrapping", "bool", test=True, logical_and="(x != 0) & (y != 0)"),
     *_all("x y", "floating", "wrapping", "bool", test=True, logical_or="(x != 0) | (y != 0)"),
     *_all("x y", "floating", "wrapping", "bool", test=True, logical_xor="(x != 0) ^ (y != 0)"),
@@ -113,9 +116,11 @@ EXPRESSIONS = (
     *_all("x s t", *_INTEGERS, clamp_numbers="m = x > s ? x : s; m < t ? m : t"),
     *_floating("x y", 1, heaviside="x == 0 ? y : T(x > 0)"),
     *_floating("x s t u", 1, nan_to_num="x != x ? s : x == INFINITY ? t : x == -INFINITY ? u : x"),
-    *_all("x y", "wrapping", "bool", bitwise_and="x & y", bitwise_or="x | y", bitwise_xor="x ^ y"),
+    *_all("x y", "wrapping", bitwise_and="x & y", bitwise_or="x | y", bitwise_xor="x ^ y"),
+    *_all("x y", "bool", bitwise_and="(x != 0) & (y != 0)", bitwise_or="(x != 0) | (y != 0)"),
+    *_all("x y", "bool", bitwise_xor="(x != 0) ^ (y != 0)"),
     *_all("x", "wrapping", bitwise_not="T(~x)"),
-    *_all("x", "bool", bitwise_not="x ^ 1"),
+    *_all("x", "bool", bitwise_not="x == 0"),
     # -- activation functions and their gradients -------------------------------------------------------------------
     *_floating("x", 1, relu="x <= 0 ? 0 : x"),
     *_floating("x y", 1, relu_backward="y <= 0 ? 0 : x"),

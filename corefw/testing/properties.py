@@ -26,7 +26,7 @@ from corefw.testing.checks import (
 from corefw.testing.comparison import host
 from corefw.testing.differences import ATOL, RTOL, check_gradient, differentiable
 from corefw.testing.expectations import compare_calls, compare_results, expected_dtypes, expected_results
-from corefw.testing.samples import LAYOUTS, Sample, samples, special_samples, to_tensor
+from corefw.testing.samples import LAYOUTS, Sample, of_foreign_bytes, samples, special_samples, to_tensor
 from corefw.testing.targets import Target
 
 
@@ -72,6 +72,17 @@ def layouts(case: Case, op: Op, target: Target) -> None:
                 compare_calls(
                     call(op.function, sample, target, layout), call(op.function, same_values, target), case, d
                 )
+
+
+@property_of(lambda case, op: case.make is not None or dtypes.bool_ in case_dtypes(case, op))
+def foreign_bytes(case: Case, op: Op, target: Target) -> None:
+    """Every byte other than 0 is True."""
+    for d in {representative(case, op), dtypes.bool_}.intersection(case_dtypes(case, op)):
+        for sample in samples(case, d):
+            if any(array.dtype.kind == "b" for array in sample.arrays()):
+                with about(d.name, sample):
+                    plain = call(op.function, sample, target)
+                    compare_calls(call(op.function, sample, target, of_foreign_bytes), plain, case, d)
 
 
 @property_of(lambda case, op: case.special and case.make is None)

@@ -124,6 +124,13 @@ def to_tensor(array: np.ndarray, on: str | device = "cpu") -> Tensor:
     return wrap(place.runtime.upload(np.array(array, order="C", copy=True), place.device.index), place)
 
 
+def of_foreign_bytes(array: np.ndarray, on: str | device = "cpu") -> Tensor:
+    """The same, but what is True is any byte other than 0, as files and other programs may have it."""
+    if array.dtype.kind == "b":
+        array = (array * np.resize(np.array([255, 7, 1], np.uint8), array.shape)).view(np.bool_)
+    return to_tensor(array, on)
+
+
 def _viewed(memory: np.ndarray, shape, strides, offset: int, on) -> Tensor:
     """A tensor that shows `memory`, uploaded as it is, under this geometry (strides and offset in elements)."""
     base = to_tensor(memory, on)

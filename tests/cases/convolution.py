@@ -129,11 +129,13 @@ CASES = (
     Case(
         "convolution",
         convolution,
-        shapes=(((2, 4, 5), (4, 2, 3), (4,)), ((1, 2, 4), (2, 1, 2))),
+        shapes=(((2, 4, 5), (4, 2, 3), (4,)), ((1, 2, 4), (2, 1, 2)), ((2, 4, 5), (4, 2, 1))),
         statics=(
             {**LINE, "groups": 2},
             {**LINE, "stride": (1,), "dilation": (2,), "groups": 2},
             {**LINE, "transposed": True, "groups": 2, "output_padding": (1,)},
+            {**LINE, "transposed": True, "stride": (5,), "groups": 2, "output_padding": (4,)},  # some are in no window
+            {**LINE, "transposed": True, "stride": (1,), "dilation": (2,), "groups": 2, "output_padding": (1,)},
             {**LINE, "stride": (2**31,), "groups": 2},
             {**LINE, "stride": (2**62,), "groups": 2},
         ),

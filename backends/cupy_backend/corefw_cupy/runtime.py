@@ -182,6 +182,8 @@ class CupyRuntime(Runtime):
             if host.ndim == 0:
                 return self.copying.full((), host[()], host.dtype)
             host, turned = _in_memory_order(host, np.ascontiguousarray)
+            if host.dtype.kind == "b":  # functions in CUDA C++ take True for 1, other programs write any byte
+                host = np.not_equal(host.view(np.uint8), 0)
             array = self.cupy.empty(host.shape, host.dtype)
             if array.nbytes:
                 self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)

@@ -60,7 +60,9 @@ FAMILIES = (
 )
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
-_COMPUTED = frozenset(dtypes.ALL) - _HALF
+_ALL = frozenset(dtypes.ALL)
+_COMPUTED = _ALL - _HALF
+_TRUTH = frozenset({dtypes.bool_})
 
 # A floating-point flag raised inside a kernel (overflow, division by zero) is no news to its caller: the value says it.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"corefw\.generated|corefw\.dispatch|corefw_numpy")
@@ -71,10 +73,12 @@ def table(xp) -> list[Kernel]:
     offered: list[Kernel] = []
     for family in FAMILIES:
         module = import_module(f"corefw_numpy.{family}")
-        for functions, taken in ((module.kernels(xp), _COMPUTED), (module.movements(xp), frozenset(dtypes.ALL))):
+        truths = module.truths(xp) if hasattr(module, "truths") else {}
+        for functions, taken in ((module.kernels(xp), _COMPUTED), (module.movements(xp), _ALL), (truths, _TRUTH)):
             for op, function in functions.items():
                 out = isinstance(function, xp.ufunc) or getattr(function, "takes_out", False)
-                offered.append(Kernel(op, function, taken, out))
+                others = op in truths and functions is not truths
+                offered.append(Kernel(op, function, taken - _TRUTH if others else taken, out))
     return offered
 
 

@@ -2,6 +2,8 @@
 
 import ml_dtypes
 
+from corefw_numpy.truth import of_truth
+
 
 def kernels(xp):
     """Ops that compute."""
@@ -71,3 +73,18 @@ def movements(xp):
         "nextafter": xp.nextafter,
         "signbit": xp.signbit,
     }
+
+
+def truths(xp):
+    """Ops for bool alone."""
+    functions = {
+        "bitwise_xor": xp.bitwise_xor,
+        "eq": xp.equal,
+        "ge": xp.greater_equal,
+        "gt": xp.greater,
+        "le": xp.less_equal,
+        "logical_xor": xp.logical_xor,
+        "lt": xp.less,
+        "ne": xp.not_equal,
+    }
+    return {op: of_truth(xp, function) for op, function in functions.items()}

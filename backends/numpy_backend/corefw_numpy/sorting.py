@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corefw_numpy.along import lines
+from corefw_numpy.truth import truth
 
 
 def kernels(xp):
@@ -10,6 +11,7 @@ def kernels(xp):
 
     def order(input, dim, descending):
         """Positions in sorted order; equal elements stay in the order in which they came."""
+        input = truth(xp, input)
         if not descending:
             return xp.argsort(input, dim, kind="stable")
         backwards = xp.argsort(xp.flip(input, dim), dim, kind="stable")
@@ -22,6 +24,7 @@ def kernels(xp):
 
     @lines
     def topk(input, k, dim, largest, sorted):
+        input = truth(xp, input)
         size = input.shape[dim]
         if not 0 <= k <= size:
             raise ValueError(k)
@@ -36,6 +39,7 @@ def kernels(xp):
         return xp.take_along_axis(values, ranked, dim), xp.take_along_axis(indices, ranked, dim)
 
     def unique_values(input, dim, consecutive):
+        input = truth(xp, input)
         if not consecutive:
             values, inverse, counts = xp.unique(
                 input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False

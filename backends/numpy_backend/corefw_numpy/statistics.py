@@ -2,6 +2,7 @@
 
 from corefw_numpy.along import lines, pick
 from corefw_numpy.sums import count, squared_modulus, sums
+from corefw_numpy.truth import truth
 
 
 def kernels(xp):
@@ -23,6 +24,7 @@ def kernels(xp):
 
     @lines
     def mode(input, dim, keepdim):
+        input = truth(xp, input)
         order = xp.moveaxis(xp.argsort(input, dim, kind="stable"), dim, -1)
         ordered = xp.take_along_axis(xp.moveaxis(input, dim, -1), order, -1)
         place = xp.arange(ordered.shape[-1])
@@ -36,6 +38,7 @@ def kernels(xp):
     def kthvalue(input, k, dim, keepdim):
         if k < 1:
             raise IndexError(k)
+        input = truth(xp, input)
         return pick(xp, input, xp.argsort(input, dim, kind="stable").take([k - 1], dim), dim, keepdim)
 
     def variance(input, dim, keepdim, correction):

@@ -12,10 +12,16 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
     TO(INT8, int8_t) TO(UINT8, uint8_t) TO(INT16, int16_t) TO(UINT16, uint16_t) TO(INT32, int32_t)                     \
         TO(UINT32, uint32_t) TO(INT64, int64_t) TO(UINT64, uint64_t) TO(FLOAT32, float) TO(FLOAT64, double)
 
+#define FROM uint8_t
+#define OF_FROM(name) name##_truth
+#define READ(x) ((x) != 0)
+#include "convert.inc"
+#undef READ
+#define READ(x) (x)
 #define FROM int8_t
 #define OF_FROM(name) name##_i8
 #include "convert.inc"
-#define FROM uint8_t /* also of bool, which is 0 or 1 */
+#define FROM uint8_t
 #define OF_FROM(name) name##_u8
 #include "convert.inc"
 #define FROM int16_t
@@ -44,7 +50,7 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
 #include "convert.inc"
 
 static const converter *const from_number[NO_DTYPE] = {
-    [BOOL] = from_u8,    [INT8] = from_i8,     [UINT8] = from_u8,    [INT16] = from_i16,
+    [BOOL] = from_truth, [INT8] = from_i8,     [UINT8] = from_u8,    [INT16] = from_i16,
     [UINT16] = from_u16, [INT32] = from_i32,   [UINT32] = from_u32,  [INT64] = from_i64,
     [UINT64] = from_u64, [FLOAT32] = from_f32, [FLOAT64] = from_f64,
 };

@@ -200,21 +200,21 @@ static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *o
 
 /* -- the table -- */
 #define REALS(name) [FLOAT32] = &name##_f32, [FLOAT64] = &name##_f64
-#define INTEGERS(name) [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64
+#define INTEGERS(name) [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64
 #define TRUTHS(name)                                                                                                 \
     [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT64] = &name##_u64, [UINT64] = &name##_u64, \
     REALS(name)
 static const struct fold *const folds[][NO_DTYPE + 1] = {
-    [REDUCE_SUM] = {REALS(sum), INTEGERS(sum)},
+    [REDUCE_SUM] = {REALS(sum), INTEGERS(sum), [BOOL] = &nonzero_u8},
     [REDUCE_MEAN] = {REALS(sum)},
-    [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum)},
+    [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum), [BOOL] = &nonzero_u8},
     [REDUCE_PRODUCT] = {REALS(product), [INT64] = &product_i64},
     [REDUCE_LOGSUMEXP] = {REALS(logsumexp)},
     [REDUCE_ALL] = {TRUTHS(every)},
     [REDUCE_ANY] = {TRUTHS(some)},
     [REDUCE_NONZERO] = {TRUTHS(nonzero)},
-    [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest)},
-    [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest)},
+    [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest), [BOOL] = &largest_u8},
+    [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest), [BOOL] = &smallest_u8},
     [REDUCE_FIRST_LARGEST] = {REALS(first_largest), [INT64] = &first_largest_i64},
     [REDUCE_FIRST_SMALLEST] = {REALS(first_smallest), [INT64] = &first_smallest_i64},
     [REDUCE_MODULI] = {REALS(sum_of_moduli)},

@@ -22,7 +22,7 @@ bool has_narrow_keys(array a) {
 void narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_t flip, uint32_t *keys) {
     const uint32_t middle = 0x80000000u;
     switch (d) {
-    case BOOL:
+    case BOOL: EACH(uint8_t, element != 0);
     case UINT8: EACH(uint8_t, (uint32_t)element);
     case INT8: EACH(int8_t, (uint32_t)(int32_t)element + middle);
     case UINT16: EACH(uint16_t, (uint32_t)element);

@@ -19,6 +19,7 @@ struct scan {
     void (*columns)(const void *input, void *output, ssize_t n, ssize_t stride, ssize_t width);
 };
 
+#define READ(x) (x)
 #define TOTAL double
 #define START 0
 #define JOIN(a, b) ((a) + (b))
@@ -63,6 +64,12 @@ struct scan {
 #include "scan.inc"
 #define SCAN cumsum_i64
 #define INPUT int64_t
+#define OUTPUT int64_t
+#include "scan.inc"
+#undef READ
+#define READ(x) ((x) != 0)
+#define SCAN cumsum_truth
+#define INPUT uint8_t
 #define OUTPUT int64_t
 #include "scan.inc"
 
@@ -117,7 +124,7 @@ static int run_scan(array x, int dim, array y, const struct scan *scan, enum dty
 int cumsum(uintptr_t input, int dim, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     static const struct scan *const scans[NO_DTYPE + 1] = {
-        [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_u8,
+        [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_truth,
         [UINT8] = &cumsum_u8,    [INT32] = &cumsum_i32,   [INT64] = &cumsum_i64,
     };
     enum dtype dtype = dtype_of(ARRAY(input));
