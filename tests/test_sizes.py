@@ -80,6 +80,11 @@ def test_the_error_says_which_size_is_too_large(call):
         call(2**62)
 
 
+def test_positions_of_resampling_fit():
+    with pytest.raises(RuntimeError, match="Unable to allocate|too big|sizes must be below"):
+        F.interpolate(torch.ones(1, 1, 1).expand(1, 1, 2**40), size=4)
+
+
 def test_windows_that_cannot_be_counted_are_named():
     with pytest.raises(
         RuntimeError, match=r"convolution: windows that reach over \(3, 3\) places .* too large to count"

@@ -70,6 +70,8 @@ def _reversed(positions, weights, size):
 def _plan(op, shape, sizes, filter, align_corners, scales, antialias, dtype):
     """The shape of the result; positions and weights in each dimension, one after the other; and their addresses."""
     result = shape_rule(op)(shape, sizes, filter, align_corners, scales, antialias)
+    if max(*shape[2:], *result[2:]) >= 1 << 31:
+        raise ValueError(f"positions of 32 bits: sizes must be below 2**31, from {shape} to {result}")
     arrays = []
     for axis, scale in enumerate(scales, 2):
         options = filter, align_corners, scale, antialias, dtype
