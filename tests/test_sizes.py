@@ -81,7 +81,7 @@ def test_the_error_says_which_size_is_too_large(call):
 
 
 def test_positions_of_resampling_fit():
-    with pytest.raises(RuntimeError, match="Unable to allocate|too big|sizes must be below"):
+    with pytest.raises(RuntimeError, match=r"Unable to allocate|too big|sizes must be below"):
         F.interpolate(torch.ones(1, 1, 1).expand(1, 1, 2**40), size=4)
 
 
