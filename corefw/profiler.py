@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.modes import Mode
 from corefw.files import replacing
 
@@ -110,7 +111,7 @@ class profile(Mode):
             finally:
                 self.end(event, clock())
 
-        return timed
+        return unheard(timed)
 
     def begin(self, name: str, backend: str, shapes: tuple = ()) -> Event:
         """Open an event; every event must be ended."""

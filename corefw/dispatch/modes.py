@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.registry import Op, registry
 
 
@@ -52,7 +53,7 @@ class ledger(Mode):
             counts[key] += 1
             return function(*arguments, **options)
 
-        return counted
+        return unheard(counted)
 
     def count(self, op: str, backend: str | None = None) -> int:
         """How often `op` ran (on `backend`)."""

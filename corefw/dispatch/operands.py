@@ -12,6 +12,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import Place, device
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.record import check_memory, check_overlap, mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
@@ -271,11 +272,16 @@ def _warn_of_complex(common: dtype, operands: list[Tensor]) -> None:
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
 
 
+@unheard
+def _run(kernel, arguments):
+    return kernel(*arguments)
+
+
 def mixed(op: Op, *values):
     """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
     place, arguments, table = _prepare(op, values)
     kernel, result, array_type, _ = table[place]
-    return kernel(*arguments), result, array_type
+    return _run(kernel, arguments), result, array_type
 
 
 def mixed_into(op: Op, *values) -> None:
@@ -291,7 +297,7 @@ def mixed_into(op: Op, *values) -> None:
     if place is target.place:
         table.inplace[place](target.array, *arguments)
         return
-    value = kernel(*arguments)
+    value = _run(kernel, arguments)
     if value.__class__ is not array_type:
         value = place.runtime.wrap(value)
     _check_same_shape(value.shape, target.array.shape)

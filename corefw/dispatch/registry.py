@@ -9,6 +9,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import Place, add_device_type, device
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.runtime import MetaRuntime, Runtime
 from corefw.dtypes import dtype
 from corefw.errors import BackendError, DeviceError, KernelNotFoundError
@@ -172,7 +173,7 @@ class InplaceTable(dict):
                     raise ValueError(f"result of shape {list(value.shape)} for a target of shape {list(target.shape)}")
                 copy(target, value)
 
-        self[place] = into
+        self[place] = into = unheard(into)
         return into
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import Place, device
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.record import no_recording
 from corefw.dispatch.registry import Backend, Kernel, Op, place_of, registry
 from corefw.dispatch.rules import computed
@@ -168,7 +169,7 @@ def _converting(compute: dtype, op: Op, place: Place, kernel: Callable) -> Calla
             changed[i] = [cast(array, compute) for array in changed[i]]
         return kernel(*changed)
 
-    return converted
+    return unheard(converted)
 
 
 def _computing_in(wide: dtype, op: Op, place: Place, kernel: Callable) -> Callable:
@@ -306,7 +307,7 @@ def fallback_kernel(op: Op, place: Place, other: Place) -> Callable:
         result = kernel(*values)
         return tuple(map(back, result)) if op.outputs else back(result)
 
-    return copied
+    return unheard(copied)
 
 
 registry.resolve = resolve

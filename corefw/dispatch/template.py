@@ -9,6 +9,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch import record
+from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.operands import (
     mixed,
     mixed_into,
@@ -88,7 +89,7 @@ def lazy_function(
     name: str, write_source: Callable[[], str], scope: dict[str, Any], declared: Callable
 ) -> FunctionType:
     """A function whose source is written and compiled on its first call, into the same function object."""
-    globals_ = {**_HELPERS, **scope, "__name__": f"corefw.generated.{name}"}
+    globals_ = {**_HELPERS, **scope, **NAMELESS}
     function = FunctionType(_stub.__code__, globals_, name)
 
     def build() -> None:

@@ -25,10 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers; no news of floating-point flags: the value says it; and the report of what was checked."""
+    """The markers, and the report of what was checked."""
     config.addinivalue_line("markers", "oracle: compares with PyTorch; skipped when it is not installed")
     config.addinivalue_line("markers", f"{_MARK}: one property of one row on one target")
-    config.addinivalue_line("filterwarnings", r"ignore::RuntimeWarning:corefw\.(generated|dispatch)")
     config.pluginmanager.register(Report(), "corefw-report")
 
 

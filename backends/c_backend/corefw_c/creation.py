@@ -50,7 +50,8 @@ def kernels(lib):
         output = empty(input.shape, dtype) if input.flags.c_contiguous else np.empty_like(input, dtype)
         if status := convert(id(input), id(output)):
             if input.dtype.kind == "c" != dtype.kind:
-                return (input if dtype.kind == "b" else input.real).astype(dtype)
+                with np.errstate(invalid="ignore", over="ignore"):  # what C makes of numbers out of range
+                    return (input if dtype.kind == "b" else input.real).astype(dtype)
             fail("cast", status)
         return output
 

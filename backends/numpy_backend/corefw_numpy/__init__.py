@@ -7,7 +7,7 @@ computes with, ``movements(xp)`` for ops that only move, create or compare eleme
 from __future__ import annotations
 
 import os
-import warnings
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -64,9 +64,6 @@ _ALL = frozenset(dtypes.ALL)
 _COMPUTED = _ALL - _HALF
 _TRUTH = frozenset({dtypes.bool_})
 
-# A floating-point flag raised inside a kernel (overflow, division by zero) is no news to its caller: the value says it.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"corefw\.generated|corefw\.dispatch|corefw_numpy")
-
 
 def table(xp) -> list[Kernel]:
     """All kernels over the array namespace `xp` (NumPy or one with its functions)."""
@@ -82,6 +79,14 @@ def table(xp) -> list[Kernel]:
     return offered
 
 
+def _unflagged(kernel: Kernel) -> Kernel:
+    """A kernel of whose floating-point flags NumPy says nothing. A ufunc is called by a frame that drops its warnings
+    (`corefw.dispatch.flags`); functions that only move elements raise none."""
+    if isinstance(kernel.function, np.ufunc) or kernel.dtypes == frozenset(dtypes.ALL):
+        return kernel
+    return replace(kernel, function=np.errstate(all="ignore")(kernel.function))
+
+
 @pluggy.HookimplMarker("corefw")
 def corefw_backend() -> Backend:
     """The plugin hook."""
@@ -90,7 +95,7 @@ def corefw_backend() -> Backend:
         name="numpy",
         version=__version__,
         devices=("cpu",),
-        kernels={"cpu": table(xp)},
+        kernels={"cpu": list(map(_unflagged, table(xp)))},
         runtimes={"cpu": NumpyRuntime(xp)},
         compute_dtype=dict.fromkeys(_HALF, dtypes.float32),
     )

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 
 import numpy as np
 
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.runtime import Runtime
 from corefw.errors import read_only
+
+
+def _copying(copyto: Callable, read_only: Callable):
+    """What writes one array into another; numbers that its dtype does not hold are no news."""
+
+    @unheard
+    def copy(self, target, source):
+        try:
+            copyto(target, source, casting="unsafe")
+        except ValueError:
+            if target.flags.writeable:
+                raise
+            raise read_only("copy") from None
+
+    return copy
 
 
 class NumpyRuntime(Runtime):
@@ -31,13 +48,7 @@ class NumpyRuntime(Runtime):
     def download(self, array):
         return array
 
-    def copy(self, target, source):
-        try:
-            np.copyto(target, source, casting="unsafe")
-        except ValueError:
-            if target.flags.writeable:
-                raise
-            raise read_only("copy") from None
+    copy = _copying(np.copyto, read_only)
 
     def clone(self, array):
         return array.copy("C" if 0 in array.strides else "K")  # an expanded array has no memory order to keep
