@@ -30,6 +30,7 @@ from corefw.devices import device, get_default_device, set_default_device
 from corefw.dispatch.generator import Generator
 from corefw.dispatch.inspect import backend, explain
 from corefw.dispatch.modes import ledger
+from corefw.dispatch.names import published as _published
 from corefw.dispatch.operands import set_default_dtype
 from corefw.dispatch.registry import registry as _registry
 from corefw.dtypes import (
@@ -135,8 +136,8 @@ _OPS = """
 """
 #: the in-place forms that PyTorch has as functions
 _INPLACE = ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "relu_", "selu_", "threshold_")
-globals().update({_name: _registry.ops[_name].function for _name in _OPS.split()})
-globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE})
+globals().update(_published("corefw", {_name: _registry.ops[_name].function for _name in _OPS.split()}))
+globals().update(_published("corefw", {_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE}))
 
 _methods.attach_ops()
 _methods.attach_operators()

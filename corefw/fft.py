@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.dispatch.names import published as _published
 from corefw.dispatch.registry import registry as _registry
 
 _NAMES = [
@@ -28,6 +29,6 @@ _NAMES = [
     "rfftfreq",
     "rfftn",
 ]
-globals().update({_name: _registry.ops[f"fft_{_name}"].function for _name in _NAMES})
+globals().update(_published("corefw.fft", {_name: _registry.ops[f"fft_{_name}"].function for _name in _NAMES}))
 
 __all__ = _NAMES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.dispatch.names import published as _published
 from corefw.dispatch.registry import registry as _registry
 from corefw.errors import LinAlgError
 
@@ -31,7 +32,7 @@ _NAMES = [
     "vecdot",
     "vector_norm",
 ]
-globals().update({_name: _registry.ops[f"linalg_{_name}"].function for _name in _NAMES})
+globals().update(_published("corefw.linalg", {_name: _registry.ops[f"linalg_{_name}"].function for _name in _NAMES}))
 matmul = _registry.ops["matmul"].function
 
 __all__ = ["LinAlgError", "matmul", *_NAMES]

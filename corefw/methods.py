@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from corefw.dispatch.names import published
 from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import Op, registry
 from corefw.dispatch.template import operator_function
@@ -55,6 +56,8 @@ def attach_ops() -> None:
             setattr(Tensor, name + "_", _method(op, op.inplace_function))
     for name, function in _OWN.items():
         setattr(Tensor, name, function)
+    methods = {name: getattr(Tensor, name) for op in registry.ops for name in (op, op + "_") if hasattr(Tensor, name)}
+    published("corefw", {f"Tensor.{name}": method for name, method in methods.items()})
 
 
 _OPERATORS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.dispatch.names import published as _published
 from corefw.dispatch.registry import registry as _registry
 
 _OPS = {
@@ -26,6 +27,6 @@ _OPS = {
     "xlog1py": "special_xlog1py",
     "xlogy": "xlogy",
 }
-globals().update({_name: _registry.ops[_op].function for _name, _op in _OPS.items()})
+globals().update(_published("corefw.special", {_name: _registry.ops[_op].function for _name, _op in _OPS.items()}))
 
 __all__ = list(_OPS)

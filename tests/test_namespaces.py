@@ -1,4 +1,9 @@
-"""The mathematical namespaces: names, errors, and gradients of decompositions on what is determined."""
+"""Namespaces: names, pickling, errors, and gradients of decompositions on what is determined."""
+
+import copy
+import importlib
+import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -114,3 +119,48 @@ def test_special_functions_far_out():
         np.testing.assert_allclose(found, getattr(special, name)(x), rtol=2e-13, atol=1e-300)
     y = np.concatenate([np.linspace(-1, 1, 2001), 1 - 10.0 ** -np.arange(1, 17)])
     np.testing.assert_allclose(corefw.special.erfinv(corefw.tensor(y)).numpy(), special.erfinv(y), rtol=1e-12)
+
+
+NAMESPACES = """
+corefw corefw.autograd corefw.autograd.functional corefw.distributions corefw.fft corefw.linalg corefw.nn
+corefw.nn.functional corefw.nn.init corefw.nn.utils corefw.nn.utils.rnn corefw.optim corefw.optim.lr_scheduler
+corefw.random corefw.special corefw.utils.checkpoint corefw.utils.data corefw.vision.transforms.functional
+"""
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES.split())
+def test_public_functions_and_classes_are_pickled_by_name(namespace):
+    module = importlib.import_module(namespace)
+    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    public = {name: getattr(module, name) for name in names}
+    found = {n: value for n, value in public.items() if inspect.isroutine(value) or isinstance(value, type)}
+    assert found
+    lost = [n for n, value in found.items() if _through_pickle(value) is not value]
+    assert not lost
+
+
+def _through_pickle(value):
+    try:
+        return pickle.loads(pickle.dumps(value))
+    except (pickle.PicklingError, AttributeError, ImportError) as error:
+        return error
+
+
+def test_methods_of_tensors_are_pickled_by_name():
+    methods = {n: m for n, m in inspect.getmembers(corefw.Tensor, inspect.isfunction) if not n.startswith("_")}
+    assert not [n for n, method in methods.items() if _through_pickle(method) is not method]
+
+
+def test_functions_have_the_names_under_which_they_are_found():
+    assert (corefw.linalg.det.__module__, corefw.linalg.det.__qualname__) == ("corefw.linalg", "det")
+    assert (corefw.nn.functional.gelu.__module__, corefw.sin.__module__) == ("corefw.nn.functional", "corefw")
+
+
+def test_modules_that_hold_functions_are_pickled_whole(tmp_path):
+    layer = corefw.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=corefw.nn.functional.gelu).eval()
+    x = corefw.rand(3, 2, 4)
+    corefw.save(layer, tmp_path / "layer.pt")
+    for other in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
+        assert other.activation is corefw.nn.functional.gelu
+        assert (other(x) == layer(x)).all()
+    assert (corefw.load(tmp_path / "layer.pt", weights_only=False)(x) == layer(x)).all()

@@ -81,6 +81,7 @@ class Op:
         self.name: str = name
         self.parameters: tuple[Parameter, ...] = parameters
         self.body: Callable = body
+        self.family: str = body.__module__.rpartition(".")[2]  # "pointwise", ...: the file that declares it
         self.rule: Any = rule  # a DtypeRule, None for a plain function
         self.shape: Callable | None = shape
         self.primitive: bool = options.get("primitive", False)
@@ -101,11 +102,6 @@ class Op:
         self.table: Table = Table(self)
         self.inplace_table: InplaceTable = self.table.inplace
         self.number_table: Table = Table(self, numbers=True)
-
-    @property
-    def family(self) -> str:
-        """The file that declares the op: "pointwise", "reduction", ..."""
-        return self.body.__module__.rpartition(".")[2]
 
     @property
     def kernel_parameters(self) -> list[Parameter]:

@@ -103,7 +103,7 @@ def lazy_function(
     globals_["BUILD"] = build
     globals_["THIS"] = function
     function.__doc__ = declared.__doc__
-    function.__module__, function.__qualname__ = "corefw", name  # by which pickle finds it
+    function.__module__, function.__qualname__ = "corefw", name
     function.__wrapped__ = declared  # type: ignore[attr-defined]  # what inspect.signature shows
     return function
 

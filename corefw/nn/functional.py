@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings as _warnings
 
 from corefw.dispatch.declare import ops as _ops
+from corefw.dispatch.names import published as _published
 from corefw.dispatch.registry import registry as _registry
 from corefw.dtypes import dtype as _dtype
 from corefw.tensor import Tensor
@@ -26,9 +27,12 @@ _OPS = """
 #: functions with other arguments than their namesakes in the main namespace or among the methods
 _REORDERED = ("batch_norm", "embedding", "instance_norm", "unfold")
 _INPLACE = ("celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_")
-globals().update({_name: _registry.ops[_name].function for _name in _OPS.split()})
-globals().update({_name: _registry.ops[f"functional_{_name}"].function for _name in _REORDERED})
-globals().update({_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE})
+_FUNCTIONS = {
+    **{_name: _registry.ops[_name].function for _name in _OPS.split()},
+    **{_name: _registry.ops[f"functional_{_name}"].function for _name in _REORDERED},
+    **{_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE},
+}
+globals().update(_published("corefw.nn.functional", _FUNCTIONS))
 
 
 def _chosen(name: str, dim: int | None, input: Tensor, stacklevel: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any, overload
 
 from corefw import dtypes
@@ -88,6 +89,17 @@ class TensorType(type):
         return _construct(cls.__name__, arguments, cls.dtype, where, any_dtype=False)
 
 
+_TYPES: dict[str, TensorType] = {}
+
+
+def _tensor_type(name: str) -> TensorType:
+    return _TYPES[name]
+
+
+# pickle would look for the name that PyTorch gives it in PyTorch
+copyreg.pickle(TensorType, lambda kind: (_tensor_type, (f"{kind.__module__}.{kind.__name__}",)))
+
+
 def _type_name(d: dtype, device_type: str) -> str:
     prefix = "" if device_type == "cpu" else f"{device_type}."
     return f"{MODULE}.{prefix}{d.title}Tensor"
@@ -102,6 +114,7 @@ def tensor_types(device_type: str) -> dict[str, TensorType]:
         found[name] = TensorType(
             name, (), {"dtype": d, "device_type": device_type, "__module__": module, "__doc__": doc}
         )
+        _TYPES[_type_name(d, device_type)] = found[name]
     return found
 
 
