@@ -1,10 +1,13 @@
 """Matrix products: errors, broadcasting rules and precision beyond what the rows of tests/cases say."""
 
+import math
+
 import numpy as np
 import pytest
 
 import corefw as torch
 from corefw.dispatch.declare import ops
+from corefw.testing import targets
 
 
 def ones(*shape, dtype=torch.float32):
@@ -112,8 +115,65 @@ def test_products_of_any_layout_and_size(dtype, left, right):
             assert (np.abs(product.double().numpy() - expected) <= bound).all(), (n, k, m)
 
 
-def test_float_factors_of_integers_are_refused():
-    with pytest.raises((RuntimeError, TypeError)):
-        torch.addmm(
-            ones(2, 2, dtype=torch.int64), ones(2, 2, dtype=torch.int64), ones(2, 2, dtype=torch.int64), alpha=0.5
-        )
+@pytest.mark.parametrize("target", targets(None), ids=str)
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("addmm", ((2, 4), (2, 3), (3, 4))),
+        ("addmv", ((2,), (2, 3), (3,))),
+        ("addbmm", ((2, 4), (5, 2, 3), (5, 3, 4))),
+        ("baddbmm", ((5, 2, 4), (5, 2, 3), (5, 3, 4))),
+    ],
+)
+def test_factors_of_integers_become_integers(name, shapes, target):
+    input, left, right = (ones(*shape, dtype=torch.int64).to(target.device) for shape in shapes)
+    product = 15 if name == "addbmm" else 3
+    with target.preferred():
+        made = getattr(torch, name)
+        assert set(made(input, left, right, alpha=1.7, beta=2.9).flatten().tolist()) == {2 + product}
+        assert set(made(input, left, right, alpha=0.5).flatten().tolist()) == {1}
+        with pytest.raises(RuntimeError, match="cannot be converted to type int64_t without overflow"):
+            made(input, left, right, beta=math.nan)
+
+
+def test_outer_product_added_to_bool():
+    mask, row = torch.tensor([[True, False], [False, False]]), torch.tensor([False, True])
+    assert torch.addr(mask, row, row).tolist() == [[True, False], [False, True]]
+    assert torch.addr(mask, row, row, beta=False).tolist() == [[False, False], [False, True]]
+    assert torch.addr(mask, row, row, alpha=0).tolist() == mask.tolist()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factors", "text"),
+    [
+        ("int64", {"alpha": 0.5}, "For integral input tensors, argument alpha must not be a floating point number"),
+        ("int64", {"beta": 2.0}, "For integral input tensors, argument beta must not be a floating point number"),
+        ("float32", {"beta": True}, "Boolean beta only supported for Boolean results"),
+        ("float32", {"alpha": 1j}, "For non-complex input tensors, argument alpha must not be a complex number"),
+    ],
+)
+def test_factors_that_an_outer_product_refuses(dtype, factors, text):
+    row = ones(2, dtype=getattr(torch, dtype))
+    with pytest.raises(RuntimeError, match=text):
+        torch.addr(ones(2, 2, dtype=row.dtype), row, row, **factors)
+
+
+def test_nuclear_norm():
+    x = torch.tensor([[3.0, 0.0], [0.0, -4.0]]).requires_grad_()
+    x.norm("nuc").backward()
+    np.testing.assert_allclose(x.grad.tolist(), [[1, 0], [0, -1]], atol=1e-6)
+    several = torch.stack([x.detach(), 2 * x.detach()], 1)
+    np.testing.assert_allclose(torch.norm(several, "nuc", (0, 2)).tolist(), [7, 14], rtol=1e-6)
+    assert several.norm("nuc", (0, 2), keepdim=True).shape == (1, 2, 1)
+    with pytest.raises(RuntimeError):
+        several.norm("nuc")
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 3, 0)])
+@pytest.mark.parametrize("ord", [1, 2, torch.inf, "fro", "nuc"])
+def test_norm_of_matrices_without_elements_is_zero(shape, ord):
+    x = torch.zeros(shape).requires_grad_()
+    norm = torch.linalg.matrix_norm(x, ord)
+    assert norm.shape == shape[:-2] and not norm.any()
+    norm.sum().backward()
+    assert x.grad.shape == shape

@@ -37,6 +37,31 @@ def test_only_ignored_classes():
     assert not logits.grad.any()
 
 
+def test_cross_entropy_of_large_logits():
+    """Their difference counts, however little of it a sum beside them would keep."""
+    for dtype, size in ((torch.float32, 1e8), (torch.bfloat16, 300.0), (torch.float64, 1e17)):
+        logits = torch.tensor([[size, size, 0.0]], dtype=dtype).requires_grad_()
+        loss = F.cross_entropy(logits, torch.tensor([0]))
+        loss.backward()
+        assert loss.item() == pytest.approx(np.log(2), rel=4e-3)
+        assert logits.grad.tolist() == [[-0.5, 0.5, 0.0]]
+
+
+def test_errors_beyond_the_quadratic_part_have_a_bounded_gradient():
+    x = torch.tensor([inf, -inf, 0.25]).requires_grad_()
+    F.smooth_l1_loss(x, torch.zeros(3), reduction="sum", beta=0.5).backward()
+    assert x.grad.tolist() == [1.0, -1.0, 0.5]
+    x.grad = None
+    F.huber_loss(x, torch.zeros(3), reduction="sum", delta=2.0).backward()
+    assert x.grad.tolist() == [2.0, -2.0, 0.25]
+
+
+def test_an_infinite_variance_has_no_gradient():
+    x, variance = torch.tensor([2.0]).requires_grad_(), torch.tensor([inf]).requires_grad_()
+    F.gaussian_nll_loss(x, torch.zeros(1), variance).backward()
+    assert x.grad.item() == variance.grad.item() == 0
+
+
 def test_an_ignored_infinite_logit_does_no_harm():
     logits = torch.tensor([[0.0, -inf], [0.0, 0.0]]).requires_grad_()
     F.cross_entropy(logits, torch.tensor([0, -100])).backward()

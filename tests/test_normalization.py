@@ -62,6 +62,19 @@ def test_cumulative_average_and_reset():
     assert (layer.num_batches_tracked.item(), layer.running_mean.item(), layer.running_var.item()) == (0, 0, 1)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0)])
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_a_batch_without_elements_leaves_the_running_statistics(shape, momentum):
+    layer = torch.nn.BatchNorm1d(3, momentum=momentum)
+    x = torch.zeros(shape).requires_grad_()
+    output = layer(x)
+    output.sum().backward()
+    assert output.shape == shape and x.grad.shape == shape
+    assert layer.running_mean.tolist() == [0, 0, 0] and layer.running_var.tolist() == [1, 1, 1]
+    assert layer.num_batches_tracked.item() == 1
+    assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == [0, 0, 0]
+
+
 def test_states_without_a_counter_load():
     layer = torch.nn.BatchNorm1d(2)
     state = {name: value + 3 for name, value in layer.state_dict().items() if name != "num_batches_tracked"}

@@ -8,6 +8,7 @@ import pytest
 
 import corefw as torch
 from corefw.errors import DtypeError
+from corefw.testing import targets
 
 ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 BITS = ("and_", "or_", "xor", "lshift", "rshift")
@@ -168,6 +169,45 @@ def test_negative_integer_powers():
     with pytest.raises(RuntimeError, match="negative integer powers"):
         integers**-1
     same(integers ** torch.tensor([-2, -2, -3, -1, -1]), [1, 1, -1, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_exponents_that_narrow_integers_do_not_hold(dtype):
+    integers = torch.tensor([0, 1, 3], dtype=getattr(torch, dtype))
+    for power in (operator.pow, operator.ipow, torch.pow):
+        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+            power(integers, -2)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            power(integers, 1 << 20)
+    assert integers.tolist() == [0, 1, 3]
+    assert (2**integers).tolist() == [1, 2, 8]
+
+
+def test_gradient_of_the_next_number():
+    x, y = torch.tensor([1.0, 2.0, 3.0]).requires_grad_(), torch.tensor([2.0, 2.0, 1.0]).requires_grad_()
+    torch.nextafter(x, y).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 1.0] and y.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_factors_beside_half_types_are_not_rounded(dtype, target):
+    """The result is that of float32, rounded once."""
+    half = torch.linspace(0.5, 2, 101).to(target.device, getattr(torch, dtype))
+    functions = [
+        *(lambda x, s=s: torch.addcmul(x, x, x, value=s) for s in (0.1, 1e-9)),
+        lambda x: torch.addcdiv(x, x, x.flip(0), value=0.1),
+        lambda x: torch.add(x, x.flip(0), alpha=0.1),
+        lambda x: torch.sub(x, x.flip(0), alpha=0.1),
+        lambda x: torch.lerp(x, x.flip(0), 0.1),
+        lambda x: torch.nn.functional.leaky_relu(-x, 0.1),
+        lambda x: torch.nn.functional.elu(-x, 0.1),
+        lambda x: torch.nn.functional.softplus(x, 0.3),
+        lambda x: torch.nan_to_num(x / 0 * 0, nan=0.1),
+    ]
+    with target.preferred():
+        for function in functions:
+            assert torch.equal(function(half), function(half.float()).to(half.dtype))
 
 
 @pytest.mark.parametrize("exponent", (0, 1, 2, 3, 0.5, -1, 2.5))

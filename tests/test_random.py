@@ -206,6 +206,15 @@ def test_normal_with_tensors():
     assert torch.equal(torch.normal(0.0, 1.0, (2, 3)), z)
 
 
+def test_parameters_of_normal_numbers_have_no_influence_on_the_gradient():
+    mean, std = torch.ones(2, 1).requires_grad_(), torch.ones(3).requires_grad_()
+    for made in (torch.normal(mean, std), torch.normal(mean, 2.0), torch.normal(0.0, std)):
+        assert made.grad_fn.name() == "NormalBackward0"
+        made.sum().backward()
+    assert mean.grad.tolist() == [[0.0], [0.0]] and std.grad.tolist() == [0.0, 0.0, 0.0]
+    assert not torch.normal(mean.detach(), std.detach()).requires_grad
+
+
 def test_multinomial_draws_each_position_once():
     drawn = torch.multinomial(torch.rand(7, 5) + 0.1, 5)
     assert drawn.sort(-1).values.tolist() == [list(range(5))] * 7
@@ -305,6 +314,14 @@ def test_alpha_dropout_keeps_mean_and_variance(features):
     made = (F.feature_alpha_dropout if features else F.alpha_dropout)(x, 0.3, training=True)
     assert abs(made.mean().item()) < 0.05 and abs(made.std().item() - 1) < 0.05
     assert F.alpha_dropout(x, 0.3) is x
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        F.alpha_dropout(torch.ones(3, dtype=torch.int64), 0.3, training=True)
+
+
+def test_nothing_is_kept_of_any_shape():
+    for function in (torch.feature_dropout, torch.dropout, torch.alpha_dropout):
+        assert function(torch.tensor(2.0), 1.0, True).item() == 0
+        assert function(torch.ones(3), 1.0, True).tolist() == [0, 0, 0]
 
 
 def test_native_dropout():

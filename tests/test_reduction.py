@@ -78,6 +78,19 @@ def test_equal_extremes_share_the_gradient(name, expected):
     assert values(x.grad) == expected if expected else x.grad.sum().item() == 1
 
 
+@pytest.mark.parametrize("name", ["amax", "max"])
+def test_infinite_gradient_of_extremes(name):
+    x = torch.tensor([1.0, 3.0, 3.0], requires_grad=True)
+    getattr(x, name)().backward(torch.tensor(torch.inf))
+    assert values(x.grad) == [0, torch.inf, torch.inf]
+
+
+def test_gradient_of_an_extreme_beside_nan_is_nan():
+    x = torch.tensor([1.0, torch.nan], requires_grad=True)
+    x.amax().backward()
+    assert x.grad.isnan().all()
+
+
 def test_max_along_a_dimension_gives_the_gradient_to_one():
     x = torch.tensor([1.0, 3.0, 3.0], requires_grad=True)
     x.max(0).values.backward()

@@ -135,7 +135,7 @@ EXPRESSIONS = (
         hardswish="a = x + 3; x * (a < 0 ? 0 : a > 6 ? 6 : a) / 6",
     ),
     *_floating("x s t u", 8, elu="x > 0 ? x * s : t * expm1(x * u)"),
-    *_floating("x y s t u", 8, elu_backward="y > 0 ? x * s : x * t * exp(y * u)"),
+    *_floating("x y s t u", 8, elu_backward="y <= 0 ? x * t * exp(y * u) : x * s"),
     *_floating("x s t", 12, softplus="a = x * s; a > t ? x : log1p(exp(a)) / s"),
     *_floating("x", 12, logsigmoid="(x < 0 ? x : 0) - log1p(exp(-fabs(x)))"),
     *_floating("x", 8, silu="x / (1 + exp(-x))"),

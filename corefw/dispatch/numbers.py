@@ -6,7 +6,7 @@ from math import isfinite
 
 from corefw import dtypes
 from corefw.dtypes import COMPLEX, FLOATING, INTEGER
-from corefw.errors import CorefwError
+from corefw.errors import CorefwError, DtypeError
 
 
 class ConversionError(CorefwError, RuntimeError):
@@ -45,6 +45,22 @@ def fitting_number(value, d: dtypes.dtype):
     if isfinite(value) and abs(value) > LARGEST[d]:
         raise _overflow(d)
     return value
+
+
+def checked_factor(name: str, label: str, factor, d: dtypes.dtype):
+    """The factor called `label` of the op called `name`; refused unless the result's dtype holds numbers of its kind.
+
+    >>> checked_factor("add", "alpha", 2, dtypes.int64)
+    2
+    """
+    kind = factor.__class__
+    if kind is bool and d.category != dtypes.BOOL:
+        raise DtypeError(f"{name}: Boolean {label} only supported for Boolean results.")
+    if kind is float and d.category < FLOATING:
+        raise DtypeError(f"{name}: For integral input tensors, argument {label} must not be a floating point number.")
+    if kind is complex and d.category < COMPLEX:
+        raise DtypeError(f"{name}: For non-complex input tensors, argument {label} must not be a complex number.")
+    return factor
 
 
 #: the smallest and the largest number of each integer type

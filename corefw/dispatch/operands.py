@@ -13,7 +13,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.devices import Place, device
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.numbers import ConversionError, fitting_number
 from corefw.dispatch.record import check_memory, check_overlap, mode
 from corefw.dispatch.registry import Op, Parameter, place_of, registry
 from corefw.dispatch.resolution import check_accepted, shape_of
@@ -108,6 +108,7 @@ def set_default_dtype(d: dtype) -> None:
     dtypes.assign_default_dtype(d)
     _constant.cache_clear()
     _bound.cache_clear()
+    _exponent.cache_clear()
     registry.forget()
 
 
@@ -134,8 +135,18 @@ def _assigned(number, place, sign) -> Constant:
     return _element(number, place, sign)
 
 
-#: numbers in arithmetic; numbers that the common dtype must hold; numbers that become elements of a tensor
+@lru_cache(maxsize=4096, typed=True)
+def _exponent(number, place, sign) -> Constant:
+    if place.dtype.category == dtypes.INTEGER and number.__class__ is int:
+        if number < 0:
+            raise ConversionError("Integers to negative integer powers are not allowed.")
+        number = fitting_number(number, place.dtype)
+    return _constant(number, place, sign)
+
+
+#: numbers in arithmetic; exponents; numbers that the common dtype must hold; numbers that become elements of a tensor
 operand = _operands(_constant)
+_exponent_operand = _operands(_exponent)
 _bound_operand = _operands(_bound)
 element_operand = _operands(_element)
 assigned_operand = _operands(_assigned)
@@ -143,6 +154,8 @@ assigned_operand = _operands(_assigned)
 
 def operand_of(rule: DtypeRule | None) -> Callable:
     """The function that turns numbers into operands of an op with this dtype rule."""
+    if rule is not None and rule.exponents:
+        return _exponent_operand
     if rule is None or not rule.bounds:
         return operand
     return element_operand if rule.follows else _bound_operand
@@ -417,7 +430,8 @@ def _convert(op: Op, values: tuple) -> list | None:
             )
             changed[i] = wrap(place.runtime.upload(value, place.device.index), place)
         elif _is_number(value) and reference is not None:
-            changed[i] = operand_of(op.rule)(value, reference.place)
+            make = operand_of(op.rule) if i else operand  # a base is no exponent
+            changed[i] = make(value, reference.place)
         else:
             raise TypeError(
                 f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}"

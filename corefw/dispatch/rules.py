@@ -38,7 +38,8 @@ class DtypeRule:
     dtype; ``strict`` whether a category that the op does not take is refused beside others too; ``agreeing`` whether
     only numbers are brought to the common dtype, which tensors must have; ``bounds`` whether a number that this
     dtype cannot hold is refused; ``arithmetic`` whether 0-d operands beside half types enter the computation, which is
-    in float32, as they are, instead of being rounded to the common dtype first.
+    in float32, as they are, instead of being rounded to the common dtype first; ``exponents`` whether numbers after
+    the first operand are exponents, of which integers take those that are not negative and fit their dtype.
     """
 
     name: str
@@ -51,6 +52,7 @@ class DtypeRule:
     agreeing: bool = False
     bounds: bool = False
     arithmetic: bool = False
+    exponents: bool = False
 
     def without(self, *names: str) -> DtypeRule:
         """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
@@ -68,6 +70,10 @@ class DtypeRule:
     def bounded(self) -> DtypeRule:
         """The rule that refuses numbers which the common dtype cannot hold."""
         return replace(self, bounds=True)
+
+    def with_exponents(self) -> DtypeRule:
+        """The rule of powers."""
+        return replace(self, exponents=True)
 
     def rounding(self) -> DtypeRule:
         """The rule for an op that compares or moves elements: beside half types it sees numbers rounded to them."""

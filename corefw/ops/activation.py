@@ -175,7 +175,23 @@ def prelu(input, weight):
         raise ShapeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if input.dtype is not weight.dtype:
         raise DtypeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
-    return ops.where(input > 0, input, weight.reshape(()) * input if weight.numel() == 1 else weight * input)
+    return ops.prelu_elements(input, weight.reshape(()) if weight.numel() == 1 else weight)
+
+
+@composite(dtype=real_floating, shape=joint_shape, method=False, grad_name="PreluKernel")
+def prelu_elements(input, weight):
+    """The input where it is positive, else ``weight * input``, for a weight that broadcasts."""
+    return ops.where(input > 0, input, weight * input)
+
+
+@prelu_elements.gradient("input")
+def _(grad, input, weight):
+    return ops.where(input > 0, grad, weight * grad)
+
+
+@prelu_elements.gradient("weight")
+def _(grad, input):
+    return ops.where(input > 0, 0, input * grad)
 
 
 @composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
@@ -191,7 +207,7 @@ def hardsigmoid(input, inplace: bool = False):
 
 @hardsigmoid.gradient("input")
 def _(grad, input):
-    return (grad / 6).masked_fill((input <= -3) | (input >= 3), 0)
+    return ops.where((input > -3) & (input < 3), grad / 6, 0)
 
 
 @composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
@@ -208,7 +224,7 @@ def hardswish(input, inplace: bool = False):
 @hardswish.gradient("input")
 def _(grad, input):
     inside = grad * (input / 3 + 0.5)
-    return ops.where(input >= 3, grad, inside).masked_fill(input <= -3, 0)
+    return ops.where(input < 3, inside, grad).masked_fill(input <= -3, 0)
 
 
 # -- shrinking --------------------------------------------------------------------------------------------------------
@@ -296,7 +312,7 @@ def _(grad, input, alpha, scale, input_scale):
 def elu_backward(grad, input, alpha: float, scale: float, input_scale: float):
     """The gradient of elu."""
     negative = (input.clamp_max(0) * input_scale).exp() * (grad * (alpha * scale * input_scale))
-    return ops.where(input > 0, grad * scale, negative)
+    return ops.where(input <= 0, negative, grad * scale)
 
 
 @composite(inplace=True, method=False)

@@ -331,6 +331,16 @@ def nextafter(input, other):
     """
 
 
+@nextafter.gradient("input")
+def _(grad, input, other):
+    return grad.masked_fill(input == other, 0)
+
+
+@nextafter.gradient("other")
+def _(grad):
+    return ops.zeros_like(grad)
+
+
 # -- logic ------------------------------------------------------------------------------------------------------------
 @primitive(dtype=boolean, shape=broadcast, inplace=True, out=True)
 def logical_and(input, other):

@@ -25,6 +25,11 @@ def _check_dropout(p: float) -> None:
         raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def _check_floating(input: Tensor) -> None:
+    if not input.place.dtype.is_floating_point:
+        raise ArgumentError(f"result type Float can't be cast to the desired output type {input.place.dtype.title}")
+
+
 _floats = same.without("bool", "integer", "complex")
 
 
@@ -81,8 +86,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
     _check_dropout(p)
     if not (training if train is None else train) or p == 0 or 0 in input.array.shape:
         return input
-    if not input.place.dtype.is_floating_point:
-        raise ArgumentError(f"result type Float can't be cast to the desired output type {input.place.dtype.title}")
+    _check_floating(input)
     seed, offset = seed_and_offset("bernoulli_at", input.place, math.prod(input.array.shape), None)
     if inplace:
         mask = ops.bernoulli_at(
@@ -134,7 +138,9 @@ def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = F
     _check_dropout(p)
     if not train or p == 0 or 0 in input.array.shape:
         return input
-    factor = _noise(input, p, True) * (0.0 if p == 1 else 1 / (1 - p))
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    factor = _noise(input, p, True) * (1 / (1 - p))
     return input.mul_(factor) if inplace else input * factor
 
 
@@ -147,6 +153,7 @@ def _alpha(name: str, input: Tensor, p: float, train: bool, inplace: bool, featu
     _check_dropout(p)
     if not train or p == 0 or 0 in input.array.shape:
         return input
+    _check_floating(input)
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
     keep = _noise(input, p, features)

@@ -225,8 +225,7 @@ def xlogy(input, other):
 
 @xlogy.gradient("input")
 def _(grad, input, other):
-    slope = other.log()
-    return grad * ops.where((input == 0).logical_and(other <= 0), 0, slope)
+    return ops.xlogy(grad, other).masked_fill((input == 0).logical_and(other <= 0), 0)
 
 
 @xlogy.gradient("other")
@@ -284,7 +283,7 @@ def logit(input, eps: float | None = None):
 
 @logit.gradient("input")
 def _(grad, input, eps):
-    slope = grad / (input * (1 - input))
+    slope = grad / (input.abs() * (1 - input))  # positive at -0, too
     low, outside = (0, math.nan) if eps is None or eps < 0 else (eps, 0)
     return ops.where((input >= low).logical_and(input <= 1 - low), slope, outside)
 
@@ -392,7 +391,8 @@ def atan2(input, other):
 
 @atan2.gradient("input", "other")
 def _(grad, input, other, needs):
-    scaled = grad / (input * input + other * other)
+    square = input * input + other * other
+    scaled = (grad / square).masked_fill(square == 0, 0)
     return scaled * other if needs[0] else None, -scaled * input if needs[1] else None
 
 
@@ -410,7 +410,7 @@ def sinc(input):
 def _(grad, input):
     angle = input * math.pi
     slope = (angle.cos() - ops.sinc(input)) / input
-    return grad * ops.where(input == 0, 0, slope).conj()
+    return (grad * slope.conj()).masked_fill(input == 0, 0)
 
 
 @primitive(dtype=_real, shape=same_shape, inplace=True, out=True)

@@ -6,6 +6,7 @@ import warnings
 from math import log, pi
 
 from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.record import no_recording
 from corefw.dispatch.reductions import floating_loss, meant_reduction, reduced_loss
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
@@ -208,7 +209,9 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
         elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1:] == (1,)):
             raise ValueError("var is of incorrect size")
     reduction = meant_reduction(reduction)
-    var = var + (var.detach().clamp_min(eps) - var.detach())  # limited, but with the gradient of the variance itself
+    var = var.clone()
+    with no_recording():  # limited, but with the gradient of the variance itself
+        var.clamp_min_(eps)
     loss = 0.5 * (var.log() + (input - target).square() / var)
     return reduced_loss(loss + 0.5 * log(2 * pi) if full else loss, reduction)
 

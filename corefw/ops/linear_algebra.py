@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from corefw.dispatch.declare import Dim, composite, ops, primitive
+from corefw.dispatch.numbers import checked_factor, fitting_number
+from corefw.dispatch.operands import result_type
 from corefw.dispatch.rules import promote, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
@@ -457,7 +459,16 @@ def addr(input, vec1, vec2, *, beta: float = 1, alpha: float = 1):
     """
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.ndim}-D and {vec2.ndim}-D")
-    return ops.addmm(input, vec1.unsqueeze(1), vec2.unsqueeze(0), beta=beta, alpha=alpha)
+    common = result_type(input, vec1, vec2)
+    beta, alpha = (
+        fitting_number(checked_factor("addr", label, factor, common), common)
+        for label, factor in (("beta", beta), ("alpha", alpha))
+    )
+    product = vec1.unsqueeze(1) * vec2
+    input = input.expand(product.shape)
+    if beta == 0:
+        return _scaled(product, alpha).to(common)
+    return ops.add(_scaled(input, beta), product) if alpha == 1 else ops.add(_scaled(input, beta), product, alpha=alpha)
 
 
 # -- linear maps ------------------------------------------------------------------------------------------------------

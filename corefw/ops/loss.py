@@ -130,9 +130,21 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _warn_of_broadcasting(input, target)
-    size = (input - target).abs()
-    loss = ops.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
-    return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
+    return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
+
+
+@composite(dtype=floating_loss, shape=lambda difference, *statics: difference, method=False)
+def huber(difference, threshold: float, factor: float):
+    """The differences d, squared where small: ``factor * d² / 2`` if ``|d| < threshold``, else ``factor * threshold *
+    (|d| - threshold / 2)``."""
+    size = difference.abs()
+    square, line = size * size * (0.5 * factor), (size - 0.5 * threshold) * (threshold * factor)
+    return ops.where(size < threshold, square, line)
+
+
+@huber.gradient("difference")
+def _(grad, difference, threshold, factor):
+    return grad * (difference.clamp(-threshold, threshold) * factor)
 
 
 @composite(method=False)
@@ -154,9 +166,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     if delta <= 0:
         raise ValueError(f"huber_loss does not support non-positive values for delta, got {delta}")
     _warn_of_broadcasting(input, target)
-    size = (input - target).abs()
-    loss = ops.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta))
-    return weighted_loss(loss, weight, meant_reduction(reduction))
+    return weighted_loss(ops.huber(input - target, delta, 1.0), weight, meant_reduction(reduction))
 
 
 # -- embeddings and ranks ---------------------------------------------------------------------------------------------

@@ -516,9 +516,13 @@ def batch_norm(
     if not training:
         _check_channels(shape, weight=_shape(weight), bias=_shape(bias))
         return _with_statistics(input, weight, bias, running_mean, running_var, eps)
+    if not prod(shape):  # there are no statistics, and the running ones stay
+        _check_channels(shape, weight=_shape(weight), bias=_shape(bias))
+        nothing = ops.zeros(channels, dtype=input.dtype, device=input.device)
+        return _with_statistics(input, weight, bias, nothing, nothing, eps)
     wide = _parameters_are_wider(input, weight, bias)
     output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
-    count = prod(shape) // channels[0] if channels[0] else 0
+    count = prod(shape) // channels[0]
     with no_recording():
         if running_mean is not None:
             _update(running_mean, mean, momentum)

@@ -56,8 +56,8 @@ def norm(input, p: Number | str | None = "fro", dim: Dims = None, keepdim: bool 
     Args:
         input: any shape, floating or complex.
         p: the order; "fro" and None mean 2, inf and -inf the largest and smallest modulus, 0 the number of elements
-            that are not zero.
-        dim: the dimensions to reduce; None or () for all.
+            that are not zero; "nuc" the sum of the singular values of a matrix.
+        dim: the dimensions to reduce, two for "nuc"; None or () for all.
         keepdim: keep the reduced dimensions with size 1.
         dtype: convert the elements to this dtype first.
 
@@ -67,8 +67,10 @@ def norm(input, p: Number | str | None = "fro", dim: Dims = None, keepdim: bool 
     """
     if dtype is not None:
         input = input.to(dtype)
+    if p == "nuc":
+        return linalg_matrix_norm(input, p, tuple(range(input.ndim)) if dim is None else dim, keepdim)
     if isinstance(p, str) and p != "fro":
-        raise ShapeError(f"norm: the order is a number, 'fro' or None, not {p!r}")
+        raise ShapeError(f"norm: the order is a number, 'fro', 'nuc' or None, not {p!r}")
     return ops.vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim)
 
 
@@ -137,6 +139,11 @@ def linalg_vector_norm(x, ord: Number = 2, dim: Dims = None, keepdim: bool = Fal
     return ops.vector_norm(x if dtype is None else x.to(dtype), ord, dim, keepdim)
 
 
+def _largest(moduli, dim: int):
+    """The largest along a dimension; 0 where there is none."""
+    return moduli.amax(dim) if moduli.shape[dim] else moduli.sum(dim)
+
+
 @composite(method=False, out=True)
 def linalg_matrix_norm(
     A,
@@ -173,11 +180,11 @@ def linalg_matrix_norm(
         return ops.vector_norm(A, 2, (row, column), keepdim)
     if ord in ("nuc", 2, -2):
         values = ops.singular_values(A.movedim((row, column), (-2, -1)))
-        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        result = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
     elif ord in (inf, -inf, 1, -1):
         summed, kept = (row, column) if ord in (1, -1) else (column, row)
         sums = A.abs().sum(summed, True)
-        result = (sums.amax(kept, True) if ord in (1, inf) else sums.amin(kept, True)).squeeze((row, column))
+        result = (_largest(sums, kept) if ord in (1, inf) else sums.amin(kept)).squeeze(summed - (kept < summed))
     else:
         raise ShapeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if keepdim:

@@ -9,7 +9,7 @@ import math
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.operands import result_type
 from corefw.dispatch.rules import DtypeRule, floating, promote, real, same
 from corefw.errors import DtypeError
@@ -27,14 +27,7 @@ counting = DtypeRule("counting", compute=_counting, results=(_counting,))
 
 def _checked_factor(name: str, alpha, input, other):
     """`alpha`; refused unless the dtype of the result, in whose choice it has no part, holds numbers of its kind."""
-    common = result_type(input, other)
-    if alpha.__class__ is bool and common.category != dtypes.BOOL:
-        raise DtypeError(f"{name}: Boolean alpha only supported for Boolean results.")
-    if alpha.__class__ is float and common.category < dtypes.FLOATING:
-        raise DtypeError(f"{name}: For integral input tensors, argument alpha must not be a floating point number.")
-    if alpha.__class__ is complex and common.category < dtypes.COMPLEX:
-        raise DtypeError(f"{name}: For non-complex input tensors, argument alpha must not be a complex number.")
-    return alpha
+    return checked_factor(name, "alpha", alpha, result_type(input, other))
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -398,7 +391,7 @@ def _(grad, input):
     return grad * (input * 2).conj()
 
 
-@primitive(dtype=promote.without("bool"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("bool").with_exponents(), shape=broadcast, inplace=True, out=True)
 def pow(input, exponent):
     """The power ``input ** exponent``.
 

@@ -392,7 +392,7 @@ def normal(
         std: the standard deviation, not negative: a number or a tensor.
         size: the shape, where both are numbers.
 
-    Other arguments as for `rand`. No gradient flows to `mean` and `std`.
+    Other arguments as for `rand`. The gradients of `mean` and `std` are 0.
 
     >>> import corefw as torch
     >>> torch.normal(torch.zeros(3), 2.0).shape, torch.normal(0.0, 1.0, (2,)).shape
@@ -431,7 +431,26 @@ def normal(
             result = combine(
                 result, parameter.detach().to(place.dtype) if isinstance(parameter, Tensor) else float(parameter)
             )
+    for tensor in tensors:
+        if tensor.requires_grad:
+            result = ops.independent(result, tensor.to(place.dtype))
     return result if out is None else into_out("normal", out, result)
+
+
+@composite(dtype=same, shape=lambda numbers, parameter: numbers, method=False, grad_name="Normal")
+def independent(numbers, parameter):
+    """Random numbers that were drawn with a parameter, whose gradient is 0."""
+    return numbers
+
+
+@independent.gradient("numbers")
+def _(grad):
+    return grad
+
+
+@independent.gradient("parameter")
+def _(grad, parameter_shape):
+    return grad.new_zeros(parameter_shape)
 
 
 @composite(dtype=same.without("complex"), shape=lambda input, *statics: input, method=False, grad_name="Bernoulli")

@@ -233,6 +233,8 @@ def logspace(
     """
     start, end = _end_point("logspace", "start", start, 1), _end_point("logspace", "end", end, 2)
     place = _steps_place("logspace", start, end, steps, out, dtype, layout, device, pin_memory)
+    if place.dtype.category == dtypes.INTEGER and steps != 1:  # PyTorch's exponents, but for a single one
+        start, end = (fitting_number(v, place.dtype) for v in (start, end))
     wide = place.with_dtype(dtypes.complex128 if place.dtype.is_complex else dtypes.float64)
     exponents = ops.linspace_at(wide, start, end, steps, wide.dtype.numpy)
     result = ops.cast(place, base**exponents, place.dtype.numpy, False)

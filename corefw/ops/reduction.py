@@ -42,8 +42,11 @@ def unpick(grad, dim: int, indices, keepdim: bool, shape: tuple):
 
 @composite(method=False)
 def share(grad, chosen, dim: tuple | None, keepdim: bool, shape: tuple):
-    """Divide a gradient evenly among the elements that were `chosen`."""
-    return ops.spread(grad, dim, keepdim, shape) * chosen / chosen.sum(dim, True)
+    """Divide a gradient evenly among the elements that were `chosen`; NaN where none was, beside NaN."""
+    count = chosen.sum(dim, keepdim)
+    each = grad / count
+    others = (each.detach() * 0).masked_fill(count > 0, 0)
+    return ops.where(chosen, ops.spread(each, dim, keepdim, shape), ops.spread(others, dim, keepdim, shape))
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def special_xlog1py(input, other):
 
 @special_xlog1py.gradient("input")
 def _(grad, input, other):
-    return grad * ops.where((input == 0).logical_and(other <= -1), 0, other.log1p())
+    return ops.special_xlog1py(grad, other).masked_fill((input == 0).logical_and(other <= -1), 0)
 
 
 @special_xlog1py.gradient("other")

@@ -17,8 +17,8 @@ from corefw.testing.checks import PROPERTIES, Property, about, call, case_dtypes
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import gradients
 from corefw.testing.expectations import tolerance
-from corefw.testing.halves import half_and_exact, half_dtypes, half_samples, places
-from corefw.testing.samples import Sample, require_gradients, samples, to_tensor
+from corefw.testing.halves import half_and_exact, half_dtypes, half_samples, places, recorded
+from corefw.testing.samples import Sample, require_gradients, samples, special_samples, to_tensor
 from corefw.testing.targets import Target
 
 _DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -89,6 +89,34 @@ def oracle(case: Case, op: Op, target: Target) -> None:
         if d in half_dtypes(case, op):
             _compare_half_gradients(torch, case, op, function, target, d)
     assert compared, "PyTorch took none of the row's samples"
+
+
+#: gradients of outputs beside which a product with 0 is not 0
+_UNUSUAL_WEIGHTS = np.array([np.inf, -np.inf, 0.0, 1.0, -2.0])
+
+
+def unusual_gradients(case: Case, op: Op, target: Target) -> None:
+    """Infinite gradients, and gradients at NaN, infinities and zeros, are PyTorch's wherever these are numbers."""
+    torch = import_torch()
+    function = _function(torch, case)
+    for sample in special_samples(case, dtypes.float64)[::2]:
+        with about(sample):
+            given = _torch_sample(torch, sample)
+            inputs = [t.requires_grad_() for t in given.arguments if isinstance(t, torch.Tensor)]
+            try:
+                shape = np.broadcast_shapes(*(array.shape for array in sample.arrays()))
+                output = _theirs(function, given)[0]
+                weights = np.random.default_rng(0).choice(_UNUSUAL_WEIGHTS, shape)
+                expected = torch.autograd.grad(output, inputs, _to_torch(torch, weights), allow_unused=True)
+            except (RuntimeError, TypeError, ValueError):
+                continue  # not elementwise, or without a gradient
+            ours, (result, *_) = recorded(op, sample, target.device)
+            for i, (a, e) in enumerate(zip(gradients([result], ours, [to_tensor(weights)]), expected, strict=True)):
+                if a is None or e is None or i in case.constant:
+                    continue
+                known = ~np.isnan(_from_torch(torch, e))
+                with about(f"gradient of input {i} for {weights.tolist()}"):
+                    compare_values(host(a)[known], _from_torch(torch, e)[known], 1e-6, 1e-9)
 
 
 def _compare(torch, case: Case, d: dtype, actual, expected) -> None:
@@ -190,3 +218,14 @@ def available() -> bool:
 
 
 PROPERTIES["oracle"] = Property(oracle, lambda case, op: case.torch is not None, True)
+PROPERTIES["unusual_gradients"] = Property(
+    unusual_gradients,
+    lambda case, op: (
+        case.torch is not None
+        and case.gradient
+        and case.make is None
+        and dtypes.float64 in case_dtypes(case, op)
+        and not any(p.name == "dim" for p in op.parameters)  # elementwise
+    ),
+    True,
+)

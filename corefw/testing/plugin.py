@@ -80,7 +80,7 @@ def _parameters(config: pytest.Config) -> Iterator:
         for family, cases in families.items():
             for check in checks(cases, tested):
                 marks: list[pytest.MarkDecorator] = [check_mark]
-                if check.property.name == "oracle":
+                if check.property.name in ("oracle", "unusual_gradients"):
                     marks += [
                         pytest.mark.oracle,
                         pytest.mark.skipif(not oracle_available(), reason="PyTorch is not installed"),

@@ -166,6 +166,7 @@ CASES = (
         dtypes=REAL[2:],
         special=False,
     ),
+    Case("prelu_elements", lambda x, w: np.where(x > 0, x, w * x), shapes=PAIRS, torch=None),
     Case("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, domain=(-4, 4), torch=F + "hardsigmoid"),
     Case("hardswish", hardswish, domain=(-4, 4), torch=F + "hardswish"),
     Case("hardshrink", hardshrink, statics=({}, {"lambd": 1.5})),

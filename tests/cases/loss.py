@@ -41,6 +41,10 @@ def huber(x, y, delta=1.0):
     return np.where(size < delta, size**2 / 2, delta * (size - delta / 2))
 
 
+def huber_with_factor(d, threshold, factor):
+    return factor * huber(d, 0, threshold)
+
+
 def squared_error(input, target, reduction):
     return reduced((input - target) ** 2, reduction)
 
@@ -128,6 +132,7 @@ CASES = (
         dtypes=FLOATS,
         torch=F + "l1_loss",
     ),
+    Case("huber", huber_with_factor, statics=({"threshold": 0.5, "factor": 2.0},), torch=None),
     Case(
         "smooth_l1_loss",
         elementwise(smooth_l1),

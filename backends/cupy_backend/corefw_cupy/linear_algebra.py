@@ -12,7 +12,8 @@ from math import prod
 
 import numpy as np
 
-from corefw import shapes
+from corefw import dtypes, shapes
+from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
@@ -213,8 +214,6 @@ class Products:
             device.cublas.gemmStridedBatchedEx(*shape, *operands, how.batch, compute, DEFAULT_ALGORITHM)
 
     def _integers(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
-        if not isinstance(alpha, int) or not isinstance(beta, int):
-            raise TypeError("integers are scaled by integers")
         steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in factors]
         tiles = -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
         sizes = (how.rows, how.columns, how.inner)
@@ -247,14 +246,20 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         check_batches(input, mat2)
         return product(input, mat2)
 
+    def factors(matrix, beta, alpha):
+        """The factors as numbers of the matrices' dtype, where that is one of integers."""
+        if matrix.dtype.kind in "iu":
+            beta, alpha = (fitting_number(factor, dtypes.of_numpy(matrix.dtype)) for factor in (beta, alpha))
+        return {"beta": beta, "alpha": alpha}
+
     def addmm(input, mat1, mat2, beta, alpha):
         if mat1.ndim != 2 or mat2.ndim != 2:
             raise ValueError("two matrices expected")
-        return product(mat1, mat2, added=input, alpha=alpha, beta=beta)
+        return product(mat1, mat2, added=input, **factors(mat1, beta, alpha))
 
     def baddbmm(input, batch1, batch2, beta, alpha):
         check_batches(batch1, batch2)
-        return product(batch1, batch2, added=input, alpha=alpha, beta=beta)
+        return product(batch1, batch2, added=input, **factors(batch1, beta, alpha))
 
     def linear(input, weight, bias):
         if weight.ndim == 1:

@@ -2,6 +2,9 @@
 
 from math import prod
 
+from corefw import dtypes
+from corefw.dispatch.numbers import fitting_number
+
 
 def kernels(xp):
     """Ops that compute."""
@@ -39,6 +42,8 @@ def kernels(xp):
         return xp.matmul(input, mat2)
 
     def scaled_sum(input, out, beta, alpha):
+        if out.dtype.kind in "iu":
+            beta, alpha = (fitting_number(factor, dtypes.of_numpy(out.dtype)) for factor in (beta, alpha))
         if alpha != 1:
             out *= alpha
         if beta == 0:  # NaN in the input is ignored
