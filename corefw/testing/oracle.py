@@ -198,8 +198,8 @@ def _compare_half_gradients(torch, case: Case, op: Op, function, target: Target,
             except (NotImplementedError, RuntimeError, TypeError):
                 continue  # without a gradient of half types, or this combination of arguments, there
             kept = [g for i, g in enumerate(found) if i not in case.constant]
-            theirs = places(d, [None if g is None else _from_torch(torch, g) for g in kept], exact)
-            ours = places(d, actual, exact)
+            theirs = places(d, [None if g is None else _from_torch(torch, g) for g in kept], exact, weights)
+            ours = places(d, actual, exact, weights)
             assert ours <= max(2.0, theirs), (
                 f"the gradient is {ours:.3g} units of the last place from the exact one, PyTorch's {theirs:.3g}"
             )
