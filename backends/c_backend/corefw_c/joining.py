@@ -52,10 +52,10 @@ def kernels(lib):
         return output
 
     def flip(input, dims):
-        reversed = [0] * input.ndim
+        reversed = [0] * (input.ndim or 1)
         for dim in dims:
             reversed[dim] += 1
-        if 2 in reversed:
+        if max(reversed) > 1:
             raise ValueError("a dimension is named twice")
         output = empty(input.shape, input.dtype)
         if status := lib.flip(id(input), reversed, id(output)):

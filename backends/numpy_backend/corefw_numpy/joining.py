@@ -39,9 +39,8 @@ def movements(xp):
         return xp.tile(input, repeats)
 
     def flip(input, dims):
-        if not input.ndim:
-            return input.copy()
-        return xp.flip(input, dims).copy()
+        line = input if input.ndim else input.reshape(1)  # without dimensions, the last one is accepted
+        return xp.flip(line, dims).reshape(input.shape).copy()
 
     def roll(input, shifts, dims):
         shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
