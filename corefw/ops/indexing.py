@@ -309,7 +309,8 @@ def _item(self: Tensor, item):
             )
     if item.array.ndim:
         return _positions(self, item)
-    _check_index_dtype(item)
+    if item.place.dtype.category != dtypes.INTEGER or item.place.dtype is dtypes.uint8:
+        _check_index_dtype(item)
     value = item.item()
     return bool(value) if item.place.dtype in (dtypes.bool_, dtypes.uint8) else value
 

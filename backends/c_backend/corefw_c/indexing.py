@@ -20,6 +20,13 @@ def as_mask(mask, name):
     return mask
 
 
+def narrow_mask(item):
+    """An index array of one or two bytes an element as a mask; IndexError for one that holds no mask."""
+    if item.dtype.char not in "?B":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return item.astype(bool)
+
+
 def kernels(lib):
     """The family's kernels."""
     blocks = Blocks(lib)
@@ -89,11 +96,12 @@ def kernels(lib):
 
         The array is a view of the given one, or a copy if its memory does not allow that.
         """
-        if all(item is None or item.dtype.itemsize > 1 for item in indices):
+        if all(item is None or item.dtype.itemsize > 2 for item in indices):
             return array, indices
         shape, arrays, at = [], [], 0
         for item in indices:
-            if item is not None and item.dtype.itemsize == 1:
+            if item is not None and item.dtype.itemsize <= 2:
+                item = narrow_mask(item)
                 if item.shape != array.shape[at : at + item.ndim]:
                     raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
                 shape.append(prod(item.shape))
@@ -128,7 +136,7 @@ def kernels(lib):
 
     def as_key(indices):
         return tuple(
-            slice(None) if item is None else item.astype(bool) if item.dtype.itemsize == 1 else item for item in indices
+            slice(None) if item is None else item if item.dtype.itemsize > 2 else narrow_mask(item) for item in indices
         )
 
     def index(input, indices):

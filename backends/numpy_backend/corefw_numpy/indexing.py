@@ -41,6 +41,7 @@ def movements(xp):
             and all(item is None for item in indices[:-1])
             and indices[-1].dtype.kind == "i"
             and input.flags.c_contiguous
+            and input.size  # `take` checks no positions where there is nothing to read
         ):
             return input.take(indices[-1], len(indices) - 1)
         return xp.ascontiguousarray(input[key])

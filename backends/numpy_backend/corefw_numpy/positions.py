@@ -1,5 +1,7 @@
 """What indexing and scattering share: positions in flattened arrays, their checks, and sums into them."""
 
+from math import prod
+
 
 def changed(xp, input, out):
     """The array to change: `out`, holding the input's elements, or a copy of the input."""
@@ -37,6 +39,8 @@ def flat_positions(xp, shape, key):
         if isinstance(item, slice):
             entries.append(None)
         elif item.dtype.kind == "b":
+            if not item.ndim:  # a new dimension, of size 1 or 0
+                return xp.arange(prod(shape)).reshape(shape)[key]
             if item.shape != tuple(shape[len(entries) : len(entries) + item.ndim]):
                 raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
             entries += item.nonzero()
@@ -45,7 +49,8 @@ def flat_positions(xp, shape, key):
     entries += [None] * (len(shape) - len(entries))
     arrays = [i for i, item in enumerate(entries) if item is not None]
     neighbours = arrays == list(range(arrays[0], arrays[-1] + 1))
-    common = max(entries[i].ndim for i in arrays)  # dimensions that the arrays have together
+    shared = xp.broadcast_shapes(*(entries[i].shape for i in arrays))
+    common = len(shared)  # dimensions that the arrays have together
     after = len(entries) - arrays[-1] - 1 if neighbours else len(entries) - len(arrays)  # whole ones behind these
     result = xp.zeros((), dtype="int64")
     stride = 1
@@ -55,7 +60,7 @@ def flat_positions(xp, shape, key):
             item = xp.arange(shape[i]).reshape((-1,) + (1,) * (behind + common * (behind >= after)))
             behind += 1
         else:
-            item = nonnegative(xp, entries[i], shape[i], i)
+            item = entries[i] if 0 in shared else nonnegative(xp, entries[i], shape[i], i)
             item = item.reshape(item.shape + (1,) * after)
         result = result + item * stride
         stride *= shape[i]
