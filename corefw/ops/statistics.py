@@ -252,7 +252,8 @@ def var(
         dim: the dimensions to reduce; None or () for all. A bool in its place is `unbiased`.
         unbiased: False for ``correction=0``.
         keepdim: keep the reduced dimensions with size 1.
-        correction: taken off the number of elements, 1 (Bessel's) unless given. NaN where nothing is left.
+        correction: taken off the number of elements, 1 (Bessel's) unless given. Where nothing is left, the sum is
+            divided by zero.
 
     >>> import corefw as torch
     >>> torch.tensor([1.0, 2.0, 3.0]).var()

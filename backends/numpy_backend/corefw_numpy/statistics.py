@@ -36,15 +36,14 @@ def kernels(xp):
 
     @lines
     def kthvalue(input, k, dim, keepdim):
-        if k < 1:
+        if not 1 <= k <= input.shape[dim]:
             raise IndexError(k)
         input = truth(xp, input)
         return pick(xp, input, xp.argsort(input, dim, kind="stable").take([k - 1], dim), dim, keepdim)
 
     def variance(input, dim, keepdim, correction):
-        elements = count(input, dim)
         total = sum(squared_modulus(input - mean(input, dim, True)), dim, keepdim)
-        return total / (elements - correction) if elements > correction else total * xp.nan
+        return total / max(count(input, dim) - correction, 0)
 
     def deviation(input, dim, keepdim, correction):
         return xp.sqrt(variance(input, dim, keepdim, correction))

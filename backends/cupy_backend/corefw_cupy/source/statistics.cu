@@ -52,14 +52,14 @@ struct Variance : Placeless {
 
     __device__ static Result result(State state, int64 count, double correction)
     {
-        return count > correction ? Real(state.squares / Real(count - correction)) : Real(NAN);
+        return Real(state.squares / Real(fmax(count - correction, 0.0)));
     }
 };
 
 struct Deviation : Variance {
     __device__ static Result result(State state, int64 count, double correction)
     {
-        return count > correction ? Real(sqrt(state.squares / Real(count - correction))) : Real(NAN);
+        return Real(sqrt(state.squares / Real(fmax(count - correction, 0.0))));
     }
 };
 
