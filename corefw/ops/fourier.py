@@ -8,10 +8,11 @@ the same factor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import complex_of, real, same
-from corefw.dtypes import get_default_dtype
+from corefw.dtypes import FLOATING, get_default_dtype
 from corefw.errors import DimensionError, DtypeError, ShapeError
 from corefw.shapes import canonical_dim, same_shape
 
@@ -472,6 +473,13 @@ def _given(result, out, requires_grad: bool):
     return result.requires_grad_() if requires_grad else result
 
 
+def _frequency_unit(name: str, duration: float, dtype) -> float:
+    """The lowest frequency of a signal; infinite if it has no duration."""
+    if dtype.category < FLOATING:
+        raise DtypeError(f"{name} requires a floating point or complex dtype, got {dtype!r}")
+    return 1.0 / duration if duration else inf
+
+
 @composite(method=False)
 def fft_fftfreq(
     n: int,
@@ -495,9 +503,9 @@ def fft_fftfreq(
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
+    unit = _frequency_unit("fftfreq", n * d, place["dtype"])
     k = ops.cat([ops.arange(0, (n + 1) // 2, **place), ops.arange(-(n // 2), 0, **place)])
-    result = k * (1.0 / (n * d))
-    return _given(result, out, requires_grad)
+    return _given(k * unit, out, requires_grad)
 
 
 @composite(method=False)
@@ -523,8 +531,8 @@ def fft_rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
-    result = ops.arange(0, n // 2 + 1, **place) * (1.0 / (n * d))
-    return _given(result, out, requires_grad)
+    unit = _frequency_unit("rfftfreq", n * d, place["dtype"])
+    return _given(ops.arange(0, n // 2 + 1, **place) * unit, out, requires_grad)
 
 
 def _shift_dims(input, dim) -> list[int]:

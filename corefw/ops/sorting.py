@@ -73,7 +73,7 @@ def msort(input):
 
 
 def _topk_shape(input: Shape, k: int, dim: int, *statics) -> tuple[Shape, Shape]:
-    if not 0 <= k <= (input[dim] if input else 1):
+    if not (0 if input else 1) <= k <= (input[dim] if input else 1):
         raise ShapeError(f"selected index k out of range: {k} of {input[dim] if input else 1} elements")
     result = (*input[:dim], k, *input[dim + 1 :]) if input else ()
     return result, result

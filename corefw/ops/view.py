@@ -168,6 +168,8 @@ def unflatten(input, dim: int, sizes: Sequence[int]):
     dim, sizes = canonical_dim(dim, len(shape)), as_shape(sizes)
     if not sizes:
         raise ShapeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise ShapeError("unflatten: the tensor has no dimension to split")
     try:
         inferred = infer_size(sizes, shape[dim])
     except ShapeError as error:
@@ -296,7 +298,7 @@ def adjoint(input):
     >>> torch.tensor([[1.0, 2.0]]).adjoint().shape
     torch.Size([2, 1])
     """
-    return transpose(input, -2, -1).conj()
+    return transpose(input, -2, -1).conj() if input.array.ndim else input.conj()
 
 
 # -- broadcasting -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
+from corefw.shapes import count_reduced
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 from corefw_c.reduction import mask_of, without
@@ -22,7 +23,7 @@ def kernels(lib):
 
     def vector_norm(input, ord, dim, keepdim):
         output = empty(without(input.shape, dim, keepdim), input.dtype)
-        if ord < 0 and not input.size and output.size:
+        if (ord < 0 or ord == inf) and not input.size and not count_reduced(input.shape, dim):
             raise ValueError("nothing to reduce")
         if ord == 0:
             input = np.asarray(input != 0, input.dtype)
