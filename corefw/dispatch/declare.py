@@ -12,6 +12,7 @@ from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
 from corefw.dispatch.template import RESERVED, build_functions, wrap_out
 from corefw.dtypes import MODULE, check_castable
+from corefw.tensor import Tensor
 
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
 # an optional tensor if its default is None, else a static value.
@@ -155,7 +156,9 @@ def _inplace_view(op: Op):
 
 def _inplace_by_copy(op: Op):
     def inplace(input, *arguments, **options):
-        before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
+        operands = (input, *arguments, *options.values())
+        recorded = any(isinstance(value, Tensor) and value.requires_grad for value in operands)
+        before = input.clone() if recorded else input  # what the gradients need of it must not change
         result = op.function(before, *arguments, **options)
         check_castable(result.place.dtype, input.place.dtype)
         return input.copy_(result)

@@ -427,7 +427,7 @@ def _(grad, input, exponent, out):
     if input.__class__ is Constant and isinstance(input.number, int | float) and input.number > 0:
         return grad * (out * math.log(input.number)).conj()
     flat = (input == 0).logical_and(ops.real(exponent) >= 0)  # 0 ** exponent is constant there
-    slope = out * input.log()
+    slope = out * (input if input.__class__ is Constant else input.to(grad.dtype)).log()
     return grad * ops.where(flat, 0, slope).conj()
 
 
