@@ -106,7 +106,7 @@ def kernels(xp):
         "lcm": xp.lcm,
         "lerp": lerp,
         "mul": xp.multiply,
-        "neg": xp.negative,
+        "neg": lambda input: xp.negative(input),  # not in place, which NumPy 2.4 gets wrong for strides of 16 bytes
         "pow": pow,
         "reciprocal": xp.reciprocal,
         "remainder": dividing(xp.remainder),

@@ -19,11 +19,11 @@ def kernels(xp):
             raise ValueError(f"batch sizes {batch_sizes} grow")
 
     def sigmoid(x):
-        """In place, by the tangent, which cannot overflow."""
-        x *= 0.5
-        xp.tanh(x, out=x)
+        """In place; where the exponential overflows its reciprocal is 0, as it should be."""
+        x *= -1
+        xp.exp(x, out=x)
         x += 1
-        x *= 0.5
+        xp.reciprocal(x, out=x)
 
     def previous(state, rows, batch_sizes, reverse):
         """For every packed row the state from which it was computed."""
