@@ -1,0 +1,190 @@
+"""Where corefw differs from PyTorch on purpose, or where nobody promises anything: what the fuzzer does not report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from corefw.errors import CorefwError
+from corefw.tensor import Tensor
+from tests.fuzzing.programs import Leaf, Program, Ref, Step, words
+from tests.fuzzing.runs import Raised, Run
+
+#: what PyTorch alone refuses: (part of its message, why corefw does not)
+THEIR_REFUSALS = (
+    (r"not implemented for|not supported|does not support|[Uu]nsupported|Expected both inputs to be", "more dtypes"),
+    (r"refers? to a single memory location|overlap", "operands that overlap are read before they are written"),
+    (r"Such functions do not allow the output views", "a view among several may be changed in place as any other"),
+    (r"leaf Variable that requires grad is being used", "a view is a leaf or not as its base now is"),
+    (r"must be \w[\w ]*, not|missing \d+ required positional|invalid combination of arguments", "numbers for tensors"),
+    (
+        r"unexpected keyword|positional arguments? but|multiple values for",
+        "one signature of a function in all namespaces",
+    ),
+    (r"must be torch\.\w+, not", "of several wrong arguments, another is named first"),
+    (r"expected dtype|did not match|different dtypes|(have|be) (the )?same dtype|Expected dtype int64", "promotion"),
+    (r"Expected out|only supports bool tensor for result|the output given to|the base given to", "out= of more dtypes"),
+    (r"dtype must match dtype of result|Found dtype \w+ but expected|floating point output tensor", "the same"),
+    (r"expected scalar_type \w+ but found|without narrowing to the specified dtype", "dtype= of more dtypes"),
+    (r"derivative for .* is not implemented|Autograd not support dtype|is not differentiable", "more gradients"),
+    (r"half of kernel size", "the padding of a dilated pool is at most half of what its windows span"),
+    (r"eps must be positive", "no division by zero happens unless a variance is zero"),
+    (r"pin_memory=True requires", "memory of a CPU alone is pinned by nobody"),
+    (
+        r"should have floating point or complex dtype|expected input to have floating|Integer division with",
+        "more dtypes",
+    ),
+    (r"modified by an inplace operation", "corefw saves less: not the result where an input says as much"),
+    (r"smaller than kernel size", "a window that reaches beyond the end, with ceil_mode"),
+    (r"mat2 must be a matrix|Weights and input must have the same size", "operands that broadcast"),
+    (r"INTERNAL ASSERT FAILED|Could this error message be improved|invalid python storage", "a fault of PyTorch's own"),
+    (r"tensor does not have a device|is invalid for input of size|non-zero size for non-batch", "the same, when empty"),
+    (r"because the unspecified dimension size -1 can be any value|output with shape .* doesn't match", "the same"),
+    (r"view size is not compatible with input tensor's size and stride", "the same, inside of other functions"),
+)
+#: what corefw alone refuses: (part of its message, why)
+OUR_REFUSALS = (
+    (r"not implemented for", "dtypes are checked where there is no element, too"),
+    (r"Unable to allocate", "what is padded is held in memory"),
+    (r"output padding must be smaller|running_mean must be defined", "arguments are checked for empty batches too"),
+    (r"out of bounds for dimension", "positions are checked where nothing is read, too"),
+    (r"selected index k out of range", "none of one element: PyTorch returns memory that nobody wrote"),
+)
+#: results that are left open: (function, number of the result), of ties, and of what is not sorted
+OPEN_RESULTS = frozenset(
+    [("topk", 1), ("mode", 1), ("median", 1), ("nanmedian", 1), ("kthvalue", 1)] + [("cummax", 1), ("cummin", 1)]
+)
+#: decompositions whose factors are not unique, and solutions that follow from them
+FACTORS = frozenset(words("eigh svd qr lstsq linalg_eigh linalg_svd linalg_qr"))
+#: functions that draw random numbers; those of PyTorch are others
+RANDOM = frozenset(
+    words("""
+        dropout alpha_dropout feature_dropout feature_alpha_dropout native_dropout dropout1d dropout2d dropout3d
+        bernoulli multinomial normal uniform random exponential cauchy log_normal geometric rand_like randn_like
+        randint_like gumbel_softmax rand randn randint randperm
+    """)
+)
+COMPARISONS = frozenset(words("eq ne lt le gt ge logical_and logical_or logical_xor logical_not"))
+#: functions whose gradient goes to one of several equal elements: nobody says to which
+TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist"))
+#: gradients that PyTorch computes with a constant of float32, with another guard against division by zero, of parts
+#: that are not read, or of what was overwritten by a comparison
+THEIR_GRADIENTS = COMPARISONS | frozenset(words("hardsigmoid binary_cross_entropy mish polar cholesky cholesky_solve"))
+#: results that cannot be differentiated, which PyTorch says when it is asked to
+CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
+#: functions that change an argument without counting it
+UNCOUNTED = frozenset(words("batch_norm instance_norm"))
+#: functions whose results of infinities and NaN are left open: (function, why)
+OPEN_SPECIAL = {"var_mean": "a mean by Welford's recurrence", "std_mean": "as var_mean"}
+
+
+def _matches(table, error: Exception) -> bool:
+    return any(re.search(pattern, str(error)) for pattern, _ in table)
+
+
+def short(function: str) -> str:
+    """A function's name without its namespace and the mark of its form."""
+    return function.rpartition(".")[2].removeprefix("op:").removesuffix("_")
+
+
+def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
+    """Whether one side may refuse what the other computes."""
+    if sides[1] != "torch":
+        return False
+    if type(b) is Raised and "cannot be converted to type int without overflow" in str(b.error):
+        return entry.function.startswith("nn.functional.")  # sizes of 64 bits
+    if type(b) is Raised and entry.function == ".view" and "view size" in str(b.error):
+        return False
+    if type(b) is Raised and (isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error)):
+        return True
+    return type(b) is not Raised and _matches(OUR_REFUSALS, a.error)
+
+
+def classes(ours: Exception, theirs: Exception) -> bool:
+    """Whether both may be raised by one call: which of several faults is found first, nobody says."""
+    kinds = (RuntimeError, IndexError, ValueError)
+    return (isinstance(ours, CorefwError | MemoryError) and isinstance(theirs, kinds)) or type(ours) is type(theirs)
+
+
+def open_result(entry: Leaf | Step, number) -> bool:
+    """Whether several values of this result are right."""
+    return isinstance(entry, Step) and (short(entry.function), number) in OPEN_RESULTS
+
+
+def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
+    """Whether nobody says what the values are."""
+    name = short(entry.function)
+    if name in RANDOM or name in FACTORS:
+        return sides[1] == "torch"
+    if "conv" in name or "attention" in name:  # whether a zero that pads or masks meets an infinity is left open
+        return not all(np.isfinite(t.detach().array).all() for t in _tensors(entry.arguments, run))
+    if entry.keywords.get("assume_unique") or (sides[1] == "torch" and name in OPEN_SPECIAL):
+        return True
+    written = entry.keywords.get("out") or (entry.arguments[0] if _writes(entry) else None)
+    return written is not None and _overlaps(entry, written, run, aligned="out" not in entry.keywords)
+
+
+def _writes(entry: Step) -> bool:
+    """Whether a step changes its first argument."""
+    name = entry.function
+    in_place = name.endswith("_") and not name.endswith("__")
+    return (
+        in_place or name == "operator.setitem" or entry.keywords.get("inplace", False) or name.startswith("operator.i")
+    )
+
+
+def _tensors(value, run: Run) -> Iterator[Tensor]:
+    if isinstance(value, Ref):
+        found = run.values[value.number]
+        yield from [found] if isinstance(found, Tensor) else []
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _tensors(item, run)
+
+
+def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
+    """Whether what is written has elements on top of each other, or lies over an operand: `aligned` allows the very
+    elements of one."""
+    for target in _tensors(written, run):
+        a = target.array
+        order = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
+        reach = 0
+        for stride, n in order:
+            if stride <= reach:
+                return True
+            reach += stride * (n - 1)
+        for other in _tensors((entry.arguments, tuple(v for k, v in entry.keywords.items() if k != "out")), run):
+            b = other.array
+            if other is target and aligned:
+                continue
+            same = aligned and a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+            if not same and np.may_share_memory(a, b):
+                return True
+    return False
+
+
+def history(entry, sides: tuple[str, str]) -> bool:
+    """Whether `requires_grad` may differ: a gradient that is constant has a history in PyTorch where its formula names
+    the input, and so has a tensor that a comparison was written to."""
+    if sides[1] != "torch" or not isinstance(entry, Step):
+        return False
+    name = short(entry.function)
+    return entry.function == "gradients" or name in CONSTANT or (_writes(entry) and name in COMPARISONS)
+
+
+def tied(function: str) -> bool:
+    """Whether the gradient ("gradient of f") may go to another element."""
+    return short(function.rpartition(" ")[2]) in TIES
+
+
+def uncounted(program: Program, sides: tuple[str, str]) -> bool:
+    """Whether a step of the program changes tensors without counting it."""
+    steps = (entry for entry in program.entries if isinstance(entry, Step))
+    return sides[1] == "torch" and any(short(step.function) in UNCOUNTED for step in steps)
+
+
+def rough(function: str, sides: tuple[str, str]) -> bool:
+    """Whether PyTorch's gradient ("gradient of f") is no reference."""
+    return sides[1] == "torch" and short(function.rpartition(" ")[2]) in THEIR_GRADIENTS

@@ -1,0 +1,193 @@
+"""Reasons for small differences: what roundings of the inputs, and of sums, do to a result in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from corefw.dispatch.expressions import EXPRESSIONS
+from tests.fuzzing.closeness import EPS, ULPS, errors_of, identical
+from tests.fuzzing.documented import short
+from tests.fuzzing.programs import (
+    Leaf,
+    Name,
+    Program,
+    Step,
+    geometry,
+    mapped,
+    memory_of,
+    numpy_dtype,
+    references,
+    renumbered,
+    words,
+)
+from tests.fuzzing.runs import Picture, run_in_scope
+
+#: the dtypes that a step is computed in again, to know what its result should be
+_WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
+#: how many times the effect of a rounding of the inputs a result may be off
+_SPREAD = 32
+#: functions with steps, where a rounding of the input is no excuse
+_STEPPED = frozenset(
+    words("""
+        floor ceil trunc round sign sgn floor_divide heaviside nextafter argmax argmin sort topk amax amin max min
+        median frac remainder fmod copysign getitem setitem index_put copy fill hardshrink softshrink threshold relu
+    """)
+)
+#: functions whose elements each depend on few others: no result may be off by a rounding of the largest
+POINTWISE = frozenset(e.name for e in EXPRESSIONS) | frozenset(words("truediv neg abs pow maximum minimum where"))
+
+
+def single(program: Program, number: int, framework) -> Program | None:
+    """The step as a program of its own, whose leaves are what the step's inputs were on one framework."""
+    entry = program.entries[number]
+    before = run_in_scope(program.upto(number - 1), framework)
+    leaves: list[Leaf | Step] = []
+    moved: dict[int, int] = {}
+    for n in dict.fromkeys(references(entry)):
+        picture = before.finals[n]
+        if type(picture) is not Picture:
+            return None  # a sequence of tensors: the step stays where it is
+        moved[n] = len(leaves)
+        original = program.entries[n]
+        if isinstance(original, Leaf) and identical(picture, before.pictures[n]):
+            leaves.append(replace(original, requires_grad=False))
+        else:
+            leaves.append(leaf_of(picture))
+    return Program((*leaves, renumbered(entry, moved)))
+
+
+def leaf_of(picture: Picture) -> Leaf:
+    """A leaf with the elements of a picture."""
+    array = picture.array
+    if array.dtype.kind not in "biu":
+        array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    return Leaf(picture.dtype, array.shape, tuple(array.ravel().tolist()))
+
+
+def _widened(program: Program) -> Program:
+    """The program in double precision, its leaves as they were rounded."""
+
+    def change(part):
+        return Name(_WIDE.get(part.text, part.text)) if isinstance(part, Name) else part
+
+    entries: list[Leaf | Step] = []
+    for entry in program.entries:
+        if isinstance(entry, Step):
+            keywords = {k: mapped(v, change) for k, v in entry.keywords.items()}
+            entries.append(replace(entry, arguments=mapped(entry.arguments, change), keywords=keywords))
+        else:
+            entries.append(replace(entry, dtype=_WIDE.get(entry.dtype, entry.dtype), values=_rounded(entry)))
+    return Program(tuple(entries))
+
+
+def _rounded(leaf: Leaf) -> tuple:
+    if leaf.dtype not in _WIDE or not leaf.values:
+        return leaf.values
+    with np.errstate(all="ignore"):
+        array = np.array(leaf.values).astype(numpy_dtype(leaf.dtype))
+    return tuple(array.astype(numpy_dtype(_WIDE[leaf.dtype])).tolist())
+
+
+def _shaken(program: Program, wide: Program, seed: int) -> Program:
+    """The program in double precision with every element of its leaves, and of the weights of its gradients, moved by a
+    rounding of its own dtype."""
+    rng = np.random.default_rng(seed)
+    eps = max((EPS[d] for d in _dtypes_of(program) if d in EPS), default=0.0)
+
+    def moved(values, size: int, by: float) -> tuple:
+        with np.errstate(all="ignore"):
+            elements = np.resize(np.array(values), size)
+            return tuple((elements * (1 + rng.choice((-1, 1), size) * by)).tolist())
+
+    entries: list[Leaf | Step] = []
+    for narrow, entry in zip(program.entries, wide.entries):
+        if isinstance(entry, Leaf):
+            if isinstance(narrow, Leaf) and narrow.dtype in EPS and entry.values:
+                size = geometry(entry.shape, entry.layout)[2]
+                entry = replace(entry, values=moved(entry.values, size, EPS[narrow.dtype]))
+        elif entry.function == "gradients" and isinstance(entry.arguments[2], tuple):
+            outputs, inputs, weights = entry.arguments
+            entry = replace(entry, arguments=(outputs, inputs, moved(weights, 31, eps)))
+        entries.append(entry)
+    return Program(tuple(entries))
+
+
+def explained(
+    program: Program, number: int, sides: tuple, a: Picture, b: Picture, where: str, odd: np.ndarray | bool = False
+) -> bool:
+    """Whether both results (of PyTorch's pair: ours) are what double precision says, as far as roundings allow.
+
+    `where` names the part of the step's result, `odd` the elements that do not count.
+    """
+    entry = program.entries[number]
+    if a.dtype not in EPS or not isinstance(entry, Step):
+        return False
+    function, name = entry.function, short(entry.function)
+    wide = _widened(program)
+    judge = sides[1] if sides[1].name == "torch" else sides[0]  # PyTorch says what PyTorch means; else the reference
+
+    def result(of: Program):
+        picture = part_of(run_in_scope(of, judge).pictures[number], where, function)
+        same = type(picture) is Picture and picture.array.shape == a.array.shape and picture.dtype in EPS
+        return np.where(odd, 0, picture.array) if same else None
+
+    truth = result(wide)
+    if truth is None:
+        return False
+    with np.errstate(all="ignore"):
+        allowed = np.zeros(a.array.shape)
+        for seed in range(4) if name not in _STEPPED else ():
+            moved = result(_shaken(program, wide, seed))
+            if moved is not None:
+                change = np.abs(moved - truth)
+                allowed = np.maximum(allowed, np.where(np.isfinite(change), change, np.inf))
+        allowed = allowed + _rounding(program, wide, entry, a.dtype, _size(truth))
+        ours = (a,) if judge is sides[1] else (a, b)
+        return all(_allowed(side.array, truth, allowed, a.dtype) for side in ours)
+
+
+def _rounding(program: Program, wide: Program, entry: Step, dtype: str, size: float) -> float:
+    """What sums may be off by, because they round as their largest terms do; 0 for functions of single elements."""
+    name = short(entry.function)
+    if name in _STEPPED | POINTWISE:
+        return 0.0
+    inputs = (memory_of(leaf, 100) for leaf in wide.entries if isinstance(leaf, Leaf))
+    largest = max((_size(x) for x in inputs if x.dtype.kind in "fc"), default=0.0)
+    if entry.function != "gradients":
+        terms = max(prod(leaf.shape) for leaf in wide.entries if isinstance(leaf, Leaf))
+        return EPS[dtype] / 4 * max(terms / 16, 1) ** 0.5 * max(size, largest)
+    eps = max(EPS[d] for d in (dtype, *_dtypes_of(program)) if d in EPS)  # the narrowest on the way
+    return 8 * eps * max(size, _size(np.array(entry.arguments[2])) * max(largest, 1.0))  # norms divide by small numbers
+
+
+def _dtypes_of(program: Program) -> set[str]:
+    """The dtypes that a program names."""
+    found = {entry.dtype for entry in program.entries if isinstance(entry, Leaf)}
+    note = lambda part: found.add(part.text) if isinstance(part, Name) else None
+    for entry in program.entries:
+        if isinstance(entry, Step):
+            mapped((entry.arguments, tuple(entry.keywords.values())), note)
+    return found
+
+
+def _size(array: np.ndarray) -> float:
+    """The size of the largest finite element."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0))
+
+
+def _allowed(found: np.ndarray, truth: np.ndarray, allowed: np.ndarray, dtype: str) -> bool:
+    """Whether every element is near its true value."""
+    errors = errors_of(found, truth.astype(found.dtype), dtype)
+    wide = np.complex128 if np.iscomplexobj(truth) else np.float64
+    slack = np.abs(found.astype(wide) - truth) <= _SPREAD * allowed
+    return bool(((errors <= ULPS) | slack).all())
+
+
+def part_of(picture, where: str, function: str):
+    """The part of a result that `where` names, as "sort[1]"."""
+    for index in where.removeprefix(function).replace("]", "").split("[")[1:]:
+        picture = picture[int(index)] if isinstance(picture, tuple) else picture
+    return picture
