@@ -96,7 +96,7 @@ class Session:
     def _take(self, worker: Worker) -> None:
         try:
             answer = worker.answer()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, ConnectionResetError, MemoryError):  # its memory is limited
             self._replace(worker)
             return
         if isinstance(answer, Batch):
