@@ -157,7 +157,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
         target: the input's shape.
         reduction: "none", "mean" or "sum".
         delta: where the square meets the line, positive.
-        weight: a weight per element; a mean is then divided by the weights' sum.
+        weight: a weight per element; unlike `mse_loss` a mean is divided by the number of elements.
 
     >>> import corefw as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]), reduction="none")
@@ -166,7 +166,8 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     if delta <= 0:
         raise ValueError(f"huber_loss does not support non-positive values for delta, got {delta}")
     _warn_of_broadcasting(input, target)
-    return weighted_loss(ops.huber(input - target, delta, 1.0), weight, meant_reduction(reduction))
+    loss = ops.huber(input - target, delta, 1.0)
+    return reduced_loss(loss if weight is None else loss * weight, meant_reduction(reduction))
 
 
 # -- embeddings and ranks ---------------------------------------------------------------------------------------------
