@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from corefw import dtypes
-from corefw.dispatch.declare import Dim, Dims, Sizes, composite, ops, primitive, view
+from corefw.dispatch.declare import Dim, Dims, GivenDims, Sizes, composite, ops, primitive, view
 from corefw.dispatch.rules import accumulate, boolean, floating, index, same
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
@@ -239,7 +239,7 @@ _truth = replace(boolean, results=(lambda d: d if d is dtypes.uint8 else dtypes.
 
 
 @primitive(name="all", dtype=_truth, shape=reduced_shape, out=True)
-def all_(input, dim: Dims = None, keepdim: bool = False):
+def all_(input, dim: GivenDims = None, keepdim: bool = False):
     """Whether all elements over the dimensions `dim` are true, that is not zero; NaN is true. uint8 gives uint8.
 
     >>> import corefw as torch
@@ -249,7 +249,7 @@ def all_(input, dim: Dims = None, keepdim: bool = False):
 
 
 @primitive(name="any", dtype=_truth, shape=reduced_shape, out=True)
-def any_(input, dim: Dims = None, keepdim: bool = False):
+def any_(input, dim: GivenDims = None, keepdim: bool = False):
     """Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives uint8.
 
     >>> import corefw as torch

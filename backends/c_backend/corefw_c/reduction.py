@@ -53,6 +53,8 @@ def reducing(lib, op, reduction, dtype=None):
             output = empty(without(input.shape, dim, keepdim), dtype or input.dtype)
             status = reduce(reduction, id(input), mask_of(dim), 0, id(output))
         if status:
+            if dim == ():  # no dimension, where C knows some or all: every element is its own summary
+                return np.asarray(input != 0, output.dtype)
             fail(op, status)
         return output
 
