@@ -348,6 +348,11 @@ def tensors_in(values) -> Iterator[Tensor]:
             yield from tensors_in(value)
 
 
+def _is_constant(op: Op) -> bool:
+    """Whether the op's results have no gradient, whatever it is given: positions and truths."""
+    return op.rule is not None and all(result(dtypes.float32).category < dtypes.FLOATING for result in op.rule.results)
+
+
 def write_out(op: Op, out, *values, **options):
     """Run `op` and write its result into `out`, which is resized if its shape differs."""
     several = isinstance(out, tuple | list)  # max and its like give one result or two
@@ -355,7 +360,8 @@ def write_out(op: Op, out, *values, **options):
     for tensor in outs:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
-    if mode.recording and requires_grad((*values, *options.values(), *outs)):
+    read = () if _is_constant(op) else (*values, *options.values())
+    if mode.recording and requires_grad((*read, *outs)):
         raise GradientError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments "
@@ -366,8 +372,8 @@ def write_out(op: Op, out, *values, **options):
     for tensor, value in zip(outs, results, strict=True):
         if tensor.array.shape == value.array.shape:  # else it is given other memory
             refuse_read_only(op.name, tensor)
-            for read in tensors_in((*values, *options.values())):
-                check_overlap(tensor, read)
+            for operand in tensors_in((*values, *options.values())):
+                check_overlap(tensor, operand)
     for tensor, value in zip(outs, results, strict=True):
         store(op.name, tensor, value)
     return getattr(type(result), "_make", tuple)(outs) if several else out
