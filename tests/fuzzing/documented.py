@@ -9,12 +9,13 @@ import numpy as np
 
 from corefw.errors import CorefwError
 from corefw.tensor import Tensor
-from tests.fuzzing.programs import Leaf, Program, Ref, Step, words
-from tests.fuzzing.runs import Raised, Run
+from tests.fuzzing.programs import Leaf, Program, Ref, Step, references, words
+from tests.fuzzing.runs import Picture, Raised, Run
 
 #: what PyTorch alone refuses: (part of its message, why corefw does not)
 THEIR_REFUSALS = (
     (r"not implemented for|not supported|does not support|[Uu]nsupported|Expected both inputs to be", "more dtypes"),
+    (r"doesn't handle types other|of float, double|expected input to have floating|Integer division with", "the same"),
     (r"refers? to a single memory location|overlap", "operands that overlap are read before they are written"),
     (r"Such functions do not allow the output views", "a view among several may be changed in place as any other"),
     (r"leaf Variable that requires grad is being used", "a view is a leaf or not as its base now is"),
@@ -23,29 +24,34 @@ THEIR_REFUSALS = (
         r"unexpected keyword|positional arguments? but|multiple values for",
         "one signature of a function in all namespaces",
     ),
+    (r"not enough values to unpack|takes no arguments", "one number for several, an option that changes nothing"),
     (r"must be torch\.\w+, not", "of several wrong arguments, another is named first"),
     (r"expected dtype|did not match|different dtypes|(have|be) (the )?same dtype|Expected dtype int64", "promotion"),
     (r"Expected out|only supports bool tensor for result|the output given to|the base given to", "out= of more dtypes"),
     (r"dtype must match dtype of result|Found dtype \w+ but expected|floating point output tensor", "the same"),
+    (r"dtype for input and out to match|the output tensor to have dtype|output tensor's dtype is wrong", "the same"),
     (r"expected scalar_type \w+ but found|without narrowing to the specified dtype", "dtype= of more dtypes"),
     (r"derivative for .* is not implemented|Autograd not support dtype|is not differentiable", "more gradients"),
-    (r"half of kernel size", "the padding of a dilated pool is at most half of what its windows span"),
-    (r"eps must be positive", "no division by zero happens unless a variance is zero"),
-    (r"pin_memory=True requires", "memory of a CPU alone is pinned by nobody"),
-    (
-        r"should have floating point or complex dtype|expected input to have floating|Integer division with",
-        "more dtypes",
-    ),
     (r"modified by an inplace operation", "corefw saves less: not the result where an input says as much"),
+    (r"half of kernel size", "the padding of a dilated pool is at most half of what its windows span"),
     (r"smaller than kernel size", "a window that reaches beyond the end, with ceil_mode"),
+    (r"eps must be positive", "no division by zero happens unless a variance is zero"),
+    (r"all elements of target should be between|only supports non-negative p|must be of length 1 or 2", "any number"),
+    (r"pin_memory=True requires", "memory of a CPU alone is pinned by nobody"),
     (r"mat2 must be a matrix|Weights and input must have the same size", "operands that broadcast"),
     (r"INTERNAL ASSERT FAILED|Could this error message be improved|invalid python storage", "a fault of PyTorch's own"),
     (r"tensor does not have a device|is invalid for input of size|non-zero size for non-batch", "the same, when empty"),
     (r"because the unspecified dimension size -1 can be any value|output with shape .* doesn't match", "the same"),
+    (r"`shifts` required|last dimension with stride 1|ArrayRef: invalid|at least one index must be", "the same"),
+    (
+        r"undefined Tensor|nullptr|MKL FFT error|could not create a primitive descriptor|Trying to resize storage",
+        "the same",
+    ),
     (r"view size is not compatible with input tensor's size and stride", "the same, inside of other functions"),
 )
 #: what corefw alone refuses: (part of its message, why)
 OUR_REFUSALS = (
+    (r"repeats \[|are too large to count|Output size is too small", "sizes are checked where there is no element, too"),
     (r"not implemented for", "dtypes are checked where there is no element, too"),
     (r"Unable to allocate", "what is padded is held in memory"),
     (r"output padding must be smaller|running_mean must be defined", "arguments are checked for empty batches too"),
@@ -53,9 +59,7 @@ OUR_REFUSALS = (
     (r"selected index k out of range", "none of one element: PyTorch returns memory that nobody wrote"),
 )
 #: results that are left open: (function, number of the result), of ties, and of what is not sorted
-OPEN_RESULTS = frozenset(
-    [("topk", 1), ("mode", 1), ("median", 1), ("nanmedian", 1), ("kthvalue", 1)] + [("cummax", 1), ("cummin", 1)]
-)
+OPEN_RESULTS = frozenset((name, 1) for name in words("sort topk mode median nanmedian kthvalue cummax cummin"))
 #: decompositions whose factors are not unique, and solutions that follow from them
 FACTORS = frozenset(words("eigh svd qr lstsq linalg_eigh linalg_svd linalg_qr"))
 #: functions that draw random numbers; those of PyTorch are others
@@ -69,9 +73,11 @@ RANDOM = frozenset(
 COMPARISONS = frozenset(words("eq ne lt le gt ge logical_and logical_or logical_xor logical_not"))
 #: functions whose gradient goes to one of several equal elements: nobody says to which
 TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist"))
-#: gradients that PyTorch computes with a constant of float32, with another guard against division by zero, of parts
-#: that are not read, or of what was overwritten by a comparison
-THEIR_GRADIENTS = COMPARISONS | frozenset(words("hardsigmoid binary_cross_entropy mish polar cholesky cholesky_solve"))
+#: gradients that PyTorch computes with a constant of float32, for NaN as for a number, with another guard against
+#: division by zero, of parts that are not read, or of what was overwritten by a comparison
+THEIR_GRADIENTS = COMPARISONS | frozenset(
+    words("hardsigmoid hardswish hardtanh binary_cross_entropy mish polar cholesky cholesky_solve")
+)
 #: results that cannot be differentiated, which PyTorch says when it is asked to
 CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
 #: functions that change an argument without counting it
@@ -122,6 +128,8 @@ def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
         return not all(np.isfinite(t.detach().array).all() for t in _tensors(entry.arguments, run))
     if entry.keywords.get("assume_unique") or (sides[1] == "torch" and name in OPEN_SPECIAL):
         return True
+    if "out" in entry.keywords and _begins_in(entry, run):
+        return True
     written = entry.keywords.get("out") or (entry.arguments[0] if _writes(entry) else None)
     return written is not None and _overlaps(entry, written, run, aligned="out" not in entry.keywords)
 
@@ -142,6 +150,17 @@ def _tensors(value, run: Run) -> Iterator[Tensor]:
     elif isinstance(value, tuple | list):
         for item in value:
             yield from _tensors(item, run)
+
+
+def _begins_in(entry: Step, run: Run) -> bool:
+    """Whether the memory of out= was an operand's when the tensor was made; it may have been given other since."""
+
+    def memories(value) -> set[int]:
+        pictures = (run.pictures[number] for number in references(Step("", (value,))))
+        return {picture.memory for picture in pictures if type(picture) is Picture and picture.memory}
+
+    others = tuple(v for k, v in entry.keywords.items() if k != "out")
+    return not memories(entry.keywords["out"]).isdisjoint(memories((entry.arguments, others)))
 
 
 def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
