@@ -10,6 +10,8 @@ from corefw_numpy import normalization
 from tests.cuda_kernels import DTYPES, TOLERANCES, compare, kernels, rounded
 
 REFERENCE = normalization.kernels(np)
+# NumPy's kernels are called directly here, and NumPy tells of their floating-point flags.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 RNG = np.random.default_rng(0)
 
 

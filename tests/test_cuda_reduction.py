@@ -18,6 +18,8 @@ from corefw_cupy.scan import geometry
 from tests.emulation import memory
 from tests.emulation.device import cuda
 
+# NumPy's kernels are called directly here, and NumPy tells of their floating-point flags.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 FAMILIES = (reduction, extremes, scan, norms, statistics)
 REFERENCES = {
     name: kernel

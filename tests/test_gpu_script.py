@@ -142,8 +142,9 @@ def test_all_parts_run_on_the_emulated_device(tmp_path):
     found = subprocess.run([*map(str, command), "--seconds", "240"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
     summary = found.stdout[found.stdout.index("\nemulated\n") :].splitlines()
-    assert summary[2].startswith("conformance: ") and "0 failed, 0 not run" in summary[2]
-    assert summary[3].startswith("training: 1 passed") and summary[-1] == "all is well"
+    assert summary[2].startswith("conformance: ") and "0 failed" in summary[2]
+    assert set(summary) & {"  not run: PyTorch is not installed"} == {line for line in summary if "  not run" in line}
+    assert "training: 1 passed, 0 failed, 0 not run" in summary and summary[-1] == "all is well"
     record = json.loads((tmp_path / "emulated.json").read_text())
     assert record["seconds"].keys() == {"step tiny_mlp_sgd", "log_softmax-512x1024"}
     assert record["conformance"]["passed"] >= 5 and record["training"] == {"passed": 1, "failed": [], "not run": 0}

@@ -211,7 +211,7 @@ def randint(
     >>> import corefw as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.randint(10, (3,))
-    tensor([8, 6, 6])
+    tensor([8, 6, 3])
     """
     if size is MISSING and isinstance(high, list | tuple):
         low, high, size = 0, low, high

@@ -104,7 +104,7 @@ def _write(b: Builder, target: Ref, chosen) -> None:
         dtype = b.dtype(target) if rng.random() < 0.8 else drawing.dtype(rng, floating=0.5)
         value = b.leaf(dtype, drawing.broadcastable(rng, shape), "exact", grad=rng.random() < 0.4)
     elif rng.random() < 0.2:
-        value = rng.choice(b.tensors())
+        value = rng.choice(b.tensors() or [value])
     if rng.random() < 0.8 or not isinstance(value, Ref):
         b.call("operator.setitem", target, chosen, value, records=rng.random() < 0.9)
         return
