@@ -334,11 +334,6 @@ def refuse_read_only(name: str, *targets: Tensor) -> None:
         raise read_only(name)
 
 
-def requires_grad(values) -> bool:
-    """Whether a gradient flows into any tensor among `values` or in a list among them."""
-    return any(tensor.requires_grad for tensor in tensors_in(values))
-
-
 def tensors_in(values) -> Iterator[Tensor]:
     """The tensors among `values` and in lists among them."""
     for value in values:
@@ -360,8 +355,10 @@ def write_out(op: Op, out, *values, **options):
     for tensor in outs:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
-    read = () if _is_constant(op) else (*values, *options.values())
-    if mode.recording and requires_grad((*read, *outs)):
+    operands = [*tensors_in((*values, *options.values()))]
+    if mode.recording and (
+        any(t.requires_grad for t in outs) or (any(t.requires_grad for t in operands) and not _is_constant(op))
+    ):
         raise GradientError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments "
@@ -370,9 +367,12 @@ def write_out(op: Op, out, *values, **options):
     result = op.function(*values, **options)
     results = result if several else (result,)
     for tensor, value in zip(outs, results, strict=True):
-        if tensor.array.shape == value.array.shape:  # else it is given other memory
+        if tensor.array.shape != value.array.shape:
+            continue  # it is given other memory
+        if several:  # before one of them is written to
             refuse_read_only(op.name, tensor)
-            for operand in tensors_in((*values, *options.values())):
+        for operand in operands:
+            if operand.version is tensor.version and operand is not tensor:  # one memory has one version
                 check_overlap(tensor, operand)
     for tensor, value in zip(outs, results, strict=True):
         store(op.name, tensor, value)

@@ -342,7 +342,7 @@ class Writer:
             "result.array = array",
             "result.place = place",
             "result.origin = None",
-            "result.version = version = [0] if not inferring else fresh_version()",
+            "result.version = version = fresh_version() if inferring else [0]",
         ]
         if not self.differentiable:
             return [*lines, "result.node = None", "return result"]
@@ -369,7 +369,7 @@ class Writer:
                 f"result_{i}.array = {name}_array",
                 f"result_{i}.place = place_{i}",
                 f"result_{i}.origin = result_{i}.node = None",
-                f"result_{i}.version = {name}_version = [0] if not inferring else fresh_version()",
+                f"result_{i}.version = {name}_version = fresh_version() if inferring else [0]",
             ]
         results = ", ".join(f"result_{i}" for i in indices)
         if self.differentiable:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 from corefw import dtypes
-from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.operands import result_type
 from corefw.dispatch.rules import DtypeRule, floating, promote, real, same
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast, same_shape
-from corefw.tensor import Constant
+from corefw.tensor import Constant, Tensor
 
 
 def _counting(d):
@@ -25,9 +25,17 @@ def _counting(d):
 counting = DtypeRule("counting", compute=_counting, results=(_counting,))
 
 
-def _checked_factor(name: str, alpha, input, other):
-    """`alpha`; refused unless the dtype of the result, in whose choice it has no part, holds numbers of its kind."""
-    return checked_factor(name, "alpha", alpha, result_type(input, other))
+def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
+    """`input` combined with ``alpha * other``: in two steps where nothing is rounded between them, else by `scaled`.
+
+    `alpha` has no part in the choice of the result's dtype, and is refused unless that holds numbers of its kind.
+    """
+    alike = input.__class__ is Tensor and other.__class__ is Tensor and input.place is other.place
+    common = input.place.dtype if alike else result_type(input, other)
+    alpha = checked_factor(combine.op.name, "alpha", alpha, common)
+    if alike and common.category >= dtypes.FLOATING and common.itemsize > 2:
+        return combine.op.function(input, other * fitting_number(alpha, common))
+    return scaled(input, other, alpha)
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -44,7 +52,7 @@ def add(input, other, *, alpha: float = 1):
     >>> torch.add(torch.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
     """
-    return add_scaled(input, other, _checked_factor("add", alpha, input, other))
+    return _scaled(add, add_scaled, alpha, input, other)
 
 
 @add.gradient("input")
@@ -72,7 +80,7 @@ def sub(input, other, *, alpha: float = 1):
     >>> torch.sub(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 3.0]), alpha=2)
     tensor([-5., -4.])
     """
-    return sub_scaled(input, other, _checked_factor("sub", alpha, input, other))
+    return _scaled(sub, sub_scaled, alpha, input, other)
 
 
 @sub.gradient("input")
