@@ -158,18 +158,23 @@ def check_overlap(tensor: Tensor, other: Tensor) -> None:
     first, second = (address(t.array) for t in (tensor, other))
     if not (first < second + other.array.nbytes and second < first + tensor.array.nbytes):
         return
-    alike = first == second and tensor.array.strides == other.array.strides
-    if not (alike and tensor.array.nbytes == other.array.nbytes) and all(map(_is_dense, (tensor.array, other.array))):
+    alike = first == second and _walk(tensor.array) == _walk(other.array)
+    if not alike and all(map(_is_dense, (tensor.array, other.array))):
         raise ShapeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
             "memory location. Please clone() the tensor before performing the operation."
         )
 
 
+def _walk(array) -> list[tuple[int, int]]:
+    """The strides and sizes of the dimensions along which there is more than one element."""
+    return [(step, n) for n, step in zip(array.shape, array.strides, strict=True) if n != 1]
+
+
 def _is_dense(array) -> bool:
     """Whether the elements lie in memory without gaps, in any order of the dimensions."""
     expected = array.dtype.itemsize
-    for step, n in sorted((step, n) for n, step in zip(array.shape, array.strides, strict=True) if n != 1):
+    for step, n in sorted(_walk(array)):
         if step != expected:
             return False
         expected *= n
