@@ -61,7 +61,7 @@ class Session:
         self.steps: Counter[str] = Counter()
         self.found: dict[tuple, Found] = {}
         self.times: Counter[tuple] = Counter()
-        self.fatal = 0
+        self.fatal = self.faults = 0
         self._unshrunk: list[Found] = []
 
     def run(self, seconds: float, programs: int | None = None, jobs: int = 1) -> None:
@@ -98,6 +98,11 @@ class Session:
             answer = worker.answer()
         except (EOFError, ConnectionResetError, MemoryError):  # its memory is limited
             self._replace(worker)
+            return
+        except Exception as error:  # a fault of the fuzzer itself: it is told, and the batch is left out
+            print(f"The fuzzer failed in {worker.task[:1]} {worker.replace()[0]}: {type(error).__name__}: {error}")
+            worker.task = ()
+            self.faults += 1
             return
         if isinstance(answer, Batch):
             self.programs[answer.family] += answer.programs
@@ -210,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _save(found, options.save, position)
     if not sum(session.programs.values()):
         return 2
-    return 1 if session.found else 0
+    return 1 if session.found or session.faults else 0
 
 
 if __name__ == "__main__":
