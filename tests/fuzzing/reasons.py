@@ -157,7 +157,7 @@ def _rounding(program: Program, wide: Program, entry: Step, dtype: str, size: fl
     inputs = (memory_of(leaf, 100) for leaf in wide.entries if isinstance(leaf, Leaf))
     largest = max((_size(x) for x in inputs if x.dtype.kind in "fc"), default=0.0)
     if entry.function != "gradients":
-        terms = max(prod(leaf.shape) for leaf in wide.entries if isinstance(leaf, Leaf))
+        terms = max((prod(leaf.shape) for leaf in wide.entries if isinstance(leaf, Leaf)), default=1)
         return EPS[dtype] / 4 * max(terms / 16, 1) ** 0.5 * max(size, largest)
     eps = max(EPS[d] for d in (dtype, *_dtypes_of(program)) if d in EPS)  # the narrowest on the way
     return 8 * eps * max(size, _size(np.array(entry.arguments[2])) * max(largest, 1.0))  # norms divide by small numbers

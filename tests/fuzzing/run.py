@@ -52,11 +52,13 @@ class Session:
     """A run of the fuzzer.
 
     Attributes: ``programs`` and ``steps`` per family, ``found`` the differences by signature, ``times`` how often each
-    was seen.
+    was seen. Every difference is written to the folder ``save`` as soon as it is shrunk.
     """
 
-    def __init__(self, sides: Sequence, seed: int, families: Sequence[str], limited: bool = True):
-        self.sides, self.seed, self.families, self.limited = sides, seed, families, limited
+    def __init__(
+        self, sides: Sequence, seed: int, families: Sequence[str], limited: bool = True, save: Path | None = None
+    ):
+        self.sides, self.seed, self.families, self.limited, self.save = sides, seed, families, limited, save
         self.programs: Counter[str] = Counter()
         self.steps: Counter[str] = Counter()
         self.found: dict[tuple, Found] = {}
@@ -112,7 +114,21 @@ class Session:
                     self._unshrunk.append(found)
                 self.times[found.difference.signature] += 1
         else:
-            self.found[answer.difference.signature] = answer
+            self._keep(answer)
+
+    def _keep(self, found: Found) -> None:
+        """A difference and its program, also as a file, which may become one of the corpus."""
+        d = found.difference
+        if d.signature in self.found:
+            return
+        self.found[d.signature] = found
+        if self.save is None:
+            return
+        name = f"{d.function.removeprefix('nn.functional.')} {d.kind} {len(self.found)}"
+        about = f"{d.kind} of {d.function}, {d.sides[0]} and {d.sides[1]}: {d.text}"
+        self.save.mkdir(parents=True, exist_ok=True)
+        path = self.save / (re.sub(r"\W+", "_", name).strip("_") + ".json")
+        path.write_text(to_json(found.program, about=about[:300]))
 
     def _replace(self, worker: Worker) -> None:
         """A worker's process died or hangs: name the program, and go on behind it."""
@@ -120,7 +136,7 @@ class Session:
         number, position, kind = worker.replace()
         worker.task = ()
         if task[0] == "shrink":  # a smaller program ends the process: what is known is the larger one
-            self.found[task[1].difference.signature] = task[1]
+            self._keep(task[1])
             return
         self.fatal += 1
         family, numbers = task[1], task[2]
@@ -129,19 +145,10 @@ class Session:
             print(f"PyTorch: {found.difference.kind} of {found.difference.function} in {family}:{number}")
         else:
             self.times[found.difference.signature] += 1
-            self.found.setdefault(found.difference.signature, found)
+            self._keep(found)
         rest = [n for n in numbers if n != number]
         if rest:
             worker.give("batch", family, rest)
-
-
-def _save(found: Found, folder: Path, position: int) -> None:
-    """Write the program as a file, which may become one of the corpus."""
-    d = found.difference
-    name = re.sub(r"\W+", "_", f"{d.function.removeprefix('nn.functional.')} {d.kind} {position}").strip("_")
-    folder.mkdir(parents=True, exist_ok=True)
-    about = f"{d.kind} of {d.function}, {d.sides[0]} and {d.sides[1]}: {d.text}"
-    (folder / f"{name}.json").write_text(to_json(found.program, about=about[:300]))
 
 
 def _report(session: Session, seconds: float) -> None:
@@ -208,11 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.program:
         return _one(sides, options.seed, options.program)
     start = time.monotonic()
-    session = Session(sides, options.seed, families, not options.no_limit)
+    session = Session(sides, options.seed, families, not options.no_limit, options.save)
     session.run(options.seconds, options.programs, options.jobs)
     _report(session, time.monotonic() - start)
-    for position, found in enumerate(session.found.values(), 1) if options.save else ():
-        _save(found, options.save, position)
     if not sum(session.programs.values()):
         return 2
     return 1 if session.found or session.faults else 0
