@@ -1,9 +1,12 @@
 """The runtime of `cuda`: devices, streams, events, copies, statistics, over a driver of two devices that stands in."""
 
+import ctypes
 import gc
+import io
 import subprocess
 import sys
 import textwrap
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 
 import corefw as torch
 from corefw.devices import Place
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import place_of, registry
+from corefw.tensor import wrap
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
@@ -125,7 +129,7 @@ def test_pinned_memory_stays_until_it_was_copied(cuda, monkeypatch):
 def test_memory_used_on_another_stream_stays(cuda, monkeypatch):
     monkeypatch.setattr(queue, "DEFERRED", True)
     x = torch.ones(64, device="cuda")
-    x.record_stream(torch.cuda.Stream())
+    x[2:].record_stream(torch.cuda.Stream())
     torch.cuda.synchronize()
     cuda.in_flight.release()
     assert cuda.in_flight.count() == 1, "the program still has it, and may give the stream more work"
@@ -187,11 +191,11 @@ def test_memory_statistics(cuda):
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     x = torch.ones(1000, device="cuda")
-    assert torch.cuda.memory_allocated() - before == 4000
+    assert torch.cuda.memory_allocated() - before == 4096, "of 4000 bytes, as the pool counts"
     torch.cuda.synchronize()  # a launch that waits holds its arrays
     del x
     assert torch.cuda.memory_allocated() == before
-    assert torch.cuda.max_memory_allocated() - before == 4000
+    assert torch.cuda.max_memory_allocated() - before == 4096
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
@@ -199,9 +203,91 @@ def test_memory_statistics(cuda):
 
 def test_the_hook_counts_what_the_pool_gives(cuda):
     use = cuda.memory_use
-    use.hook.malloc_postprocess(device_id=1, size=10, mem_size=512, mem_ptr=0, pmem_id=0)
-    use.hook.free_postprocess(device_id=1, mem_size=512, mem_ptr=0, pmem_id=0)
+    use.hook.malloc_postprocess(device_id=1, size=10, mem_size=512, mem_ptr=4096, pmem_id=0)
+    use.hook.free_postprocess(device_id=1, mem_size=512, mem_ptr=4096, pmem_id=0)
     assert use.used[1] == 0 and use.most_used[1] == 512
+
+
+def test_memory_that_the_pool_could_not_give_is_not_counted(cuda, monkeypatch):
+    """The pool tells hooks of a failed allocation too, with the address 0 and while its total still has the bytes."""
+    torch.cuda.reset_peak_memory_stats()
+    before, statistics = cuda.memory_statistics(0), {"device_id": 0, "mem_size": 1 << 40, "mem_ptr": 0}
+    with monkeypatch.context() as failing:
+        failing.setattr(driver.Pool, "total_bytes", staticmethod(lambda: 1 << 40))
+        cuda.memory_use.hook.alloc_postprocess(**statistics)
+    cuda.memory_use.hook.malloc_postprocess(size=1 << 40, pmem_id=0, **statistics)
+    assert cuda.memory_statistics(0) == before
+
+
+def capsule(array) -> object:
+    """A DLPack capsule over an array of the device, which CuPy makes with a driver only."""
+    integers = [ctypes.c_int64 * array.ndim for _ in "ss"]
+    shape, strides = integers[0](*array.shape), integers[1](*[step // array.itemsize for step in array.strides])
+    fields = [("data", "u8"), ("device", "i4", 2), ("ndim", "i4"), ("code", "u1"), ("bits", "u1"), ("lanes", "u2")]
+    fields += [(name, "u8") for name in ("shape", "strides", "byte_offset", "context", "deleter")]
+    managed = np.zeros(1, fields)
+    kind = {"f": 2, "i": 0}[array.dtype.kind]
+    addresses = [ctypes.addressof(numbers) for numbers in (shape, strides)]
+    managed[0] = (array.data.ptr, (2, 0), array.ndim, kind, 8 * array.itemsize, 1, *addresses, 0, 0, 0)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    KEPT.extend((managed, shape, strides, array))
+    return new(managed.ctypes.data, b"dltensor", None)
+
+
+KEPT: list[object] = []  # what capsules point to
+
+
+SIZED = {
+    "new": lambda t: t.arange(7.0, device="cuda"),
+    "view": lambda t: t.arange(7.0, device="cuda")[2:],
+    "view of a view": lambda t: t.arange(7.0, device="cuda")[2:].view(5, 1)[1:],
+    "transposed": lambda t: t.arange(7.0, device="cuda").reshape(7, 1).t(),
+    "clone": lambda t: t.arange(7.0, device="cuda").clone(),
+    "computed": lambda t: t.arange(7.0, device="cuda") * 2,
+    "moved": lambda t: t.arange(7.0).to("cuda"),
+    "resized": lambda t: t.empty(0, device="cuda").resize_(7),
+    "shrunk": lambda t: t.arange(7.0, device="cuda").resize_(2),
+    "detached": lambda t: t.arange(7.0, device="cuda", requires_grad=True).detach(),
+    "loaded": lambda t: through_a_file(t, t.arange(7.0, device="cuda")[2:]),
+}
+
+
+def through_a_file(t, tensor):
+    file = io.BytesIO()
+    t.save(tensor, file)
+    return t.load(io.BytesIO(file.getvalue()))
+
+
+@pytest.mark.parametrize("make", SIZED.values(), ids=SIZED)
+def test_memory_has_the_size_that_was_asked_for(cuda, make):
+    x = make(torch)
+    assert x.untyped_storage().nbytes() == 28
+    with pytest.raises(RuntimeError, match="out of bounds for the storage"):
+        x.as_strided((8,), (1,), 0)
+    assert x.as_strided((7,), (1,), 0).shape == (7,)
+    assert x.untyped_storage().cpu().nbytes() == 28
+
+
+def test_checkpoints_hold_no_bytes_of_others(cuda):
+    file = io.BytesIO()
+    torch.save({"x": torch.ones(7, device="cuda"), "y": torch.ones(3, device="cuda", dtype=torch.uint8)}, file)
+    with zipfile.ZipFile(io.BytesIO(file.getvalue())) as archive:
+        sizes = sorted(entry.file_size for entry in archive.infolist() if "/data/" in entry.filename)
+    assert sizes == [3, 28]
+
+
+@pytest.mark.parametrize("view", ["x", "x.transpose()", "x[:, ::2]", "x[3:, 4]", "x[:0]", "x[0, 0]", "x[None, 2:3]"])
+@pytest.mark.filterwarnings("ignore:This function is deprecated")
+def test_memory_of_other_libraries_has_the_size_of_what_is_shown(cuda, view, monkeypatch):
+    read = pytest.importorskip("cupy").fromDlpack
+    monkeypatch.setattr(cuda, "cupy", SimpleNamespace(**vars(cuda.cupy), from_dlpack=read))
+    array = eval(view, {"x": memory.device(np.arange(100.0, dtype=np.float32).reshape(10, 10))})
+    shown = [step * (n - 1) for step, n in zip(array.strides, array.shape)]
+    x = wrap(cuda.from_dlpack(capsule(array)), place_of(torch.device("cuda", 0), torch.float32))
+    assert x.untyped_storage().nbytes() == (sum(shown) + 4 if array.size else 0)
+    assert x.as_strided(x.shape, x.stride()).tolist() == memory.host(array).tolist()
+    assert x[...].flatten().tolist() == memory.host(array).ravel().tolist()
 
 
 def test_a_generator_for_each_device(cuda):

@@ -134,7 +134,7 @@ def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = N
     try:
         return strided_view(input, size, stride, relative, strides)
     except ShapeError:
-        strided_view.op.body((array.shape, strides, 0), size, stride, relative, strides)  # raises if they do not fit
+        strided_view.op.body((array.shape, strides, own), size, stride, relative, strides)  # raises if they do not fit
         raise ShapeError(
             f"as_strided: size {list(size)}, stride {list(stride)} and offset {own + relative} are out of bounds for "
             f"the storage of a tensor of shape {list(array.shape)}"

@@ -182,6 +182,7 @@ cuda = SimpleNamespace(
     Event=Event,
     MemoryHook=memory.Hook,
     MemoryPointer=cupy.cuda.MemoryPointer,
+    UnownedMemory=cupy.cuda.UnownedMemory,
     alloc_pinned_memory=alloc_pinned_memory,
     get_current_stream=get_current_stream,
     get_elapsed_time=get_elapsed_time,

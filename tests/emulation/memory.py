@@ -8,6 +8,7 @@ import numpy as np
 from tests.emulation import queue
 
 GUARD = 64
+UNIT = 512  # bytes: CuPy's pool gives out multiples, and says so of memory whose array is smaller
 MARK = 0xA5
 POISON = 0xFF  # what is read before it was written, as with COREFW_POISON
 _blocks: "weakref.WeakValueDictionary[int, Block]" = weakref.WeakValueDictionary()  # by the address that CuPy has
@@ -26,21 +27,21 @@ class Hook:
 
 
 class Block:
-    """An allocation."""
+    """An allocation, whose guard begins right after the bytes that were asked for."""
 
     def __init__(self, size: int):
         self.bytes = np.full(size + 2 * GUARD + 16, MARK, np.uint8)
         self.start = GUARD + -(self.bytes.ctypes.data + GUARD) % 16
-        self.size = size
+        self.size, self.rounded = size, -(-size // UNIT) * UNIT
         self.address = self.bytes.ctypes.data + self.start
         self.bytes[self.start : self.start + size] = POISON
         for hook in Hook.active:
-            hook.malloc_postprocess(device_id=0, size=size, mem_size=size, mem_ptr=self.address, pmem_id=0)
+            hook.malloc_postprocess(device_id=0, size=size, mem_size=self.rounded, mem_ptr=self.address, pmem_id=0)
 
     def __del__(self, hooks=Hook.active, keep=queue.keep):  # at the end of the process the names may be gone
         keep(self.bytes)
         for hook in hooks:
-            hook.free_postprocess(device_id=0, mem_size=self.size, mem_ptr=self.address, pmem_id=0)
+            hook.free_postprocess(device_id=0, mem_size=self.rounded, mem_ptr=self.address, pmem_id=0)
 
     def whole(self) -> bool:
         """Whether nothing was written outside."""
@@ -52,7 +53,7 @@ def allocate(size: int) -> cupy.cuda.MemoryPointer:
     """What CuPy is given for an allocator."""
     block = Block(size)
     _blocks[block.address] = block
-    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, size, block, 0), 0)
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, block.rounded, block, 0), 0)
 
 
 def empty(shape, dtype) -> cupy.ndarray:
@@ -63,7 +64,7 @@ def empty(shape, dtype) -> cupy.ndarray:
 
 def used() -> int:
     """Bytes of all arrays that live."""
-    return sum(block.size for block in _blocks.values())
+    return sum(block.rounded for block in _blocks.values())
 
 
 def check(name: str, arrays: list[cupy.ndarray]) -> None:

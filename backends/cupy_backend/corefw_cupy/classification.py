@@ -53,6 +53,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def indices(target, shape):
         """The classes as dense int64, for scores of `shape`."""
         dim = class_dim(shape)
+        if not shape:
+            raise ValueError("scores of at least one dimension expected")
         if target.shape != shape[:dim] + shape[dim + 1 :]:
             raise ValueError("one class per sample expected")
         return cuda.dense(target if target.dtype == INT64 else cuda.copying.cast(target, INT64))

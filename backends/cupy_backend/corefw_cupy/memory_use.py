@@ -21,15 +21,17 @@ class MemoryUse:
         use = self
 
         class Hook(cupy.cuda.MemoryHook):
-            """Counts bytes."""
+            """Counts bytes. What could not be given has the address 0."""
 
             name = "corefw"
 
             def malloc_postprocess(self, **allocation):
-                use.count(allocation["device_id"], allocation["mem_size"])
+                if allocation["mem_ptr"]:
+                    use.count(allocation["device_id"], allocation["mem_size"])
 
             def alloc_postprocess(self, **allocation):
-                use.reserved(allocation["device_id"])
+                if allocation["mem_ptr"]:
+                    use.reserved(allocation["device_id"])
 
             def free_postprocess(self, **allocation):
                 use.count(allocation["device_id"], -allocation["mem_size"])

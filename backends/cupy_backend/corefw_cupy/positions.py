@@ -214,7 +214,7 @@ class Positions:
 
     def apart(self, array, other):
         """What is read while `array` is written: a copy if it lies in the same memory."""
-        return self.copying.clone(other) if other.data.mem is array.data.mem else other
+        return self.copying.clone(other) if other.data.mem.ptr == array.data.mem.ptr else other
 
     def offsets(self, array, dims: list[int], indices: list, kind: int):
         """Where the elements lie that index arrays give together for these dimensions of an array, in elements from

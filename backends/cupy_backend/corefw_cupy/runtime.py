@@ -14,6 +14,7 @@ from corefw_cupy.cudnn import frontend
 from corefw_cupy.in_flight import InFlight
 from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.memory_use import MemoryUse
+from corefw_cupy.storages import Storages
 from corefw_cupy.streams import Event, Stream
 
 
@@ -30,6 +31,7 @@ class CupyRuntime(Runtime):
         self.faults = cuda.faults
         self.memory_use = MemoryUse(cuda.xp)
         self.in_flight = InFlight(cuda.xp)
+        self.storages = Storages(cuda.xp)
 
     # -- devices ----------------------------------------------------------------------------------------------------
     def device_count(self):
@@ -143,12 +145,12 @@ class CupyRuntime(Runtime):
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy
-        last = offset
+        storage, last = self.storages.of(array), offset
         for size, step in zip(shape, strides):
             last += (size - 1) * step
-        if (last + 1) * element.itemsize > array.data.mem.size and 0 not in shape:
+        if (last + 1) * element.itemsize > storage.size and 0 not in shape:
             raise ValueError(f"a view of shape {shape} and strides {strides} from {offset} on leaves the memory")
-        start = self.cupy.cuda.MemoryPointer(array.data.mem, offset * element.itemsize)
+        start = self.cupy.cuda.MemoryPointer(storage, offset * element.itemsize)
         return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 
     def is_contiguous(self, array):
@@ -161,13 +163,13 @@ class CupyRuntime(Runtime):
         return array.data.ptr
 
     def memory_bytes(self, array):
-        return array.data.mem.size
+        return self.storages.of(array).size
 
     def from_dlpack(self, producer):
-        return self.cupy.from_dlpack(producer)
+        return self.storages.adopted(self.cupy.from_dlpack(producer))
 
     def from_interface(self, producer):
-        array = self.cupy.asarray(producer)
+        array = self.storages.adopted(self.cupy.asarray(producer))
         return array, array.device.id
 
     # -- between host and device ------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class CupyRuntime(Runtime):
         self.driver.memcpyAsync(target, source, size, kind, self._stream().ptr)
 
     def record_stream(self, array, stream):
-        self.in_flight.use(array.data.mem, stream.queue)
+        self.in_flight.use(self.storages.chunk(array), stream.queue)
 
     def pinned(self, host):
         size = max(1, prod(host.shape) * host.dtype.itemsize)
