@@ -8,7 +8,7 @@
 #   make bench             the benchmarks
 #   make kernels           install the C backend into .venv, if there is a C compiler, for this machine's level of
 #                          instructions (as `make demo` does; `make test` compiles all levels)
-#   make stubs             regenerate the type stubs from the op declarations
+#   make generated         write every generated file again: type stubs, loops in C, the golden files of the tests
 #   make clean             remove .venv and the caches
 #
 # PYTHON=... names the interpreter, CC=... the C compiler; pip's own configuration names the index.
@@ -35,7 +35,7 @@ TOOLS := 'setuptools>=77' 'cffi>=1.16'
 TOGETHER := --no-print-directory -j2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench kernels stubs clean python ready-best ready-all
+.PHONY: help demo test check lint bench kernels generated clean python ready-best ready-all
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -70,8 +70,10 @@ ready-best: $(VENV)/.demo $(VENV)/.kernels-best
 ready-all: $(VENV)/.dev $(VENV)/.kernels-all
 	@:
 
-stubs: $(VENV)/.dev
+generated: $(VENV)/.dev
+	$(RUN) scripts/make_expressions
 	$(RUN) scripts/make_stubs
+	$(RUN) scripts/make_golden
 
 clean:
 	rm -rf $(VENV) .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info $(C)/build

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from corefw.dispatch.generation.compiling import operator_function
 from corefw.dispatch.names import published
 from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import Op, registry
-from corefw.dispatch.template import operator_function
 from corefw.ops.indexing import getitem, setitem, where_method
 from corefw.tensor import Tensor
 

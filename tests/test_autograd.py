@@ -908,7 +908,7 @@ def test_leaf_rules():
 
 
 def test_every_op_node_knows_what_it_saves():
-    from corefw.dispatch.template import node_class
+    from corefw.dispatch.generation.compiling import node_class
 
     for op in set(registry.ops.values()):
         if op.gradients:

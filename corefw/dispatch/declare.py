@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corefw import return_types
+from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_out
 from corefw.dispatch.record import become
 from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
 from corefw.dispatch.rules import DtypeRule
-from corefw.dispatch.template import RESERVED, build_functions, wrap_out
 from corefw.dtypes import MODULE, check_castable
 from corefw.tensor import Tensor
 

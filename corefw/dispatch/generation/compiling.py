@@ -1,4 +1,4 @@
-"""The hot path: an op's function, written once per op from its declaration and compiled on its first call."""
+"""An op's functions: their source is written and compiled on the first call, and runs on what stands here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from corefw import dtypes
 from corefw.dispatch import record
 from corefw.dispatch.flags import NAMELESS
+from corefw.dispatch.generation.functions import backward, forward, inplace
+from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.operands import (
     mixed,
     mixed_into,
@@ -21,7 +23,6 @@ from corefw.dispatch.operands import (
     write_out,
 )
 from corefw.dispatch.registry import Op
-from corefw.dispatch.writer import Writer
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
 from corefw.tensor import Node, Tensor, View, new, next_sequence
 from corefw.tracebacks import hide_internal_frames, op_file
@@ -126,20 +127,20 @@ def node_class(op: Op) -> type[Node]:
     """The op's Node subclass, made once; its ``backward`` compiles itself on first use."""
     if op.node_class is None:
 
-        def backward(node, grad):
+        def compile_backward(node, grad):
             scope = {**_HELPERS, **{f"G{i}": formula for i, formula in enumerate(op.gradients.values())}}
             file = op_file(f"{op.name}: backward")
-            cls.backward = compile_source("backward", file, Writer(op).backward(), scope)  # type: ignore[method-assign]
+            cls.backward = compile_source("backward", file, backward(op), scope)  # type: ignore[method-assign]
             return cls.backward(node, grad)
 
-        writer = Writer(op)
+        recording = Recording(op)
         options = {
-            **{"__slots__": (), "__module__": "corefw", "backward": backward},
-            **{
-                "saves_tensors": writer.saves_tensors(),
-                "saved_kinds": writer.saved_kinds(),
-                "output_names": op.outputs,
-            },
+            "__slots__": (),
+            "__module__": "corefw",
+            "backward": compile_backward,
+            "saves_tensors": recording.saves_tensors(),
+            "saved_kinds": recording.saved_kinds(),
+            "output_names": op.outputs,
             "outputs": len(op.outputs) or 1,
         }
         cls: type[Node] = type(f"{_title(op)}Backward0", (Node,), options)
@@ -166,14 +167,14 @@ def build_functions(op: Op) -> None:
     """Give `op` its generated functions; nothing is written or compiled before the first call."""
     scope = _scope(op)
 
-    def source(kind: str) -> str:
+    def source(write: Callable[[Op], str]) -> str:
         scope["NODE"] = node_class(op)
         scope["INPLACE"] = op.inplace_function
-        return getattr(Writer(op), kind)()
+        return write(op)
 
-    op.function = lazy_function(op.name, lambda: source("forward"), scope, op.body)
+    op.function = lazy_function(op.name, lambda: source(forward), scope, op.body)
     if op.inplace and not op.view:
-        op.inplace_function = lazy_function(op.name + "_", lambda: source("inplace"), scope, op.body)
+        op.inplace_function = lazy_function(op.name + "_", lambda: source(inplace), scope, op.body)
         op.inplace_function.__doc__ = f"In-place form of `{op.name}`: the result is left in `input`."
 
 
@@ -186,7 +187,7 @@ def operator_function(op: Op) -> Callable:
 
     def source() -> str:
         scope["NODE"] = node_class(op)
-        return Writer(op).forward()
+        return forward(op)
 
     return lazy_function(op.name, source, scope, op.body)
 
