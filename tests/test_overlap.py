@@ -1,8 +1,10 @@
 """Writing where memory overlaps: into one element several times, or over parts of what is read."""
 
+import numpy as np
 import pytest
 
 import corefw
+from corefw.dispatch.registry import registry
 from tests.parity import import_torch
 
 EXPANDED = """
@@ -112,3 +114,93 @@ def test_targets_that_lie_wholly_over_an_input_or_beside_it(expression):
     expected, wanted = run(torch, expression, torch.arange(4.0))
     assert result.tolist() == expected.tolist()
     assert all(names[name].tolist() == wanted[name].tolist() for name in "xm")
+
+
+TARGETS = {
+    "forwards": ("m[:, 1:]", "m[:, :-1]"),
+    "backwards": ("m[:, :-1]", "m[:, 1:]"),
+    "up": ("m[:-1, ::2]", "m[1:, ::2]"),
+    "down": ("m[1:, ::2]", "m[:-1, ::2]"),
+    "one column for all": ("m", "m[:, 3:4]"),
+    "one element for all": ("m.data", "m[3, 4]"),
+    "turned": ("m[:, ::2]", "m.t()[:, ::2]"),
+    "spread": ("m[::2]", "m[20:]"),
+    "beside": ("m[:, :20]", "m[:, 20:]"),
+    "counted apart": ("m.data[1:]", "m[:-1]"),
+}
+CHANGES = """
+target.copy_(source)
+target.add_(source)
+target.mul_(source)
+target.addcmul_(source, source)
+target.lerp_(source, 0.5)
+target.masked_fill_(source > 800, 7)
+target.__setitem__(..., source)
+t.where(source > 800, source, target, out=target)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("target, source", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("change", CHANGES.strip().splitlines())
+def test_what_is_read_is_what_was_there_before(device, target, source, change):
+    """Where neither is refused: the target's elements never show in the source."""
+    if device not in ("cpu", *registry.runtimes):
+        pytest.skip("there is no emulated device")
+    found, wanted = (corefw.arange(1600.0, device=device).reshape(40, 40) for _ in "fw")
+    names = {"t": corefw}
+    before = eval(source, {**names, "m": wanted}).clone()
+    eval(change, {**names, "target": eval(target, {**names, "m": wanted}), "source": before})
+    eval(
+        change, {**names, "target": eval(target, {**names, "m": found}), "source": eval(source, {**names, "m": found})}
+    )
+    assert found.tolist() == wanted.tolist()
+
+
+MOVES = """
+x.masked_scatter_(x > 300, x)
+x.masked_scatter_(b, x[:])
+x.index_put_((p,), x)
+x.index_add_(0, p, x)
+x.index_copy_(0, p, x)
+x.scatter_(0, p, x)
+x.scatter_reduce_(0, p, x, 'sum', include_self=False)
+x.scatter_reduce_(0, p, x, 'amax', include_self=False)
+x.put_(p, x)
+p.index_copy_(0, p, p)
+p.scatter_(0, p, p)
+b.masked_scatter_(b, b)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("change", MOVES.strip().splitlines())
+def test_elements_that_are_moved_are_those_that_were_there_before(device, change):
+    if device not in ("cpu", *registry.runtimes):
+        pytest.skip("there is no emulated device")
+
+    def tensors():
+        numbers = corefw.arange(600, device=device)
+        return {"x": numbers.double() + 1, "p": (numbers * 7 + 3) % 600, "b": numbers % 3 == 0}
+
+    target, rest = change[0], change[1:]
+    found, wanted, before = tensors(), tensors(), tensors()
+    eval(change, found)
+    eval("target" + rest, {**before, "target": wanted[target]})
+    assert found[target].tolist() == wanted[target].tolist()
+
+
+def test_elements_in_common_are_found():
+    """Of two equal windows of an array, at any places."""
+    meets = pytest.importorskip("corefw_cupy.overlap", reason="the CuPy backend is not installed").meets
+    rng, found = np.random.default_rng(0), set()
+    for _ in range(1000):
+        whole = np.zeros(rng.integers(1, 8, rng.integers(1, 4)), np.float32)
+        sizes, steps = ([int(rng.integers(1, n + 1)) for n in whole.shape] for _ in "ns")
+        starts = [[int(rng.integers(n)) for n in whole.shape] for _ in "ab"]
+        a, b = (whole[tuple(slice(i, i + n, s) for i, n, s in zip(at, sizes, steps))] for at in starts)
+        if a.shape == b.shape:
+            meet = meets(a.ctypes.data - b.ctypes.data, a.shape, a.strides, 4)
+            assert meet == np.shares_memory(a, b)
+            found.add(meet)
+    assert found == {True, False}

@@ -116,6 +116,7 @@ def kernels(lib):
             return out
         src = line(src)
         if not include_self:  # what was there counts as nothing
+            src = src.copy() if np.may_share_memory(src, out) else src
             start = src if reduce in ("amax", "amin") else scalar(reduce == "prod", out.dtype)
             scattered("scatter_reduce", lib.scatter, out, dim, index, start)
         scattered("scatter_reduce", lib.scatter_combine, out, dim, index, src, REDUCTIONS[reduce])

@@ -138,6 +138,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             raise ValueError("the source has another dtype than the input")
         out = at.changed(broadcast_to(input, shape) if input.shape != shape else input, out)
         array = cuda.dense(out)
+        mask, source = at.apart(array, mask), at.apart(array, source)
         masks.write(cuda.dense(broadcast_to(mask, shape)), array, cuda.dense(source))
         if array is not out:
             copying.copy(out, array)

@@ -7,7 +7,7 @@ stand for a whole operand), which reads and writes 16 bytes at once, and one for
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -18,6 +18,7 @@ import numpy as np
 from corefw import shapes
 from corefw_cupy.launch import THREADS, blocks
 from corefw_cupy.layouts import inverse, memory_order, merged
+from corefw_cupy.overlap import apart
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -149,17 +150,23 @@ class Pointwise:
         fault: int = 0,
         computed: bool = True,
     ):
-        self.empty = cuda.empty
+        self.cuda, self.empty = cuda, cuda.empty
         self.sizes: dict[tuple, tuple[int, ...]] = {}
         self.fault = (cuda.faults.address, fault) if fault else ()
         source = _source(name, operands, numbers, number, result, formula, bool(fault), computed)
         self.flat = cuda.generated(source, f"{name}_flat", macros)
         self.strided = cuda.generated(source, f"{name}_strided", {**macros, "SIZE": SIZES})
 
-    def __call__(self, key: tuple, dtype: np.dtype, arrays: tuple, numbers: tuple = (), out=None):
+    def __call__(self, key: tuple, dtype: np.dtype, arrays: Sequence, numbers: tuple = (), out=None):
         """The result of element type `dtype`, in `out` or new."""
         sizes = self.sizes.get(key) or self._measured(key, arrays, dtype)
-        where = None if out is None else (out.shape, out.strides)
+        where = None
+        if out is not None:
+            where = (out.shape, out.strides)
+            for array in arrays:
+                if array is not out and array.data.mem.ptr == out.data.mem.ptr:
+                    arrays = apart(arrays, out, self.cuda.copying.clone)
+                    break
         walk = plan(sizes, tuple([(a.shape, a.strides) for a in arrays]), where)
         if out is None:
             out = self.empty(walk.shape, dtype) if walk.order is None else self._ordered(walk, dtype)
@@ -170,7 +177,7 @@ class Pointwise:
             self.strided[(*key, walk.wide)](walk.grid, BLOCK, (*arrays, out, walk.layout, *numbers, *self.fault))
         return out
 
-    def _measured(self, key: tuple, arrays: tuple, dtype: np.dtype) -> tuple[int, ...]:
+    def _measured(self, key: tuple, arrays: Sequence, dtype: np.dtype) -> tuple[int, ...]:
         """The bytes of an element of each operand, kept for the next call."""
         sizes = self.sizes[key] = (*(a.dtype.itemsize for a in arrays), dtype.itemsize)
         return sizes

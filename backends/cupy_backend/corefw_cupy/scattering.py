@@ -119,6 +119,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         index = line(index)
         src = covered(index, line(same_dtype(out, src)))
         if not include_self:  # what was there counts as nothing
+            index, src = at.apart(out, index), at.apart(out, src)
             write(out, dim, index, src if reduce in ("amax", "amin") else copying.full((), reduce == "prod", out.dtype))
 
         def combine(array, values, reduce):

@@ -80,6 +80,7 @@ def accumulate(xp, out, positions, values, reduce="sum", include_self=True):
         raise ValueError("output array is read-only")
     positions, values = positions.reshape(-1), values.reshape(-1).astype(flat.dtype, copy=False)
     if not include_self:
+        values = values.copy() if xp.may_share_memory(values, flat) else values
         flat[positions] = {"sum": 0, "prod": 1, "mean": 0}.get(reduce, values)
     {"sum": xp.add, "mean": xp.add, "prod": xp.multiply, "amax": xp.maximum, "amin": xp.minimum}[reduce].at(
         flat, positions, values
