@@ -109,3 +109,17 @@ def test_nan_in_searches():
         found = torch.searchsorted(row.to("emulated"), values.to("emulated"), right=right).cpu()
         assert found.tolist() == np.searchsorted(row.numpy(), values.numpy(), "right" if right else "left").tolist()
     assert torch.isin(values.to("emulated"), row.to("emulated")).cpu().tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.complex128])
+def test_members(dtype):
+    install()
+
+    def numbers(n):
+        parts = elements(np.float64, (2, n))
+        return (parts[0] + 1j * parts[1] if np.dtype(dtype).kind == "c" else parts[0]).astype(dtype)
+
+    with np.errstate(invalid="ignore"):
+        x, tests = numbers(500), numbers(300)[::2]
+    found = torch.isin(torch.tensor(x, device="emulated"), torch.tensor(tests, device="emulated"))
+    assert (np.asarray(found.cpu()) == (x[:, None] == tests).any(1)).all()

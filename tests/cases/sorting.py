@@ -127,11 +127,15 @@ def _buckets(rng, dtype):
 
 
 def _members(rng, dtype):
+    def few(*shape):
+        found = rng.integers(0, 9, shape)
+        return (found % 3 + found // 3 * 1j if dtype.kind == "c" else found).astype(dtype)
+
     return [
-        ([rng.integers(0, 9, (2, 3)).astype(dtype), rng.integers(0, 9, 4).astype(dtype)], {}),
-        ([rng.integers(0, 9, (2, 3)).astype(dtype), rng.integers(0, 9, (2, 2)).astype(dtype)], {"invert": True}),
-        ([np.asarray(3).astype(dtype), rng.integers(0, 9, 4).astype(dtype)], {}),
-        ([rng.integers(0, 9, 4).astype(dtype), 3], {}),
+        ([few(2, 3), few(4)], {}),
+        ([few(2, 3), few(2, 2)], {"invert": True}),
+        ([np.asarray(3).astype(dtype), few(4)], {}),
+        ([few(4), 3], {}),
     ]
 
 
@@ -186,5 +190,5 @@ CASES = (
     Case("search", _search, make=_private(_rows), torch="searchsorted"),
     Case("searchsorted", _search, make=_rows, dtypes=FLOATS_AND_INTS),
     Case("bucketize", lambda a, row, right=False: _search(row, a, right), make=_buckets, dtypes=FLOATS_AND_INTS),
-    Case("isin", _isin, make=_members, dtypes=FLOATS_AND_INTS),
+    Case("isin", _isin, make=_members, dtypes=(*FLOATS_AND_INTS, "complex64")),
 )

@@ -24,7 +24,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     order, masks, at, empty, dense = ordering(cuda), selection(cuda), positions(cuda), cuda.empty, cuda.dense
     mark_runs = cuda.function("runs.cu", "mark_runs", T=SORTED)
     search_rows = cuda.function("search.cu", "search_rows", T=NUMBERS)
-    find_members = cuda.function("search.cu", "find_members", T=SORTED)
+    find_members = cuda.function("search.cu", "find_members", T={**SORTED, **COMPLEX})
 
     def sort(input, dim, descending):
         return order.first(input, input.shape[dim] if input.ndim else 1, dim, descending)
@@ -35,6 +35,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     # -- distinct values
     def rows_of(array, index):
         return at.read(array, along_slices(array, 0, index), index, 0)
+
+    def parts(array):
+        """Complex numbers as twice as many real ones: so are they ordered, by real parts, then by imaginary ones."""
+        return array.view(np.dtype(f"f{array.dtype.itemsize // 2}"))
 
     def visits(lines):
         """The positions of lines in lexicographic order: sorted by their last element first, down to their first."""
@@ -56,8 +60,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         slices = dense(input.transpose(dims))
         n, width = len(slices), prod(slices.shape[1:])
         lines = slices.reshape(n, width)
-        if input.dtype in COMPLEX:  # ordered by real parts, then by imaginary ones
-            lines = lines.view(np.dtype(f"f{input.dtype.itemsize // 2}"))
+        if input.dtype in COMPLEX:
+            lines = parts(lines)
         visited = 0 if consecutive else visits(lines)
         begins = empty((n,), BOOL)
         mark_runs[lines.dtype](blocks(n), (THREADS,), (lines, visited, n, lines.shape[1], begins))
@@ -81,7 +85,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if elements.dtype != test_elements.dtype:
             raise ValueError("the dtypes differ")
         tests = dense(test_elements).reshape(-1)
-        row = order.first(tests, tests.size, 0, False)[0]
+        if tests.dtype in COMPLEX:
+            row = rows_of(tests, visits(parts(tests.reshape(-1, 1))))
+        else:
+            row = order.first(tests, tests.size, 0, False)[0]
         found = empty(elements.shape, BOOL)
         if found.size:
             arguments = (row, row.size, dense(elements), found.size, bool(invert), found)
@@ -89,7 +96,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return found
 
     return [
-        Kernel("isin", isin, offered(SORTED)),
+        Kernel("isin", isin, offered({**SORTED, **COMPLEX})),
         Kernel("search", search, offered(NUMBERS)),
         Kernel("sort", sort, offered(SORTED)),
         Kernel("topk", topk, offered(SORTED)),

@@ -1,10 +1,16 @@
-// Where values belong in sorted rows, and whether they are there; NaN is the largest.
+// Where values belong in sorted rows, and whether they are there; NaN is the largest. Complex numbers are ordered by
+// their real parts, then by their imaginary ones.
 
 #include "types.cuh"
+#include "complex.cuh"
 
 template <class Number> __device__ bool precedes(Number a, Number b)
 {
     return a < b || (b != b && a == a);
+}
+template <class Real> __device__ bool precedes(Complex<Real> a, Complex<Real> b)
+{
+    return precedes(a.re, b.re) || (!precedes(b.re, a.re) && precedes(a.im, b.im));
 }
 
 // How many elements of a sorted row come before a value, or with `right` before or with it.
