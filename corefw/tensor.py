@@ -101,6 +101,7 @@ class Node:
     Slots: ``inputs`` the nodes of the op's tensor arguments (None where no gradient flows); ``saved`` what the formulas
     need, None once freed; ``shape, place`` of the output, to which the engine brings arriving gradients;
     ``sequence`` the creation order; ``hooks`` a Hooks object or None.
+    Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 
@@ -115,6 +116,7 @@ class Node:
     saved_kinds: tuple[tuple[str, str], ...] = ()  # (name, kind) of what `saved` holds
     output_names: tuple[str, ...] = ()  # if there are several
     outputs = 1
+    detached_at: int | None = None
 
     def backward(self, gradient):
         """The gradients of the inputs, given the gradient of the output."""

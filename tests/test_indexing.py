@@ -1,5 +1,7 @@
 """Reading and writing parts of tensors: what keys mean, gradients through them, and what is refused."""
 
+from operator import setitem
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ except ImportError:
     oracle = None
 
 SHAPES = ((), (4,), (2, 3), (3, 1, 2), (2, 0, 3), (2, 3, 2, 2))
+BACKENDS = [backend.name for backend in torch.backends() if backend.usable and "cpu" in backend.devices]
 quick = settings(max_examples=150, deadline=None)
 
 
@@ -161,6 +164,31 @@ X = counted((2, 3, 4))
 )
 def test_forms_of_keys(key, expected):
     np.testing.assert_array_equal(torch.tensor(X)[key].numpy(), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8])
+@pytest.mark.parametrize(("shape", "mask"), [((3,), (0,)), ((3, 2), (3, 0)), ((3000,), (0,)), ((3000, 2), (2999,))])
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+def test_masks_of_another_shape_are_refused(backend, dtype, shape, mask):
+    x, mask = torch.zeros(shape), torch.zeros(mask, dtype=dtype)
+    with torch.backend(backend):
+        for use in (lambda: x[mask], lambda: x.index_put_((mask,), torch.ones(())), lambda: setitem(x, mask, 1)):
+            with pytest.raises(IndexError, match="shape of the mask"):
+                use()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [5, 3000])
+def test_values_for_the_elements_of_a_mask(backend, size):
+    x = torch.zeros(size)
+    mask = torch.arange(size) > size - 3
+    with torch.backend(backend):
+        x.index_put_((mask,), torch.tensor([[3.0, 4.0]]))
+        for wrong in (torch.ones(2, 2), torch.ones(2, 0), torch.ones(3)):
+            with pytest.raises(RuntimeError, match=r"broadcast|cannot assign"):
+                x[mask] = wrong
+    assert x.tolist() == [0.0] * (size - 2) + [3.0, 4.0]
 
 
 def test_uint8_tensors_are_masks():

@@ -58,6 +58,12 @@ m.add_(m[0] * 1)
 m[0].add_(m[1])
 m[0].add_(m[0, 0] * 1)
 m[:, 0].add_(m[0])
+put(m, slice(None), m[1])
+put(m.view(9), ..., m[1, 1])
+put(x, (), x[1])
+put(x, slice(0, 2), x[1])
+put(x, slice(0, 3), x[1:2])
+put(m[:], m > 4, m[1, 1])
 """
 
 

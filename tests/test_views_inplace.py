@@ -362,6 +362,55 @@ def computed_tensor_detached_in_place(torch):
     return y.requires_grad, y.is_leaf, y.grad_fn
 
 
+@scenario((True, [6.0, 0.0], [6.0, 0.0]))
+def views_of_a_base_detached_in_place_keep_their_history(torch):
+    grads = []
+    for asked_before in (False, True):
+        x = leaf(torch, 1, 1)
+        y = x * 2
+        v = y[0]
+        kept = v.requires_grad if asked_before else None
+        y.detach_()
+        kept = v.requires_grad
+        (v * 3).backward()
+        grads.append(x.grad.tolist())
+    return kept, *grads
+
+
+@scenario((None, [4.0, 0.0]))
+def base_detached_in_place_and_changed(torch):
+    x, w = leaf(torch, 1, 1), leaf(torch, 1, 1)
+    y = x * 2
+    v = y[0]
+    y.detach_()
+    y.mul_(2)
+    y.requires_grad_()
+    (v * w[0]).backward()
+    return x.grad, w.grad.tolist()
+
+
+@scenario((None, [6.0, 0.0]))
+def base_detached_in_place_and_part_of_another_graph(torch):
+    x, w = leaf(torch, 1, 1), leaf(torch, 1, 1)
+    y = x * 2
+    v = y[0]
+    y.detach_()
+    y.mul_(w)
+    (v * 3).backward()
+    return x.grad, w.grad.tolist()
+
+
+@scenario((None, [2.0, 4.0], None))
+def leaf_that_no_longer_requires_a_gradient(torch):
+    x, w = leaf(torch, 1, 2), leaf(torch, 2, 2)
+    v, y = x[1], x * w
+    x.requires_grad_(False)
+    y.sum().backward()
+    first = w.grad.tolist()
+    (v * 3).backward()
+    return x.grad, [a * 2 for a in first], x.grad
+
+
 # -- in-place forms of view ops ---------------------------------------------------------------------------------------
 @scenario(((2, 3), [[2.0, 6.0, 10.0], [2.0, 4.0, 6.0]], [[8.0, 4.0], [24.0, 8.0], [40.0, 12.0]], 2))
 def base_transposed_in_place(torch):

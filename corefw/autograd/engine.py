@@ -128,7 +128,7 @@ _OWN_BASE_HOLDERS = _own_base_holders()
 def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
     """Add a gradient to the leaf's ``.grad``; a gradient nobody else holds is kept without a copy."""
     leaf = node.leaf()
-    if leaf is None:
+    if leaf is None or leaf.node is None:  # it is gone, or wants no gradient any more
         return
     present = leaf._grad
     if present is None:
@@ -206,7 +206,7 @@ def _run_accumulate_hooks(node: Accumulate, gradient: Tensor, create_graph: bool
         gradient = _run_before(hooks, gradient)
     accumulate(node, gradient, create_graph)
     leaf = node.leaf()
-    if leaf is not None:
+    if leaf is not None and leaf.node is not None:
         for hook in tuple(hooks.post_accumulate.values()):
             hook(leaf)
     for hook in tuple(hooks.after.values()):

@@ -74,11 +74,12 @@ def history(tensor: Tensor) -> Node | None:
     view = tensor.origin
     base = _base_of(view)
     if view.base_node is not base.node:
-        if base.node is None:
-            tensor.node = None
-        elif base.node.__class__ is Accumulate:
-            pass  # a base that became a leaf later has no part in the view's history
-        elif not view.recorded:
+        if base.node is None or base.node.__class__ is Accumulate:
+            # a base without a history, or that became a leaf later, has no part in the view's own, unless it changes
+            if view.base_node is not None and view.base_node.detached_at != base.version[0]:
+                tensor.node = None
+            return tensor.node
+        if not view.recorded:
             if mode.recording:
                 raise GradientError(
                     "A view was created in no_grad mode and its base or another view of its base has been modified "
@@ -105,6 +106,13 @@ def _base_of(view: View) -> Tensor:
     while base.origin is not None:
         base = view.base = base.origin.base
     return base
+
+
+def forget(tensor: Tensor) -> None:
+    """Take a tensor's history, or that it is a leaf, from it. Views of it keep theirs until its elements change."""
+    if tensor.node is not None:
+        tensor.node.detached_at = tensor.version[0]
+        tensor.node = None
 
 
 def node_of(tensor: Tensor) -> Node | None:

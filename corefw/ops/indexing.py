@@ -175,6 +175,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
                 # further dimensions in front do no harm if their size is 1
                 ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
                 value = value.reshape(shape[ones:])
+            if value.version is part.version and value.array.shape != part.array.shape:
+                value = value.clone()  # a part that is spread over the whole is read before it is written
             if indices is None:
                 part.copy_(value)
             else:

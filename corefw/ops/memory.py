@@ -8,7 +8,7 @@ from typing import overload
 from corefw import dtypes, layouts
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
-from corefw.dispatch.record import become
+from corefw.dispatch.record import become, forget
 from corefw.dispatch.rules import same
 from corefw.errors import GradientError, ShapeError
 from corefw.layouts import contiguous_format, preserve_format
@@ -246,7 +246,7 @@ def detach_(self) -> Tensor:
     """
     if self.origin is not None:
         raise GradientError("Can't detach views in-place. Use detach() instead.")
-    self.node = None
+    forget(self)
     return self
 
 

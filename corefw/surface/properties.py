@@ -10,7 +10,7 @@ from typing import overload
 from corefw import layouts
 from corefw.dispatch import operands
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import history, leaf_node, node_of
+from corefw.dispatch.record import forget, history, leaf_node, node_of
 from corefw.dtypes import FLOATING, dtype
 from corefw.errors import GradientError
 from corefw.layouts import strided
@@ -270,7 +270,7 @@ def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
     if wanted == (node is not None):
         return
     if not wanted:
-        self.node = None
+        forget(self)
         return
     if self.place.dtype.category < FLOATING:
         raise GradientError(wrong_dtype)

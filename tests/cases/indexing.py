@@ -55,6 +55,7 @@ def index_samples(rng, dtype):
         ([x, [None, i.astype(np.int32), np.array(1)]], {}),
         ([x, [np.zeros(0, np.int64)]], {}),
         ([values(rng, dtype, 0, 3), [None, i]], {}),
+        *(([values(rng, dtype, *shape), []], {}) for shape in ((), (2, 3), (40, 40))),
     ]
 
 
@@ -70,6 +71,12 @@ def index_put_samples(rng, dtype):
         ([x, [None, i, j], values(rng, dtype, 2, 1, 3), True], {}),
         ([x, [i, None, j], values(rng, dtype, 3), True], {}),
         ([x, [None, i], values(rng, dtype, 4), True], {}),
+        *(
+            ([values(rng, dtype, *shape), [], values(rng, dtype, *shape[1:]), add], {})
+            for shape in ((), (2, 3), (0, 3), (40, 40))
+            for add in (False, True)
+        ),
+        ([x, [None, None], values(rng, dtype, 4), True], {}),
     ]
 
 

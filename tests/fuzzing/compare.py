@@ -67,6 +67,7 @@ class _Comparison:
     def __init__(self, program: Program, first: Run, second: Run, sides: tuple[str, str]):
         self.program, self.first, self.second, self.sides = program, first, second, sides
         self._sides = first.framework, second.framework
+        self._half_written: set[int] = set()  # memory that a failed step was to change
 
     def difference(
         self, kind: str, number: int, text: str, what: str = "", late=False
@@ -100,6 +101,7 @@ class _Comparison:
                 return self.difference(kind, number, text, what)
             if type(a) is not type(b):
                 raise Amplified  # one side has a value that the other lacks
+            self._half_written |= documented.half_written(entry, self.first)
             return None
         return self.pictures(number, entry, a, b, entry.function)
 
@@ -121,10 +123,8 @@ class _Comparison:
             return self.difference("shape", number, f"{where}: shape {a.array.shape}, {b.array.shape}")
         if a.dtype != b.dtype:
             return self.difference("dtype", number, f"{where}: {a.dtype}, {b.dtype}")
-        history = (
-            documented.history(entry, self.sides) or documented.short(self._function(number)) in documented.CONSTANT
-        )
-        if a.requires_grad != b.requires_grad and not history:
+        steps = self.program.entries[: number + 1]
+        if a.requires_grad != b.requires_grad and not documented.history(steps, self.sides):
             return self.difference(
                 "requires_grad", number, f"{where}: requires_grad {a.requires_grad}, {b.requires_grad}"
             )
@@ -160,6 +160,8 @@ class _Comparison:
         if picked and documented.open_result(picked, entry.arguments[1]):
             raise Amplified
         if documented.open_values(entry, self.first, self.sides):
+            raise Amplified
+        if documented.meets(entry, self._half_written, self.first):
             raise Amplified
         if entry.function == "gradients":
             if documented.tied(self._function(number)) or documented.rough(self._function(number), self.sides):
@@ -211,6 +213,8 @@ class _Comparison:
     # -- how everything looks in the end ------------------------------------------------------------------------
     def finals(self) -> tuple[Difference, Program] | None:
         """Compare what later steps made of earlier results, and which of them share memory."""
+        if documented.conjugate(self.program, self.sides):
+            return None
         firsts, seconds = self.first.finals, self.second.finals
         for number, (a, b) in enumerate(zip(firsts, seconds)):
             if type(a) is not Picture or type(b) is not Picture:
@@ -219,14 +223,14 @@ class _Comparison:
                 return self.difference(
                     "final", number, f"in the end: shape {a.array.shape}, {b.array.shape}", late=True
                 )
-            if a.dtype == b.dtype and not near(a.array, b.array, a.dtype, 1000 * ULPS):
+            open_values = a.memory in self._half_written
+            if a.dtype == b.dtype and not open_values and not near(a.array, b.array, a.dtype, 1000 * ULPS):
                 if self._moved(number) and not _rounded_inside(self, number):
                     return self.difference(
                         "final", number, f"in the end: {worst(a.array, b.array, a.dtype)}", late=True
                     )
                 raise Amplified
-            steps = [step for step in self.program.entries if isinstance(step, Step)]
-            if a.requires_grad != b.requires_grad and not any(documented.history(s, self.sides) for s in steps):
+            if a.requires_grad != b.requires_grad and not documented.history(self.program.entries, self.sides):
                 return self.difference(
                     "requires_grad",
                     number,
@@ -254,10 +258,11 @@ class _Comparison:
 
     def _sharing(self) -> tuple[Difference, Program] | None:
         """Two results over one memory on one side only."""
+        grown = {final.memory for number, final in enumerate(self.first.finals) if self._grown(number)}
         pairs = [
             (number, a.memory, b.memory)
             for number, (a, b) in enumerate(zip(self.first.finals, self.second.finals))
-            if type(a) is Picture and type(b) is Picture and a.array.size
+            if type(a) is Picture and type(b) is Picture and a.array.size and a.memory not in grown
         ]
         for i, (number, mine, yours) in enumerate(pairs):
             for other, mine_too, yours_too in pairs[:i]:
@@ -270,6 +275,11 @@ class _Comparison:
                         late=True,
                     )
         return None
+
+    def _grown(self, number: int) -> bool:
+        """Whether the tensor has been resized since it was made: PyTorch may give it more of the same memory."""
+        made, final = self.first.pictures[number], self.first.finals[number]
+        return type(made) is Picture and type(final) is Picture and made.array.shape != final.array.shape
 
 
 def _rounded_inside(comparison: _Comparison, number: int) -> bool:

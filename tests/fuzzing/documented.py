@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +29,7 @@ THEIR_REFUSALS = (
     (r"must be torch\.\w+, not", "of several wrong arguments, another is named first"),
     (r"expected dtype|did not match|different dtypes|(have|be) (the )?same dtype|Expected dtype int64", "promotion"),
     (r"Expected out|only supports bool tensor for result|the output given to|the base given to", "out= of more dtypes"),
+    (r"only supports boolean masks", "masks of bytes"),
     (r"dtype must match dtype of result|Found dtype \w+ but expected|floating point output tensor", "the same"),
     (r"dtype for input and out to match|the output tensor to have dtype|output tensor's dtype is wrong", "the same"),
     (r"expected scalar_type \w+ but found|without narrowing to the specified dtype", "dtype= of more dtypes"),
@@ -39,6 +41,7 @@ THEIR_REFUSALS = (
     (r"all elements of target should be between|only supports non-negative p|must be of length 1 or 2", "any number"),
     (r"pin_memory=True requires", "memory of a CPU alone is pinned by nobody"),
     (r"mat2 must be a matrix|Weights and input must have the same size", "operands that broadcast"),
+    (r"expected Tensor as element \d+ in argument \d+, but got NoneType", "None for a dimension taken whole"),
     (r"INTERNAL ASSERT FAILED|Could this error message be improved|invalid python storage", "a fault of PyTorch's own"),
     (r"tensor does not have a device|is invalid for input of size|non-zero size for non-batch", "the same, when empty"),
     (r"because the unspecified dimension size -1 can be any value|output with shape .* doesn't match", "the same"),
@@ -56,6 +59,8 @@ OUR_REFUSALS = (
     (r"Unable to allocate", "what is padded is held in memory"),
     (r"output padding must be smaller|running_mean must be defined", "arguments are checked for empty batches too"),
     (r"out of bounds for dimension", "positions are checked where nothing is read, too"),
+    (r"padding must either be a single int", "one number for each dimension: PyTorch reads the first ones"),
+    (r"in-place changes of a conjugate are refused", "decision 18"),
     (r"selected index k out of range", "none of one element: PyTorch returns memory that nobody wrote"),
 )
 #: results that are left open: (function, number of the result), of ties, and of what is not sorted
@@ -81,7 +86,9 @@ THEIR_GRADIENTS = COMPARISONS | frozenset(
 #: results that cannot be differentiated, which PyTorch says when it is asked to
 CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
 #: functions that change an argument without counting it
-UNCOUNTED = frozenset(words("batch_norm instance_norm"))
+#: functions whose results are conjugates, or may be (decision 18)
+CONJUGATES = frozenset(words("conj adjoint conj_physical"))
+UNCOUNTED = frozenset(words("batch_norm instance_norm kron"))
 #: functions whose results of infinities and NaN are left open: (function, why)
 OPEN_SPECIAL = {"var_mean": "a mean by Welford's recurrence", "std_mean": "as var_mean"}
 
@@ -103,19 +110,35 @@ def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
         return entry.function.startswith("nn.functional.")  # sizes of 64 bits
     if type(b) is Raised and entry.function == ".view" and "view size" in str(b.error):
         return False
+    if type(b) is Raised and "cannot be broadcast to indexing result" in str(b.error):
+        return "index_put" in entry.function  # which takes values with further dimensions of size 1, as x[key] does
     if type(b) is Raised and (isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error)):
         return True
-    return type(b) is not Raised and _matches(OUR_REFUSALS, a.error)
+    return type(b) is not Raised and (
+        _matches(OUR_REFUSALS, a.error) or _our_refusal(short(entry.function), str(a.error))
+    )
+
+
+def _our_refusal(name: str, text: str) -> bool:
+    """Whether corefw alone refuses what this function does."""
+    if "leaf Variable that requires grad" in text:
+        return name in COMPARISONS  # PyTorch overwrites a leaf by truths
+    if "more than one element of the written-to tensor" in text:
+        return name in ("index_put", "setitem")  # PyTorch warns that it will refuse it
+    return False
 
 
 def classes(ours: Exception, theirs: Exception) -> bool:
     """Whether both may be raised by one call: which of several faults is found first, nobody says."""
-    kinds = (RuntimeError, IndexError, ValueError)
+    kinds = (RuntimeError, IndexError, ValueError, ZeroDivisionError)
     return (isinstance(ours, CorefwError | MemoryError) and isinstance(theirs, kinds)) or type(ours) is type(theirs)
 
 
 def open_result(entry: Leaf | Step, number) -> bool:
-    """Whether several values of this result are right."""
+    """Whether several values of this result are right, or PyTorch gives another one: it takes no second argument of
+    unique_consecutive by position."""
+    if isinstance(entry, Step) and short(entry.function) == "unique_consecutive" and len(entry.arguments) > 1:
+        return number == 1
     return isinstance(entry, Step) and (short(entry.function), number) in OPEN_RESULTS
 
 
@@ -130,8 +153,29 @@ def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
         return True
     if "out" in entry.keywords and _begins_in(entry, run):
         return True
-    written = entry.keywords.get("out") or (entry.arguments[0] if _writes(entry) else None)
+    written = _written(entry)
     return written is not None and _overlaps(entry, written, run, aligned="out" not in entry.keywords)
+
+
+def half_written(entry: Step, run: Run) -> set[int]:
+    """The memory that a step which raised was to change: what it leaves there, nobody says."""
+    return _memories(_written(entry), run)
+
+
+def _written(entry: Step):
+    """What a step changes: an argument, None if nothing."""
+    return entry.keywords.get("out") or (entry.arguments[0] if _writes(entry) else None)
+
+
+def _memories(value, run: Run) -> set[int]:
+    """Where the memory of tensors began when they were made; they may have been given other since."""
+    pictures = (run.pictures[number] for number in references(Step("", (value,))))
+    return {picture.memory for picture in pictures if type(picture) is Picture and picture.memory}
+
+
+def meets(entry: Step, memories: set[int], run: Run) -> bool:
+    """Whether a step is given a tensor in such memory."""
+    return not memories.isdisjoint(_memories((entry.arguments, tuple(entry.keywords.values())), run))
 
 
 def _writes(entry: Step) -> bool:
@@ -153,14 +197,9 @@ def _tensors(value, run: Run) -> Iterator[Tensor]:
 
 
 def _begins_in(entry: Step, run: Run) -> bool:
-    """Whether the memory of out= was an operand's when the tensor was made; it may have been given other since."""
-
-    def memories(value) -> set[int]:
-        pictures = (run.pictures[number] for number in references(Step("", (value,))))
-        return {picture.memory for picture in pictures if type(picture) is Picture and picture.memory}
-
-    others = tuple(v for k, v in entry.keywords.items() if k != "out")
-    return not memories(entry.keywords["out"]).isdisjoint(memories((entry.arguments, others)))
+    """Whether the memory of out= was an operand's when the tensor was made."""
+    others = {k: v for k, v in entry.keywords.items() if k != "out"}
+    return meets(replace(entry, keywords=others), _memories(entry.keywords["out"], run), run)
 
 
 def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
@@ -184,13 +223,21 @@ def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
     return False
 
 
-def history(entry, sides: tuple[str, str]) -> bool:
-    """Whether `requires_grad` may differ: a gradient that is constant has a history in PyTorch where its formula names
-    the input, and so has a tensor that a comparison was written to."""
-    if sides[1] != "torch" or not isinstance(entry, Step):
-        return False
-    name = short(entry.function)
-    return entry.function == "gradients" or name in CONSTANT or (_writes(entry) and name in COMPARISONS)
+def history(steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
+    """Whether `requires_grad` may differ after these steps: a gradient that is constant has a history in PyTorch where
+    its formula names the input, and so has a tensor that a comparison was written to."""
+    return sides[1] == "torch" and any(_constant(step) for step in steps if isinstance(step, Step))
+
+
+def _constant(step: Step) -> bool:
+    name = short(step.function)
+    return step.function == "gradients" or name in CONSTANT or (_writes(step) and name in COMPARISONS)
+
+
+def conjugate(program: Program, sides: tuple[str, str]) -> bool:
+    """Whether a step gives a conjugate: PyTorch's shares memory with what was conjugated."""
+    names = {short(step.function) for step in program.entries if isinstance(step, Step)}
+    return sides[1] == "torch" and not names.isdisjoint(CONJUGATES)
 
 
 def tied(function: str) -> bool:

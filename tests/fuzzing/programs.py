@@ -156,7 +156,8 @@ def memory_of(leaf: Leaf, size: int) -> np.ndarray:
     """The leaf's memory: its values over and over."""
     dtype = numpy_dtype(leaf.dtype)
     with np.errstate(all="ignore"):
-        return np.resize(np.array(leaf.values).astype(dtype), size) if leaf.values else np.zeros(size, dtype)
+        values = np.array(leaf.values or (0,)).astype(dtype)
+        return np.array(np.resize(values, size))  # resize itself shows a part of larger memory
 
 
 def array_of(leaf: Leaf) -> np.ndarray:

@@ -23,7 +23,7 @@ class Picture:
 
     array: np.ndarray
     dtype: str
-    requires_grad: bool
+    requires_grad: bool  # of PyTorch's: and a leaf can be reached
     version: int
     memory: int  # where its memory begins
 
@@ -97,9 +97,28 @@ class PyTorch:
             array = plain.numpy(force=True)  # also of a gradient that is kept as a mere zero
         memory = tensor.untyped_storage().data_ptr() if array.size else 0
         name = str(tensor.dtype).removeprefix("torch.")
-        return Picture(
-            np.ascontiguousarray(array).reshape(array.shape), name, tensor.requires_grad, tensor._version, memory
-        )
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        return Picture(array, name, self._reaches_a_leaf(tensor), tensor._version, memory)
+
+    @staticmethod
+    def _reaches_a_leaf(tensor) -> bool:
+        """Whether some leaf has a gradient with respect to which to ask; the flag says as much of views made without
+        recording, of what was overwritten by a constant, and of integers."""
+        if not tensor.requires_grad or not (tensor.is_floating_point() or tensor.is_complex()):
+            return False
+        try:
+            nodes = [tensor.grad_fn or tensor.view_as(tensor).grad_fn]
+        except RuntimeError:  # one of several views whose base was changed: its history is lost
+            return True
+        seen = set(nodes)
+        while nodes:
+            node = nodes.pop()
+            if node.name() == "torch::autograd::AccumulateGrad":
+                return True
+            following = {n for n, _ in node.next_functions if n is not None} - seen
+            nodes += following
+            seen |= following
+        return False
 
     def private(self, name: str):
         raise NotImplementedError(f"{name} is not implemented for PyTorch")

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
-from corefw.errors import DtypeError
+from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
@@ -96,7 +96,7 @@ def kernels(lib):
 
         The array is a view of the given one, or a copy if its memory does not allow that.
         """
-        if all(item is None or item.dtype.itemsize > 2 for item in indices):
+        if not any_mask(indices):
             return array, indices
         shape, arrays, at = [], [], 0
         for item in indices:
@@ -116,6 +116,8 @@ def kernels(lib):
     def arranged(array, indices):
         """A view with the indexed dimensions side by side, the first of them, the index arrays, the result's shape."""
         dims = [i for i, item in enumerate(indices) if item is not None]
+        if not dims:  # every element
+            array, dims, indices = array[None], [0], [np.zeros(1, np.int64)]
         arrays = [indices[i] for i in dims]
         first = dims[0]
         if dims[-1] - first >= len(dims):
@@ -130,9 +132,12 @@ def kernels(lib):
         shape = array.shape
         return array, first, arrays, shape[:first] + common + shape[first + len(dims) :]
 
+    def any_mask(indices):
+        return any(item is not None and item.dtype.itemsize <= 2 for item in indices)
+
     def few(array, indices):
         """Whether NumPy indexes in less time than it takes to prepare a kernel's call."""
-        return array.nbytes < SMALL and all(item is None or item.size * 8 < SMALL for item in indices)
+        return array.nbytes < SMALL and all(item is None or 0 < item.size * 8 < SMALL for item in indices)
 
     def as_key(indices):
         return tuple(
@@ -140,6 +145,8 @@ def kernels(lib):
         )
 
     def index(input, indices):
+        if not indices or (indices[0] is None and all(item is None for item in indices)):
+            return input.copy("C")
         if few(input, indices):
             return dense(np.asarray(input[as_key(indices)]))
         if len(indices) == 1 and (mask := indices[0]).dtype.kind == "b" and mask.shape == input.shape:
@@ -149,7 +156,7 @@ def kernels(lib):
 
     def index_put(input, indices, values, add, out=None):
         out = changed(lib, input, out)
-        if not add and few(out, indices):
+        if not add and few(out, indices) and (values.ndim < 2 or not any_mask(indices)):
             out[as_key(indices)] = values
             return out
         merged, indices = without_masks(out, indices)
@@ -159,7 +166,13 @@ def kernels(lib):
         if values.size == 1 and not add:
             values = values.reshape(())
         elif values.shape != shape:
-            values = np.broadcast_to(values, shape)
+            try:
+                values = np.broadcast_to(values, shape)
+            except ValueError:
+                raise ShapeError(
+                    f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                    f"result of shape {list(shape)}"
+                ) from None
         blocks.write("index_put", array, dim, arrays, dense(values), from_end=True, add=add)
         if merged is not out and not np.may_share_memory(merged, out):
             np.copyto(out, merged.reshape(out.shape))

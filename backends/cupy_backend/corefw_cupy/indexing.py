@@ -57,6 +57,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         """The grid of the elements that index arrays give together, the index array of the grid, and the kind of fault
         that is left to report."""
         dims = [dim for dim, item in enumerate(indices) if item is not None]
+        if not dims:  # every element
+            first = cuda.empty((1,), np.dtype(np.int64))
+            copying.fill(first, 0)
+            array, dims, indices = array[None], [0], [first]
         if dims[-1] >= array.ndim:
             raise IndexError("too many indices")
         if len(dims) == 1:
@@ -69,17 +73,18 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def index(input, indices):
         if len(indices) == 1 and (mask := indices[0]).dtype == np.bool_ and mask.shape == input.shape:
             return masked_select(input, mask)
+        if all(item is None for item in indices):
+            return copying.dense(input)
         if min(input.strides, default=0) < 0:
             input = copying.dense(input)
         return at.read(*located(input, without_masks(input, indices), index_bounds))
 
     def is_fill(input, indices, values) -> bool:
         """Whether one value goes to where one mask is true."""
-        mask = indices[0]
         return (
             values.size == 1
             and len(indices) == 1
-            and mask is not None
+            and (mask := indices[0]) is not None
             and mask.dtype == BOOL
             and mask.shape == input.shape[: mask.ndim]
         )

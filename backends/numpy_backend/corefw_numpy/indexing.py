@@ -1,5 +1,7 @@
 """Reading and writing parts of arrays by positions and masks. In-place forms write to `out`, the input's own memory."""
 
+from math import prod
+
 from corefw.errors import DtypeError
 from corefw_numpy.positions import accumulate, changed, flat_positions
 
@@ -11,19 +13,32 @@ def as_mask(mask, name):
     return mask.astype(bool, copy=False)
 
 
-def as_key(indices):
-    """What to index an array with for index arrays (uint8 ones are masks) and None for dimensions taken whole."""
-    key = []
+def as_key(shape, indices):
+    """What to index an array of `shape` with for index arrays (uint8 ones are masks) and None for dimensions taken
+    whole."""
+    key: list = []
+    dim = 0
     for item in indices:
         if item is None:
             key.append(slice(None))
-        elif item.dtype.kind == "b" or (item.dtype.kind == "i" and item.dtype.itemsize > 2):
+        elif item.dtype.kind == "i" and item.dtype.itemsize > 2:
             key.append(item)
-        elif item.dtype.kind == "u" and item.dtype.itemsize == 1:
-            key.append(item.astype(bool))
+        elif item.dtype.kind == "b" or (item.dtype.kind == "u" and item.dtype.itemsize == 1):
+            if item.shape != tuple(shape[dim : dim + item.ndim]):  # NumPy takes one of size 0 for any
+                raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
+            key.append(item.astype(bool, copy=False))
+            dim += item.ndim - 1
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        dim += 1
     return tuple(key)
+
+
+def in_one_row(values):
+    """Values for the elements where a mask is true, whose dimensions but the last have size 1, as NumPy wants them."""
+    if prod(values.shape[:-1]) != 1:
+        raise ValueError(f"values of shape {list(values.shape)} do not broadcast to the elements of a mask")
+    return values.reshape(values.shape[-1:])
 
 
 def kernels(xp):
@@ -35,10 +50,11 @@ def movements(xp):
     """Ops that only move elements, and sums into positions."""
 
     def index(input, indices):
-        key = as_key(indices)
+        if all(item is None for item in indices):
+            return xp.array(input, order="C")
+        key = as_key(input.shape, indices)
         if (
-            len(indices)
-            and all(item is None for item in indices[:-1])
+            all(item is None for item in indices[:-1])
             and indices[-1].dtype.kind == "i"
             and input.flags.c_contiguous
             and input.size  # `take` checks no positions where there is nothing to read
@@ -48,12 +64,13 @@ def movements(xp):
 
     def index_put(input, indices, values, add, out=None):
         out = changed(xp, input, out)
-        key = as_key(indices)
+        key = as_key(out.shape, indices)
         if add:
             positions = flat_positions(xp, out.shape, key)
             accumulate(xp, out, positions, xp.broadcast_to(values, positions.shape))
         else:
-            out[key] = values
+            whole = any(item is not None and item.dtype.kind != "i" and item.ndim == out.ndim for item in indices)
+            out[key] = in_one_row(values) if whole and values.ndim > 1 else values
         return out
 
     def copy(input, src, out=None):

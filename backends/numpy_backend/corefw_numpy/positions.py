@@ -48,6 +48,8 @@ def flat_positions(xp, shape, key):
             entries.append(item)
     entries += [None] * (len(shape) - len(entries))
     arrays = [i for i, item in enumerate(entries) if item is not None]
+    if not arrays:
+        return xp.arange(prod(shape)).reshape(shape)
     neighbours = arrays == list(range(arrays[0], arrays[-1] + 1))
     shared = xp.broadcast_shapes(*(entries[i].shape for i in arrays))
     common = len(shared)  # dimensions that the arrays have together
