@@ -86,6 +86,10 @@ class linalg_svd(NamedTuple):
     S: _Tensor
     Vh: _Tensor
 
+class linear_gradients(NamedTuple):
+    grad_weight: _Tensor
+    grad_bias: _Tensor
+
 class lstm_sequence(NamedTuple):
     output: _Tensor
     hn: _Tensor

@@ -1,14 +1,20 @@
 """Products of matrices of the CuPy backend: layouts that are read in place, and what the conformance rows leave out."""
 
+import gc
+import sys
+from types import SimpleNamespace
+
+import ml_dtypes
 import numpy as np
 import pytest
 
 pytest.importorskip("cupy")
 
 from corefw.dispatch.registry import registry
+from corefw_cupy import cublas_lt as lt
 from corefw_cupy import linear_algebra as family
 from corefw_cupy.linear_algebra import ADJOINT, AS_IT_IS, TRANSPOSED, Factor, plan
-from tests.emulation import cublas, memory
+from tests.emulation import cublas, cublas_lt, launches, memory
 from tests.emulation.device import cuda
 
 KERNELS = {kernel.op: kernel.function for kernel in family.kernels(cuda())}
@@ -78,6 +84,95 @@ def test_the_addend_of_empty_products_is_scaled():
     added = numbers(3, 2)
     np.testing.assert_array_equal(computed("addmm", added, numbers(3, 0), numbers(0, 2), 2, 3), 2 * added)
     np.testing.assert_array_equal(computed("addmm", added * np.nan, numbers(3, 0), numbers(0, 2), 0, 3), 0 * added)
+
+
+def launched(op, *arguments):
+    """What a kernel computes, and how many launches it takes."""
+    given = [memory.device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    with launches.counted() as found:
+        results = KERNELS[op](*given)
+    results = results if isinstance(results, tuple) else (results,)
+    return [memory.host(result).astype("f8") for result in results], found.total()
+
+
+EPILOGUES = {
+    "linear": lambda x, w, b: [x @ w.T + b],
+    "addmm": lambda b, x, w, beta, alpha: [b + alpha * (x @ w)],
+    "linear_gradients": lambda g, x: [g.reshape(-1, 4).T @ x.reshape(-1, 3), g.reshape(-1, 4).sum(0)],
+}
+
+
+def epilogue_calls(dtype):
+    """Calls that are one product with an epilogue."""
+    x, w, b, g = (numbers(*shape, dtype=dtype) for shape in ((2, 5, 3), (4, 3), (4,), (2, 5, 4)))
+    yield "linear", (x, w, b)
+    yield "linear", (x, w, b)  # the bias lies elsewhere
+    yield "linear", (x[0, 0], w, b)
+    yield "addmm", (b[None], x[0], w.T, 1, 2)
+    yield "linear_gradients", (g, x)
+    yield "linear_gradients", (g[0], x[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64])
+def test_biases_and_their_gradients_take_no_launch_where_cublaslt_has_an_algorithm(dtype):
+    for op, arguments in epilogue_calls(dtype):
+        results, count = launched(op, *arguments)
+        expected = EPILOGUES[op](*(a.astype("f8") if isinstance(a, np.ndarray) else a for a in arguments))
+        for result, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, wanted.astype(dtype).astype("f8"))
+        assert count == (2 if dtype is np.float64 else 1), op
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_without_cublaslt_and_where_it_fails(monkeypatch, missing, caplog):
+    failing = SimpleNamespace(**vars(cublas_lt.library) | {"cublasLtMatmul": lambda *arguments: 15})
+    monkeypatch.setattr(type(cuda()), "cublas_lt", lambda self: None if missing else failing)
+    monkeypatch.setattr(sys.modules[__name__], "KERNELS", {k.op: k.function for k in family.kernels(cuda())})
+    for _ in range(2):
+        for op, arguments in epilogue_calls(np.float32):
+            results, count = launched(op, *arguments)
+            assert count == 2
+            for result, wanted in zip(results, EPILOGUES[op](*arguments), strict=True):
+                np.testing.assert_array_equal(result, wanted)
+    refused = [record for record in caplog.records if "refuses its own algorithm" in record.message]
+    assert len(refused) == (0 if missing else len(list(epilogue_calls(np.float32))) - 1)  # once for each product
+
+
+def test_addends_that_are_no_bias():
+    x, w = numbers(5, 3, dtype=np.float32), numbers(3, 4, dtype=np.float32)
+    for added in (numbers(5, 4), numbers(5, 1), numbers(1), numbers(8)[::2], numbers(4).astype(np.float64)):
+        added = added if added.dtype == np.float64 and added.shape == (4,) else added.astype(np.float32)
+        np.testing.assert_array_equal(computed("addmm", added, x, w, 1, 1), (added + x @ w).astype(np.float32))
+
+
+def test_addresses_are_aligned_as_the_algorithm_was_told():
+    inputs, weight, biases = (
+        numbers(40, dtype=np.float32),
+        numbers(4, 3, dtype=np.float32),
+        numbers(8, dtype=np.float32),
+    )
+    for first in range(4):
+        x, b = inputs[first : first + 15].reshape(5, 3), biases[first : first + 4]
+        on_device = memory.device(inputs)[first : first + 15].reshape(5, 3), memory.device(biases)[first : first + 4]
+        found = memory.host(KERNELS["linear"](on_device[0], memory.device(weight), on_device[1]))
+        np.testing.assert_array_equal(found, x @ weight.T + b)
+
+
+def test_descriptions_are_given_back():
+    multiply = lt.CublasLt(cuda())
+    arrays = [memory.device(numbers(*shape, dtype=np.float32)) for shape in ((3, 2), (4, 3), (4, 2), (2,))]
+    alpha, beta = (np.array(number, np.float32) for number in (1, 0))
+    addresses = [(array.data.ptr, step) for array, step in zip(arrays, (2, 3, 2))]
+    before = len(cublas_lt.objects)
+    about = (0, 68, 0), (0, 0), (2, 4, 3), alpha.ctypes.data, beta.ctypes.data
+    for epilogue in (lt.BIAS, lt.COLUMN_SUMS) * 2:
+        assert multiply(epilogue, *about, *addresses, arrays[3].data.ptr)
+    assert len(cublas_lt.objects) == before + 2 * 4
+    with pytest.raises(AssertionError, match="leading dimension of 1 for 2 rows"):
+        multiply(lt.BIAS, *about, (addresses[0][0], 1), *addresses[1:], arrays[3].data.ptr)
+    del multiply
+    gc.collect()
+    assert len(cublas_lt.objects) == before
 
 
 def test_precision_of_float32(monkeypatch):

@@ -177,3 +177,25 @@ def test_norm_of_matrices_without_elements_is_zero(shape, ord):
     assert norm.shape == shape[:-2] and not norm.any()
     norm.sum().backward()
     assert x.grad.shape == shape
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias"),
+    [((4, 3), (4,)), ((4, 3), (1,)), ((4, 3), ()), ((4, 3), (2, 1, 4)), ((3,), (5,)), ((3,), ()), ((3,), (2, 1))],
+)
+def test_gradients_of_a_linear_map_whose_bias_broadcasts(weight, bias):
+    inputs = [torch.randn(shape, dtype=torch.float64).requires_grad_() for shape in ((2, 5, 3), weight, bias)]
+    torch.autograd.gradgradcheck(torch.nn.functional.linear, inputs)
+
+
+def test_the_gradient_of_a_bias_alone_needs_no_input():
+    x, weight, bias = ones(2, 3), ones(4, 3), ones(4).requires_grad_()
+    out = torch.nn.functional.linear(x, weight, bias)
+    x += 1  # of no account
+    out.sum().backward()
+    assert bias.grad.tolist() == [2] * 4
+
+
+def test_gradients_of_a_linear_map_refuse_rows_that_do_not_fit():
+    with pytest.raises(RuntimeError, match=r"expected input of shape \[2, 'features'\], got \[3, 5\]"):
+        ops.linear_gradients(ones(2, 4), ones(3, 5))

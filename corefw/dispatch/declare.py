@@ -64,17 +64,19 @@ class Declaration:
     def __call__(self, *args, **kwargs):
         return self.op.function(*args, **kwargs)
 
-    def gradient(self, *names: str) -> Callable[[Callable], Declaration]:
+    def gradient(self, *names: str, saved_for: tuple[str, ...] = ()) -> Callable[[Callable], Declaration]:
         """Declare the gradient of the inputs called `names`.
 
         The formula's argument names say what is saved: ``grad`` (of the output; ``grad_<name>`` for one of several
         outputs, ``grads`` for all outputs of a view op), ``out`` or an output's name, an input, ``<input>_shape``, a
-        static, ``needs`` (which of `names` are wanted). It returns one gradient, or a tuple for several names.
+        static, ``needs`` (which of `names` are wanted). It returns one gradient, or a tuple for several names. Tensors
+        are None unless the gradient of one of `saved_for` (by default, of `names`) is wanted.
         Broadcasting is undone, and the dtype restored, by the engine.
         """
 
         def decorate(formula: Callable) -> Declaration:
             self.op.gradients[names] = formula
+            self.op.saved_for[names] = saved_for or names
             return self
 
         return decorate

@@ -94,6 +94,7 @@ class Op:
         self.aliases: tuple[str, ...] = options.get("aliases", ())
         self.grad_name: str = options.get("grad_name", "")
         self.gradients: dict[tuple[str, ...], Callable] = {}
+        self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form

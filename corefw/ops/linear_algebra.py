@@ -12,6 +12,7 @@ from corefw.errors import ShapeError
 from corefw.shapes import broadcast
 
 numeric = same.without("bool")
+real_floats = same.without("bool", "integer", "complex")
 
 
 def _times(shape) -> str:
@@ -507,17 +508,48 @@ def _(grad, weight):
     return ops.matmul(grad, weight) if weight.array.ndim == 2 else grad.unsqueeze(-1) * weight
 
 
-@linear.gradient("weight")
-def _(grad, input, weight_shape):
+@linear.gradient("weight", "bias", saved_for=("weight",))
+def _(grad, input, weight_shape, bias_shape, needs):
+    of_weight, of_bias = needs
+    if not of_weight:
+        return None, grad
     if len(weight_shape) == 1:
-        return input.conj() * grad.unsqueeze(-1)
+        return input.conj() * grad.unsqueeze(-1), grad
+    is_complex = grad.place.dtype.is_complex
+    if of_bias and bias_shape == weight_shape[:1] and not is_complex:
+        return ops.linear_gradients(grad, input)
     product = ops.adjoint_matmul(_rows(grad), _rows(input))
-    return ops.conj_physical(product) if product.place.dtype.is_complex else product
+    return ops.conj_physical(product) if is_complex else product, grad
 
 
-@linear.gradient("bias")
-def _(grad):
-    return grad
+def _gradients_shapes(gradient, input):
+    for name, shape in (("gradient", gradient), ("input", input)):
+        if not shape or shape[:-1] != gradient[:-1]:
+            raise ShapeError(
+                f"linear_gradients: expected {name} of shape {[*gradient[:-1], 'features']}, got {list(shape)}"
+            )
+    return (gradient[-1], input[-1]), gradient[-1:]
+
+
+@composite(
+    dtype=real_floats.giving(real_floats, real_floats),
+    shape=_gradients_shapes,
+    outputs=("grad_weight", "grad_bias"),
+    method=False,
+)
+def linear_gradients(gradient, input):
+    """The gradients of the weight, a matrix, and of the bias of `linear`."""
+    _gradients_shapes(gradient.shape, input.shape)
+    rows = _rows(gradient)
+    return ops.adjoint_matmul(rows, _rows(input)), rows.sum(0)
+
+
+@linear_gradients.gradient("gradient", "input")
+def _(grad_grad_weight, grad_grad_bias, gradient, input):
+    """The gradients are GᵀX and Gᵀ1; for cotangents A and b of them, the scalar is <G, X Aᵀ + 1 bᵀ>."""
+    if grad_grad_weight is None:
+        return grad_grad_bias.expand(gradient.shape), None
+    return ops.linear(input, grad_grad_weight, grad_grad_bias), ops.matmul(gradient, grad_grad_weight)
 
 
 @composite(method=False)

@@ -39,6 +39,11 @@ def linear(input, weight, bias=None):
     return result if bias is None else result + bias
 
 
+def linear_gradients(gradient, input):
+    rows = gradient.reshape(-1, gradient.shape[-1])
+    return rows.T @ input.reshape(len(rows), input.shape[-1]), rows.sum(0)
+
+
 def bilinear(input1, input2, weight, bias=None):
     result = np.einsum("...i,oij,...j->...o", input1, weight, input2)
     return result if bias is None else result + bias
@@ -157,6 +162,17 @@ CASES = (
         ),
         special=False,
         torch="nn.functional.linear",
+    ),
+    Case(
+        "linear_gradients",
+        linear_gradients,
+        shapes=(
+            *(((2, 4), (2, 3)), ((2, 5, 4), (2, 5, 3)), ((4,), (3,))),
+            *(((0, 4), (0, 3)), ((2, 1), (2, 1)), ((2, 4), (2, 0))),
+        ),
+        dtypes=("float16", "bfloat16", "float32", "float64"),
+        special=False,
+        torch=None,
     ),
     Case(
         "bilinear",

@@ -14,7 +14,7 @@ from pathlib import Path
 import cupy
 import numpy as np
 
-from tests.emulation import memory, queue
+from tests.emulation import launches, memory, queue
 
 HEADER = Path(__file__).with_name("emulator.h")
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
@@ -84,6 +84,7 @@ def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
                 raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
             memory.check(name, arrays)
 
+        launches.launched(name)
         queue.submit(work)
 
     return launch

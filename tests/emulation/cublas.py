@@ -5,13 +5,13 @@ import ctypes
 import ml_dtypes
 import numpy as np
 
-from tests.emulation import queue
+from tests.emulation import launches, queue
 
 TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16", 14: ml_dtypes.bfloat16}  # by cudaDataType_t
 COMPUTED = {68: ("f4", "c8"), 77: ("f4", "c8"), 70: ("f8", "c16")}  # by cublasComputeType_t
 
 
-def _matrices(address, kind, rows, columns, step, jump, count):
+def matrices(address, kind, rows, columns, step, jump, count):
     """A batch of matrices in memory by columns."""
     if step < max(1, rows):
         raise ValueError(f"cuBLAS refuses a leading dimension of {step} for {rows} rows")
@@ -22,27 +22,37 @@ def _matrices(address, kind, rows, columns, step, jump, count):
     return np.ndarray((count, rows, columns), dtype, memory, 0, (jump * size, size, step * size))
 
 
+def scalar(address, dtype):
+    """A number in host memory."""
+    return np.frombuffer((ctypes.c_char * np.dtype(dtype).itemsize).from_address(address), dtype)[0]
+
+
+def factor(operand, form, rows, columns, count, computed):
+    """A batch of factors, given as (address, type, step, jump), in the form and dtype in which they are multiplied."""
+    address, kind, step, jump = operand
+    shape = (columns, rows) if form else (rows, columns)
+    read = matrices(address, kind, *shape, step, jump, count).astype(computed)
+    return read if form == 0 else read.swapaxes(1, 2) if form == 1 else read.swapaxes(1, 2).conj()
+
+
+def begin():
+    """A product begins: in order, and at once, since addresses keep nothing alive."""
+    launches.launched("gemm")
+    queue.drain()
+
+
 @np.errstate(all="ignore")
 def _multiply(forms, sizes, alpha, a, b, beta, c, count, compute):
-    queue.drain()  # in order, and at once: the addresses keep nothing alive
+    begin()
     rows, columns, inner = sizes
-    complex_numbers = c[1] in (4, 5)
-    computed = np.dtype(COMPUTED[compute][complex_numbers])
-
-    def scalar(address):
-        return np.frombuffer((ctypes.c_char * computed.itemsize).from_address(address), computed)[0]
-
-    def factor(operand, form, shape):
-        address, kind, step, jump = operand
-        read = _matrices(address, kind, *(shape if form == 0 else shape[::-1]), step, jump, count).astype(computed)
-        return read if form == 0 else read.swapaxes(1, 2) if form == 1 else read.swapaxes(1, 2).conj()
-
-    out = _matrices(c[0], c[1], rows, columns, c[2], c[3], count)
+    computed = np.dtype(COMPUTED[compute][c[1] in (4, 5)])
+    out = matrices(c[0], c[1], rows, columns, c[2], c[3], count)
     result = np.zeros(out.shape, computed)
-    if scalar(alpha):
-        result = np.matmul(factor(a, forms[0], (rows, inner)), factor(b, forms[1], (inner, columns))) * scalar(alpha)
-    if scalar(beta):
-        result += scalar(beta) * out.astype(computed)
+    if scalar(alpha, computed):
+        factors = (a, forms[0], rows, inner), (b, forms[1], inner, columns)
+        result = np.matmul(*(factor(*of, count, computed) for of in factors)) * scalar(alpha, computed)
+    if scalar(beta, computed):
+        result += scalar(beta, computed) * out.astype(computed)
     out[...] = result
 
 

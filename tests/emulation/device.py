@@ -12,7 +12,7 @@ from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
 from corefw_cupy.launch import text
 from corefw_cupy.runtime import CupyRuntime
-from tests.emulation import compiler, driver, memory, queue
+from tests.emulation import compiler, cublas_lt, driver, memory, queue
 from tests.emulation.namespace import namespace
 
 if compiler.COMPILER is None:
@@ -32,6 +32,9 @@ class EmulatedCuda(Cuda):
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         launch = compiler.launcher(loaded, function.name)
         return self.faults.checked(launch) if self.faults.blocking else launch
+
+    def cublas_lt(self):
+        return cublas_lt.library
 
     def number(self, array):
         driver.State.log.append(("device to host", array.nbytes))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import cupy
 import numpy as np
 
-from tests.emulation import cublas, driver, memory
+from tests.emulation import cublas, driver, launches, memory
 
 #: what works without a device
 _OWN = ("broadcast_to", "ndarray", "float16", "float32", "float64", "int64", "bool_")
@@ -49,6 +49,7 @@ def _hosted(own, numpy):
     """NumPy's function, for arrays of CuPy."""
 
     def call(*arguments, out=None, **keywords):
+        launches.launched(numpy.__name__)
         result = numpy(*map(_to_host, arguments), **{name: _to_host(value) for name, value in keywords.items()})
         if out is None:
             return _to_device(result)

@@ -1,5 +1,7 @@
 """Products of matrices, and of batches of them that broadcast."""
 
+from math import prod
+
 from corefw import dtypes
 from corefw.dispatch.registry import Kernel
 from corefw.shapes import broadcast
@@ -8,11 +10,12 @@ from corefw_c.library import fail
 
 NUMBERS = REALS | {dtypes.int32, dtypes.int64}
 NEITHER, LEFT, RIGHT = range(3)  # which factor's matrices are given transposed
+ROWS = 1  # the mask of a sum over rows
 
 
 def kernels(lib):
     """The family's kernels."""
-    product = lib.matmul
+    product, reduce = lib.matmul, lib.reduce
 
     def matmul(input, other):
         left, right = input.shape, other.shape
@@ -72,10 +75,22 @@ def kernels(lib):
             fail("linear", status)
         return output
 
+    def linear_gradients(gradient, input):
+        if gradient.ndim != 2 or input.ndim != 2:
+            if gradient.shape[:-1] != input.shape[:-1]:
+                raise ValueError("as many rows of both expected")
+            gradient, input = (array.reshape(prod(array.shape[:-1]), array.shape[-1]) for array in (gradient, input))
+        features = gradient.shape[1]
+        of_weight, of_bias = empty((features, input.shape[1]), input.dtype), empty((features,), input.dtype)
+        status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, id(of_weight))
+        if status := status or reduce(lib.REDUCE_SUM, id(gradient), ROWS, 0, id(of_bias)):
+            fail("linear_gradients", status)
+        return of_weight, of_bias
+
     numbers = NUMBERS | {dtypes.bfloat16} if lib.has_bfloat16_products() else NUMBERS
     return [
         *(Kernel(f.__name__, f, numbers) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
-        *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm)),
+        *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm, linear_gradients)),
     ]
 
 

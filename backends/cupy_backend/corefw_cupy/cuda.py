@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from corefw_cupy import cublas_lt
 from corefw_cupy.compilation import launcher
 from corefw_cupy.copying import Copying
 from corefw_cupy.faults import Faults
@@ -43,6 +44,10 @@ class Cuda:
         """What launches a function, which is compiled and loaded on the first launch."""
         launch = launcher(self.xp, text(function.source, definitions), function.name)
         return self.faults.checked(launch) if self.faults.blocking else launch
+
+    def cublas_lt(self) -> Any:
+        """The functions of cublasLt, None where the library is missing."""
+        return cublas_lt.load()
 
     def dense(self, array):
         """The array itself if its elements lie in row-major order without gaps, else a copy that does."""

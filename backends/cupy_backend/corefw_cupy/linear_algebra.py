@@ -1,7 +1,7 @@
 """Products of matrices, and of batches of them that broadcast.
 
-cuBLAS multiplies floating and complex numbers, a function of our own (matmul.cu) integers. Factors are read as they lie
-in memory, transposed or not; few layouts need a copy.
+cuBLAS multiplies floating and complex numbers, a function of our own (matmul.cu) integers; cublasLt adds a bias, or
+sums a factor's columns, in the same launch. Factors are read as they lie in memory, transposed or not; few need a copy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 from corefw import dtypes, shapes
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.registry import Kernel, registry
+from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, CublasLt
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
 from corefw_cupy.pointwise_function import Pointwise
+from corefw_cupy.reducing import Reduction
 
 TILE = 64  # rows and columns of a result that a block computes, as in matmul.cu
 BLOCK = 256
@@ -32,7 +34,15 @@ CUBLAS = {
     "complex128": (5, DOUBLE, DOUBLE, "c16"),
 }
 DEFAULT_ALGORITHM = -1
+#: the dtypes of products that cublasLt is asked for, and cudaDataType_t of the factor alpha
+EPILOGUES = {"float16": 0, "bfloat16": 0, "float32": 0, "float64": 1}
 AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
+
+
+def _types(dtype: np.dtype) -> tuple[int, int, str]:
+    """cudaDataType_t and cublasComputeType_t of products, and the dtype of their factors alpha and beta."""
+    element, compute, fast, scale = CUBLAS[dtype.name]
+    return element, fast if registry.allow_tf32 else compute, scale
 
 
 def _expands(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -137,6 +147,13 @@ def plan(left: tuple, right: tuple, itemsize: int, forms: tuple[int, int]) -> Pl
     return Plan(result, batch_shape, batch, rows, columns, inner, first, second)
 
 
+def _is_bias(added, how: Plan, dtype: np.dtype) -> bool:
+    """Whether each row of a product is added the same dense vector."""
+    columns = how.columns
+    dense = columns == 1 or added.strides[-1:] == (added.itemsize,)
+    return dense and added.dtype == dtype and added.size == columns and added.shape[-1:] == (columns,)
+
+
 @lru_cache(maxsize=1 << 10)
 def _number(value, dtype: str) -> tuple[np.ndarray, int]:
     """A number in host memory, and its address."""
@@ -150,6 +167,8 @@ class Products:
     def __init__(self, cuda: Cuda):
         self.cuda = cuda
         self.copying = cuda.copying
+        self.with_epilogue = CublasLt(cuda)
+        self.total = Reduction(cuda, "reduction.cu", "Total", FLOATS)
         self.of_integers = cuda.function("matmul.cu", "integer_matmul", T=INTEGERS)
         formula = ("conjugated_factor", ("T",), 0, "int64", "T", "conj(x)", {"T": COMPLEX})
         self.conjugated = Pointwise(cuda, *formula, computed=False)
@@ -157,16 +176,8 @@ class Products:
     def __call__(self, left, right, forms=(AS_IT_IS, AS_IT_IS), added=None, alpha=1, beta=1, out=None):
         """``alpha * left @ right + beta * added``, in `out` (without gaps) if it is given; an absent or unscaled
         (beta = 0) addend is not read."""
+        how, factors, arrays = self._planned(left, right, forms)
         dtype = left.dtype
-        if right.dtype != dtype:
-            raise ValueError(f"factors of {dtype} and {right.dtype}")
-        how = plan((left.shape, left.strides), (right.shape, right.strides), dtype.itemsize, forms)
-        if how.left is None:
-            left, form = self._readable(left, how, forms[0])
-            return self(left, right, (form, forms[1]), added, alpha, beta, out)
-        if how.right is None:
-            right, form = self._readable(right, how, forms[1])
-            return self(left, right, (forms[0], form), added, alpha, beta, out)
         if out is None:
             out = self.cuda.empty(how.shape, dtype)
         if added is None:
@@ -175,14 +186,35 @@ class Products:
             raise ValueError(f"{added.shape} does not expand to {how.shape}")
         if not out.size:
             return out
-        if beta:
-            self.copying.copy(out, added)
-        if how.inner or beta not in (0, 1):
-            multiply = self._integers if dtype.kind in "iu" else self._cublas
-            multiply(how, (how.left, how.right), (left, right), alpha, beta, out)
-        elif not beta:
-            self.copying.fill(out, 0)
+        is_bias = beta == 1 and _is_bias(added, how, dtype)
+        if not (is_bias and self._epilogue(BIAS, how, factors, arrays, alpha, out, added)):
+            if beta:
+                self.copying.copy(out, added)
+            self._multiply(how, factors, arrays, alpha, beta, out)
         return out
+
+    def with_sums(self, left, right):
+        """The product of the transposed matrix `left` with `right`, and the sums of the columns of `left`."""
+        how, factors, arrays = self._planned(left, right, (TRANSPOSED, AS_IT_IS))
+        out, sums = (self.cuda.empty(shape, left.dtype) for shape in (how.shape, how.shape[:1]))
+        if out.size and self._epilogue(COLUMN_SUMS, how, factors, arrays, 1, out, sums):
+            return out, sums
+        if out.size:
+            self._multiply(how, factors, arrays, 1, 0, out)
+        return out, self.total(left, (0,))
+
+    def _planned(self, left, right, forms: tuple[int, int]):
+        """How matrices are multiplied, how each lies in memory, and they or copies of them that lie so."""
+        if right.dtype != left.dtype:
+            raise ValueError(f"factors of {left.dtype} and {right.dtype}")
+        how = plan((left.shape, left.strides), (right.shape, right.strides), left.dtype.itemsize, forms)
+        if how.left is None:
+            left, form = self._readable(left, how, forms[0])
+            return self._planned(left, right, (form, forms[1]))
+        if how.right is None:
+            right, form = self._readable(right, how, forms[1])
+            return self._planned(left, right, (forms[0], form))
+        return how, (how.left, how.right), (left, right)
 
     def _readable(self, factor, how: Plan, form: int):
         """A factor copied so that BLAS can read it, and the form in which it enters."""
@@ -194,11 +226,36 @@ class Products:
         self.copying.copy(whole, factor)
         return whole, form
 
+    def _epilogue(self, epilogue: int, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, out, vector) -> bool:
+        """Multiply with an epilogue of cublasLt, and say so; False if that is not possible."""
+        if out.dtype.name not in EPILOGUES or how.batch != 1 or not how.inner:
+            return False
+        element, compute, scale = _types(out.dtype)
+        (left, right), (left_address, right_address) = factors, (array.data.ptr for array in arrays)
+        (_, alpha), (_, beta) = _number(alpha, scale), _number(0, scale)
+        return self.with_epilogue(
+            epilogue,
+            (element, compute, EPILOGUES[out.dtype.name]),
+            (right.form, left.form),
+            (how.columns, how.rows, how.inner),
+            alpha,
+            beta,
+            (right_address, right.step),
+            (left_address, left.step),
+            (out.data.ptr, how.columns),
+            vector.data.ptr,
+        )
+
+    def _multiply(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
+        if how.inner or beta not in (0, 1):
+            multiply = self._integers if out.dtype.kind in "iu" else self._cublas
+            multiply(how, factors, arrays, alpha, beta, out)
+        elif not beta:
+            self.copying.fill(out, 0)
+
     def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
-        element, compute, fast, scale = CUBLAS[out.dtype.name]
-        if registry.allow_tf32:
-            compute = fast
+        element, compute, scale = _types(out.dtype)
         (left, right), rows, columns = factors, how.rows, how.columns
         _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
         _, beta = _number(beta, scale)
@@ -268,6 +325,18 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             raise ValueError("a matrix or vector expected")
         return product(input, weight, (AS_IT_IS, TRANSPOSED), bias)
 
+    def as_matrix(array):
+        """The last dimension's vectors as the rows of one matrix."""
+        return array if array.ndim == 2 else cuda.dense(array).reshape(prod(array.shape[:-1]), array.shape[-1])
+
+    def linear_gradients(gradient, input):
+        if gradient.shape[:-1] != input.shape[:-1]:
+            raise ValueError("as many rows of both expected")
+        return product.with_sums(as_matrix(gradient), as_matrix(input))
+
     functions = (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, addmm, baddbmm, linear)
     numbers = offered({**FLOATS, **COMPLEX, **INTEGERS})
-    return [Kernel(function.__name__, function, numbers) for function in functions]
+    return [
+        *(Kernel(function.__name__, function, numbers) for function in functions),
+        Kernel("linear_gradients", linear_gradients, offered(FLOATS)),
+    ]

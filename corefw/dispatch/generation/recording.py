@@ -42,7 +42,7 @@ class Recording:
                     raise TypeError(
                         f"{op.name}: the gradient formula of {names} asks for {value!r}, which the op does not have"
                     )
-                saved.setdefault(value, []).extend(names)
+                saved.setdefault(value, []).extend(op.saved_for[names])
         return saved
 
     def kind(self, value: str) -> str:

@@ -1,0 +1,212 @@
+"""Products of matrices by cublasLt, which adds a bias, or sums a factor's columns, in the launch that multiplies.
+
+CuPy does not bind the library, but cuBLAS stands on it: it is there wherever cuBLAS is, and takes cuBLAS's handles.
+"""
+
+from __future__ import annotations
+
+import logging
+from ctypes import (
+    CDLL,
+    POINTER,
+    Structure,
+    byref,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    sizeof,
+)
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from corefw_cupy.cuda import Cuda
+
+_log = logging.getLogger(__name__)
+
+BIAS, COLUMN_SUMS = 4, 512  # cublasLtEpilogue_t: EPILOGUE_BIAS, EPILOGUE_BGRADB
+TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8  # cublasLtMatmulDescAttributes_t
+WORKSPACE, REDUCTION_SCHEME, *ALIGNMENTS = 1, 3, 5, 6, 7, 8  # cublasLtMatmulPreferenceAttributes_t
+SUMS_IN_COMPUTE_TYPE = 2  # cublasLtReductionScheme_t: parts of a sum are joined before they are rounded to a half type
+MOST_WORKSPACE = 32 << 20  # bytes, what NVIDIA recommends for sm_90
+MOST_ALIGNMENT = 256  # bytes that an algorithm may ask addresses to be multiples of
+MOST_PRODUCTS = 1 << 12  # that are remembered
+
+
+class Heuristic(Structure):
+    """cublasLtMatmulHeuristicResult_t."""
+
+    _fields_ = [
+        ("algorithm", c_uint64 * 8),
+        ("workspace", c_size_t),
+        ("state", c_int),
+        ("waves", c_float),
+        ("reserved", c_int * 4),
+    ]
+
+
+_MADE, _ANY = POINTER(c_void_p), c_void_p
+#: the functions that are called, which return a cublasStatus_t, and the types of their arguments
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    "cublasLtMatmul": (*(_ANY,) * 14, c_size_t, _ANY),
+    "cublasLtMatmulAlgoGetHeuristic": (*(_ANY,) * 7, c_int, POINTER(Heuristic), POINTER(c_int)),
+    "cublasLtMatmulDescCreate": (_MADE, c_int, c_int),
+    "cublasLtMatmulDescDestroy": (_ANY,),
+    "cublasLtMatmulDescSetAttribute": (_ANY, c_int, _ANY, c_size_t),
+    "cublasLtMatmulPreferenceCreate": (_MADE,),
+    "cublasLtMatmulPreferenceDestroy": (_ANY,),
+    "cublasLtMatmulPreferenceSetAttribute": (_ANY, c_int, _ANY, c_size_t),
+    "cublasLtMatrixLayoutCreate": (_MADE, c_int, c_uint64, c_uint64, c_int64),
+    "cublasLtMatrixLayoutDestroy": (_ANY,),
+}
+
+
+def load() -> Any:
+    """The library that this process's cuBLAS is built on, None where it cannot be found."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        library = CDLL(load_nvidia_dynamic_lib("cublasLt").abs_path)
+        for name, types in PROTOTYPES.items():
+            getattr(library, name).argtypes = types
+    except Exception as error:  # whatever an installation that is not whole raises: sums are launches of their own then
+        _log.info("cublasLt is not used: %s: %s", type(error).__name__, error)
+        return None
+    return library
+
+
+def _check(status: int, what: str) -> None:
+    if status:
+        raise RuntimeError(f"{what} returned status {status}")
+
+
+class Described:
+    """Something that cublasLt holds a description of; it is given back with this object.
+
+    Attributes: ``pointer`` to it.
+    """
+
+    def __init__(self, library: Any, kind: str, *about: int):
+        self.library, self.kind = library, kind
+        made = c_void_p()
+        _check(getattr(library, f"cublasLt{kind}Create")(byref(made), *about), f"cublasLt{kind}Create")
+        self.pointer = made.value
+        finalize(self, getattr(library, f"cublasLt{kind}Destroy"), self.pointer)
+
+    def set(self, attribute: int, value: Any) -> None:
+        """Set an attribute to a number of ctypes."""
+        name = f"cublasLt{self.kind}SetAttribute"
+        _check(getattr(self.library, name)(self.pointer, attribute, byref(value), sizeof(value)), f"{name} {attribute}")
+
+
+class Product:
+    """A product of two matrices of certain layouts with an epilogue, and the algorithm that computes it.
+
+    Args:
+        library: cublasLt.
+        handle: of cuBLAS, for the device.
+        vector: address of the bias or of the sums, for now.
+        epilogue: BIAS or COLUMN_SUMS.
+        types: cudaDataType_t of the matrices, cublasComputeType_t, cudaDataType_t of the factor alpha.
+        forms: cublasOperation_t of both factors.
+        sizes: rows and columns of the product, and the inner size, by columns as cuBLAS sees matrices.
+        steps: from one column to the next, of both factors and the product.
+        alignment: bytes that all addresses are multiples of.
+    """
+
+    def __init__(self, library, handle, vector, epilogue, types, forms, sizes, steps, alignment):
+        kind, compute, scale = types
+        rows, columns, inner = sizes
+        shapes = [(rows, inner), (inner, columns), (rows, columns)]
+        turned = [shape[::-1] if form else shape for shape, form in zip(shapes, (*forms, 0))]
+        self.operation = Described(library, "MatmulDesc", compute, scale)
+        for attribute, number in ((TRANSA, forms[0]), (TRANSB, forms[1]), (EPILOGUE, epilogue)):
+            self.operation.set(attribute, c_uint32(number))
+        self.vector = c_uint64()
+        self.join(vector)  # whose alignment matters too
+        self.layouts = [Described(library, "MatrixLayout", kind, *s, step) for s, step in zip(turned, steps)]
+        self.pointers = [layout.pointer for layout in self.layouts]
+        preference = Described(library, "MatmulPreference")
+        preference.set(WORKSPACE, c_uint64(MOST_WORKSPACE))
+        preference.set(REDUCTION_SCHEME, c_uint32(SUMS_IN_COMPUTE_TYPE))
+        for attribute in ALIGNMENTS:
+            preference.set(attribute, c_uint32(alignment))
+        self.found, count = Heuristic(), c_int()
+        given = (handle, self.operation.pointer, *self.pointers, self.pointers[2], preference.pointer)
+        choose = library.cublasLtMatmulAlgoGetHeuristic
+        _check(choose(*given, 1, byref(self.found), byref(count)), "cublasLtMatmulAlgoGetHeuristic")
+        if self.found.state or not count.value:
+            raise RuntimeError("there is no algorithm")
+        self.algorithm = byref(self.found)
+
+    def join(self, vector: int) -> None:
+        """Let a vector of this address be the bias or take the sums."""
+        if self.vector.value != vector:
+            self.vector.value = vector
+            self.operation.set(BIAS_POINTER, self.vector)
+
+
+class CublasLt:
+    """Products with epilogues, on one kind of device.
+
+    Attributes: ``library`` cublasLt, found when first needed; without it no product is computed.
+    """
+
+    def __init__(self, cuda: Cuda):
+        self.cuda = cuda
+        self.lock = Lock()  # a product's description holds the address of a vector from before until after a launch
+        self.products: dict[tuple, Product | None] = {}
+
+    @cached_property
+    def library(self) -> Any:
+        return self.cuda.cublas_lt()
+
+    def __call__(self, epilogue, types, forms, sizes, alpha, beta, first, second, out, vector) -> bool:
+        """Fill `out`, and for COLUMN_SUMS `vector`, and say so; False if no algorithm does that.
+
+        Args:
+            epilogue, types, forms, sizes: as of `Product`.
+            alpha, beta: addresses of the product's factor and of zero.
+            first, second, out: (address, step from one column to the next) of the matrices.
+            vector: address of the bias or of the sums.
+        """
+        if self.library is None:
+            return False
+        device = self.cuda.xp.cuda
+        handle = device.get_cublas_handle()
+        addresses = first[0] | second[0] | out[0] | vector | MOST_ALIGNMENT
+        about = epilogue, types, forms, sizes, (first[1], second[1], out[1]), addresses & -addresses
+        key = handle, *about
+        with self.lock:
+            if key not in self.products:
+                if len(self.products) == MOST_PRODUCTS:
+                    self.products.clear()
+                self.products[key] = self._product(handle, vector, about)
+            product = self.products[key]
+            if product is None:
+                return False
+            product.join(vector)
+            size, (a, b, c) = product.found.workspace, product.pointers
+            workspace = self.cuda.empty((size,), np.uint8).data if size else None
+            operands = alpha, first[0], a, second[0], b, beta, out[0], c, out[0], c
+            where = workspace.ptr if workspace else 0, size, device.get_current_stream().ptr
+            description = product.operation.pointer
+            if status := self.library.cublasLtMatmul(handle, description, *operands, product.algorithm, *where):
+                _log.warning("cublasLt refuses its own algorithm for %s: status %s", about, status)
+                self.products[key] = None
+        return not status
+
+    def _product(self, handle: int, vector: int, about: tuple) -> Product | None:
+        try:
+            return Product(self.library, handle, vector, *about)
+        except RuntimeError as error:
+            _log.info("cublasLt has no algorithm for %s: %s", about, error)
+            return None
