@@ -126,9 +126,9 @@ def test_geometry_joins_dimensions():
     dense = (shape, (240, 80, 16, 4))
     whole = ((2, 3, 5, 5), (300, 100, 20, 4))
     found, heads = attention.geometry(4, dense, dense, dense, whole)
-    assert heads == found["heads"] == 6
-    assert found["dims"] == 1
+    assert heads == found.memory["heads"] == 6
+    assert found.memory["dims"] == 1
     of_heads = ((3, 5, 5), (100, 20, 4))
     found, _ = attention.geometry(4, dense, dense, dense, of_heads)
-    assert found["sizes"][0, :2].tolist() == [2, 3]
-    assert found["bias"]["batch"][0, :2].tolist() == [0, 25]
+    assert found.memory["sizes"][0, :2].tolist() == [2, 3]
+    assert found.memory["bias"]["batch"][0, :2].tolist() == [0, 25]

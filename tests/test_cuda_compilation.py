@@ -64,8 +64,10 @@ def test_the_newest_architecture_that_the_compiler_knows():
     assert compilation.architecture("999") == f"sm_{max(nvrtc.nvrtc.getSupportedArchs())}"
 
 
-def test_a_module_is_loaded_once_on_each_device():
-    state = SimpleNamespace(device=0, loaded=[], launched=[])
+@pytest.fixture
+def driver():
+    """What stands in for CuPy, with `state` of what it was asked to do."""
+    state = SimpleNamespace(device=0, devices=2, loaded=[], launched=[])
 
     class Module:
         def load(self, code):
@@ -77,12 +79,26 @@ def test_a_module_is_loaded_once_on_each_device():
     cupy = SimpleNamespace(
         cuda=SimpleNamespace(
             function=SimpleNamespace(Module=Module),
-            runtime=SimpleNamespace(getDevice=lambda: state.device),
+            runtime=SimpleNamespace(getDevice=lambda: state.device, getDeviceCount=lambda: state.devices),
             Device=lambda index: SimpleNamespace(compute_capability=("80", "90")[index]),
         ),
     )
-    cupy = type("Hashable", (SimpleNamespace,), {"__hash__": object.__hash__})(**vars(cupy))
-    add, scale = (compilation.launcher(cupy, SOURCE, name) for name in ("add", "scale"))
+    return type("Hashable", (SimpleNamespace,), {"__hash__": object.__hash__})(**vars(cupy), state=state)
+
+
+def test_on_one_device_nothing_stands_before_a_launch(driver):
+    state = driver.state
+    state.devices = 1
+    add = compilation.launcher(driver, SOURCE, "add")
+    assert len(state.loaded) == 1
+    add((1,), (32,), ("x", "y"))
+    assert state.launched == [("add", (1,), (32,), ("x", "y"), {})]
+    assert add.__qualname__.startswith("driver."), "CuPy's object itself"
+
+
+def test_a_module_is_loaded_once_on_each_device(driver):
+    state = driver.state
+    add, scale = (compilation.launcher(driver, SOURCE, name) for name in ("add", "scale"))
     assert not state.loaded, "nothing is compiled before it is launched"
     add((1,), (32,), ("x", "y"))
     scale((2,), (32,), ("x", "y"), shared_mem=4)

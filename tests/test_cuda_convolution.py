@@ -112,7 +112,7 @@ def test_phases_of_a_transposed_convolution_meet_every_pair_once(stride, dilatio
     how = ((stride,), (1,), (dilation,), True, (0,), 1)
     met = []
     for part in geometry.convolution(image, kernel, None, *how).parts:
-        head, axis = part.struct[0], part.struct[0]["axes"][-1]
+        head, axis = part.struct.memory[0], part.struct.memory[0]["axes"][-1]
         for place in range(axis["places"]):
             for tap in range(axis["taps"]):
                 position = place * axis["place_step"] + tap * axis["tap_step"] + axis["first"]

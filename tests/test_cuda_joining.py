@@ -47,7 +47,7 @@ def test_the_widest_unit_divides_all_numbers(bits, unit):
 
 def test_every_part_has_its_blocks():
     grid, parts = joining.geometry(((0, 4096), (4096, 16), (4112, 40000)), rows=3, unit=16)
-    first, second, third = parts["first_blocks"][0, :3].tolist()
+    first, second, third = parts.memory["first_blocks"][0, :3].tolist()
     per_block = joining.UNITS * joining.THREADS
     assert (first, second, third) == (0, 1, 2)
     assert grid == 2 + -(-3 * 2500 // per_block)

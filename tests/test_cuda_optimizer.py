@@ -145,8 +145,8 @@ def test_tables():
     (first, second) = tables(2, 1, [CHUNK, 0, CHUNK + 1] + [1] * 200)
     assert (first.begin, first.end) == (0, second.begin) and second.end == 203
     assert first.blocks + second.blocks == 203
-    assert first.struct["first_blocks"][0, :5].tolist() == [0, 1, 1, 3, 4]
-    assert first.struct.nbytes <= 3840
+    assert first.struct.memory["first_blocks"][0, :5].tolist() == [0, 1, 1, 3, 4]
+    assert first.struct.memory.nbytes <= 3840
     assert tables(1, 0, [0, 0]) == []
 
 

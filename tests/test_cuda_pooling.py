@@ -79,7 +79,7 @@ def test_a_window_of_many_elements(kernels):
 @pytest.mark.parametrize("planes, plane", [(3, 49), (5000, 16), (2, 4096), (2, 4097), (1, 100000)])
 def test_every_element_has_its_block(planes, plane):
     grid, parts, shares = pooling.shares(planes, plane, 1)
-    _, _, _, of_block, parts, part = shares[0].item()
+    _, _, _, of_block, parts, part = shares.memory[0].item()
     assert grid * of_block >= parts * planes > (grid - parts) * of_block
     assert part <= pooling.ELEMENTS
     assert part * parts >= plane > part * (parts - 1) or (parts == 1 and part == of_block * plane)

@@ -113,7 +113,7 @@ def test_other_dtypes_of_states_are_refused(kernels):
 def test_steps_of():
     def values(reverse):
         steps = recurrent.steps_of(7, (3, 2, 0), reverse)
-        return [(*step.tolist()[0], start, size) for step, start, size in steps]
+        return [(*step.memory.tolist()[0], start, size) for step, start, size in steps]
 
     assert values(False) == [(7, 0, 3, 0, 0, 0, 3), (7, 3, 2, 0, 2, 3, 2)]
     assert values(True) == [(7, 3, 2, 0, 0, 3, 2), (7, 0, 3, 3, 2, 0, 3)]

@@ -62,7 +62,7 @@ def planned(array, dims):
 )
 def test_which_elements_neighbouring_threads_read(shape, order, dims, columns, packed):
     found = planned(np.empty(shape, np.float32).transpose(order), dims)
-    assert (found.columns, bool(found.walk["packed"][0])) == (columns, packed)
+    assert (found.columns, bool(found.walk.memory["packed"][0])) == (columns, packed)
 
 
 def test_dimensions_that_cannot_be_joined_are_copied():

@@ -68,7 +68,8 @@ def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
     if unusable() is not None:  # CuPy's own methods allocate too, and there is no other memory
         cupy.cuda.set_allocator(memory.allocate)
-    return EmulatedCuda(namespace(), Faults(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED))
+    faults = Faults(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED)
+    return EmulatedCuda(namespace(), faults, memory.empty)
 
 
 def install() -> None:

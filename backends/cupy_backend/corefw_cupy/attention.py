@@ -10,7 +10,7 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import FLOATS, HALVES, STATISTIC, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, STATISTIC, THREADS, argument, blocks, offered
 from corefw_cupy.layouts import merged
 
 MAX_BATCH = 8  # as in attention.cuh
@@ -30,7 +30,7 @@ def columns_of(width: int) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def geometry(itemsize: int, *operands: Any) -> tuple[np.ndarray, int]:
+def geometry(itemsize: int, *operands: Any) -> tuple[Any, int]:
     """The struct Attention and the number of heads for operands given as (shape, strides in bytes), in the order of the
     struct; those of which there are none may be None or missing. Refuses shapes that do not fit."""
     (*batch, queries, width), (*_, keys, _), (*_, value_width) = (shape for shape, _ in operands[:3])
@@ -56,7 +56,7 @@ def geometry(itemsize: int, *operands: Any) -> tuple[np.ndarray, int]:
     for name, steps, own in zip(_OPERANDS, strides, batch_strides):
         found[name]["row"], found[name]["column"] = steps[-2:]
         found[name]["batch"][0, : len(sizes)] = own
-    return found, prod(batch)
+    return argument(found), prod(batch)
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:

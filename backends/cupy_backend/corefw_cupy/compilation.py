@@ -67,18 +67,25 @@ def machine_code(source: str, target: str) -> bytes:
 
 
 def launcher(xp: Any, source: str, name: str) -> Callable:
-    """What launches the function `name` of a source on the current device, loaded there when first launched."""
+    """What launches the function `name` of a source on the current device.
+
+    It is CuPy's own object if there is one device, else what chooses among those of all, loaded when first launched.
+    """
+
+    def load(device: int):
+        return _module(xp, source, device).get_function(name)
+
+    if xp.cuda.runtime.getDeviceCount() == 1:
+        return load(0)
     functions: dict[int, Any] = {}
     current = xp.cuda.runtime.getDevice
 
-    def load(device: int):
-        module = _module(xp, source, device)
-        functions[device] = module.get_function(name)
-        return functions[device]
-
     def launch(grid, block, arguments, **options):
         device = current()
-        (functions.get(device) or load(device))(grid, block, arguments, **options)
+        function = functions.get(device)
+        if function is None:
+            function = functions[device] = load(device)
+        function(grid, block, arguments, **options)
 
     return launch
 

@@ -13,6 +13,7 @@ import numpy as np
 from corefw.dispatch.registry import registry
 from corefw.shapes import contiguous_strides
 from corefw.windows import meaningful, window_counts
+from corefw_cupy.launch import argument
 
 AXES = 3  # as in convolution.cuh
 #: of the struct Convolution
@@ -124,7 +125,7 @@ def _geometry(image: Layout, result: Layout, kernel: Layout, groups: int, axes: 
     if max(places, taps, *image.shape, *reach) >= 1 << 31:
         raise ValueError("too many places for offsets of 32 bits")
     struct.setflags(write=False)
-    return Geometry(struct, groups, rows, places, taps)
+    return Geometry(argument(struct), groups, rows, places, taps)
 
 
 def _forward_axes(places, kernel, stride, padding, dilation) -> tuple[Axis, ...]:

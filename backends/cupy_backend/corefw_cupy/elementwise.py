@@ -58,12 +58,12 @@ def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]
     made = Pointwise(cuda, f"{e.name}_{kind}", types, numbers, number, result, formula, macros, fault)
 
     def function(dtype):
-        key, result_dtype, tensors = (dtype,), np.dtype(bool) if e.test else dtype, e.tensors
+        run, tensors = made.of((dtype,), np.dtype(bool) if e.test else dtype), e.tensors
 
         def kernel(*arguments, out=None):
-            return made(key, result_dtype, arguments[:tensors], tuple(map(converted, arguments[tensors:])), out)
+            return run(*arguments[:tensors], numbers=tuple(map(converted, arguments[tensors:])), out=out)
 
-        return kernel
+        return kernel if numbers else run
 
     return {dtype: function(dtype) for dtype in ELEMENTS[kind]}
 
@@ -81,8 +81,8 @@ def _beside_numbers(cuda: Cuda, e: Expression) -> dict[np.dtype, Callable]:
 
         def kernel(*arguments, out=None):
             arrays = arguments[:tensors]
-            key = (dtype, *[a.dtype for a in arrays])
-            return made(key, dtype, arrays, tuple(map(float, arguments[tensors:])), out)
+            run = made.of((dtype, *[a.dtype for a in arrays]), dtype)
+            return run(*arrays, numbers=tuple(map(float, arguments[tensors:])), out=out)
 
         return kernel
 
@@ -97,8 +97,7 @@ def functions(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
     for name, formula in PARTS.items():
         made = Pointwise(cuda, f"{name}_complex", ("T",), 0, "double", "T::value_type", formula, {"T": COMPLEX})
         for dtype in COMPLEX:
-            key, real = (dtype,), _real(dtype)
-            found[name][dtype] = lambda x, out=None, made=made, key=key, real=real: made(key, real, (x,), (), out)
+            found[name][dtype] = made.of((dtype,), _real(dtype))
     return found
 
 

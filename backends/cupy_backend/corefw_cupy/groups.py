@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from corefw_cupy.launch import argument
+
 _FIELDS = ("outer", "groups", "inner", "period", "channels", "run")
 
 
@@ -51,7 +53,7 @@ def view(outer: int, groups: int, inner: int, period: int = 1, channels: int = 1
     struct = np.zeros(1, [(name, "i8") for name in _FIELDS])
     numbers = (outer, groups, inner, period, channels, max(run, 1))
     struct[0] = numbers
-    return View(*numbers, struct)
+    return View(*numbers, argument(struct))
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from corefw_cupy.launch import BITS, COMPLEX, HALVES, REALS, THREADS, blocks
+from corefw_cupy.launch import BITS, COMPLEX, HALVES, REALS, THREADS, argument, blocks
 from corefw_cupy.ordering import UINT64, ordering
 from corefw_cupy.positions import INDICES, Axis, Grid, Walk, walk
 
@@ -72,7 +72,7 @@ class InOrder:
         arguments = (index, keys, outer.struct, lowest, nowhere, self.cuda.faults.address, kind)
         self.place_keys[index.dtype, 8, True](blocks(outer.n), (THREADS,), arguments)
         keys, order = self.ordering.sort_keys(keys, nowhere.bit_length())
-        struct = np.array([(keys.data.ptr, order.data.ptr, lowest, nowhere)], _ORDERED)
+        struct = argument(np.array([(keys.data.ptr, order.data.ptr, lowest, nowhere)], _ORDERED))
         return Places(struct, (keys, order), outer, inner)
 
     def write(self, array, grid: Grid, index, values, steps: tuple[int, ...], kind: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import BITS, INTEGERS, THREADS, blocks, offered
+from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered
 from corefw_cupy.moving import Move
 
 MOST_PARTS = 32  # as in joining.cu
@@ -61,7 +61,7 @@ def geometry(stretches: tuple[tuple[int, int], ...], rows: int, unit: int) -> tu
     made["first_blocks"][0, :count] = list(accumulate(needed, initial=0))[:count]
     made["starts"][0, :count] = [start // unit for start, _ in stretches]
     made["widths"][0, :count] = [width // unit for _, width in stretches]
-    return sum(needed), made
+    return sum(needed), argument(made)
 
 
 def widest_unit(bits: int) -> int:
@@ -106,7 +106,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
                 grid, parts = geometry(tuple(stretches[first : first + MOST_PARTS]), found.rows, unit)
                 sources = np.zeros(1, SOURCES)
                 sources["of"][0, : len(pointers) - first] = pointers[first : first + MOST_PARTS]
-                join[unit]((grid,), (THREADS,), (sources, result, parts, found.rows, found.row // unit))
+                join[unit]((grid,), (THREADS,), (argument(sources), result, parts, found.rows, found.row // unit))
             return result
 
         return Kernel(op, kernel)

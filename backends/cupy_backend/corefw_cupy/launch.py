@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from corefw import dtypes
 from corefw.errors import DtypeError
 
@@ -90,6 +92,25 @@ class Function(dict):
     def variants(self) -> list[dict[str, str]]:
         """All definitions that the function may be compiled with."""
         return [self.definitions(keys) for keys in product(*self.macros.values())]
+
+
+@cache
+def _struct_class() -> type:
+    from cupy.cuda.function import CPointer
+
+    class Struct(CPointer):
+        """The address of a struct in host memory."""
+
+        def __init__(self, memory: np.ndarray):
+            super().__init__(memory.ctypes.data)
+            self.memory = memory
+
+    return Struct
+
+
+def argument(struct: np.ndarray) -> Any:
+    """A struct as an argument of launches, which copy it; an array would be asked for its address at each of them."""
+    return _struct_class()(struct)
 
 
 def blocks(n: int, threads: int = THREADS) -> tuple[int]:

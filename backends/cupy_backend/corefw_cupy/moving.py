@@ -10,7 +10,7 @@ import numpy as np
 
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
-from corefw_cupy.launch import BITS, THREADS, Function, blocks
+from corefw_cupy.launch import BITS, THREADS, Function, argument, blocks
 from corefw_cupy.pointwise_function import MAX_DIMS, SIZES
 
 
@@ -51,7 +51,7 @@ def walk(
     made["sizes"][0, : len(dims)] = divisors([dim[0] for dim in dims], wide)
     for name, column in (("limits", 1), ("offsets", 2), ("strides", 3)):
         made[name][0, : len(dims)] = [dim[column] for dim in dims]
-    return made, wide
+    return argument(made), wide
 
 
 class Move:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corefw_cupy.launch import argument
 from corefw_cupy.layouts import memory_order
 
 TABLE_BYTES = 3840  # as in parameters.cuh
@@ -22,7 +23,7 @@ class Table:
     begin: int
     end: int
     blocks: int
-    struct: Any
+    struct: Any  # as an argument of the launch
     arrays: np.ndarray  # addresses, by array and tensor
     rates: np.ndarray  # by rate and tensor
 
@@ -52,7 +53,8 @@ def tables(arrays: int, rates: int, counts: Sequence[int]) -> list[Table]:
     for begin, end, blocks, template in _layout(arrays, rates, tuple(counts)):
         struct = template.copy()
         words = struct["words"][0, :, : end - begin]
-        found.append(Table(begin, end, blocks, struct, words[:arrays], words[arrays : arrays + rates].view(np.float64)))
+        addresses, numbers = words[:arrays], words[arrays : arrays + rates].view(np.float64)
+        found.append(Table(begin, end, blocks, argument(struct), addresses, numbers))
     return found
 
 

@@ -7,7 +7,7 @@ stand for a whole operand), which reads and writes 16 bytes at once, and one for
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corefw import shapes
-from corefw_cupy.launch import THREADS, blocks
+from corefw_cupy.launch import THREADS, argument, blocks
 from corefw_cupy.layouts import inverse, memory_order, merged
 from corefw_cupy.overlap import apart
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_DIMS = 16  # as in elementwise.cuh
 MAX_OPERANDS = 5
+MOST_KNOWN = 1 << 12  # shapes that a function remembers
 BLOCK = (THREADS,)
 
 SIZES = {False: "int32", True: "int64"}  # by whether offsets need 64 bits
@@ -118,7 +119,7 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     layout["sizes"][0, : len(kept)] = kept
     for k, own in enumerate(steps):
         layout["strides"][0, k, : len(kept)] = own
-    return Plan(shape, None, n, 0, layout, wide, blocks(n))
+    return Plan(shape, None, n, 0, argument(layout), wide, blocks(n))
 
 
 class Pointwise:
@@ -151,7 +152,7 @@ class Pointwise:
         computed: bool = True,
     ):
         self.cuda, self.empty = cuda, cuda.empty
-        self.sizes: dict[tuple, tuple[int, ...]] = {}
+        self.runs: dict[tuple, Callable] = {}
         self.fault = (cuda.faults.address, fault) if fault else ()
         source = _source(name, operands, numbers, number, result, formula, bool(fault), computed)
         self.flat = cuda.generated(source, f"{name}_flat", macros)
@@ -159,33 +160,59 @@ class Pointwise:
 
     def __call__(self, key: tuple, dtype: np.dtype, arrays: Sequence, numbers: tuple = (), out=None):
         """The result of element type `dtype`, in `out` or new."""
-        sizes = self.sizes.get(key) or self._measured(key, arrays, dtype)
-        where = None
-        if out is not None:
-            where = (out.shape, out.strides)
-            for array in arrays:
-                if array is not out and array.data.mem.ptr == out.data.mem.ptr:
-                    arrays = apart(arrays, out, self.cuda.copying.clone)
-                    break
-        walk = plan(sizes, tuple([(a.shape, a.strides) for a in arrays]), where)
-        if out is None:
-            out = self.empty(walk.shape, dtype) if walk.order is None else self._ordered(walk, dtype)
-        if walk.layout is None:
-            if walk.n:
-                self.flat[key](walk.grid, BLOCK, (*arrays, out, walk.n, walk.singles, *numbers, *self.fault))
-        else:
-            self.strided[(*key, walk.wide)](walk.grid, BLOCK, (*arrays, out, walk.layout, *numbers, *self.fault))
-        return out
+        return self.of(key, dtype)(*arrays, numbers=numbers, out=out)
 
-    def _measured(self, key: tuple, arrays: Sequence, dtype: np.dtype) -> tuple[int, ...]:
-        """The bytes of an element of each operand, kept for the next call."""
-        sizes = self.sizes[key] = (*(a.dtype.itemsize for a in arrays), dtype.itemsize)
-        return sizes
+    def of(self, key: tuple, dtype: np.dtype) -> Callable:
+        """What computes results of element type `dtype` from arrays of those in `key`, and numbers."""
+        run = self.runs.get((key, dtype))
+        if run is None:
+            run = self.runs[key, dtype] = self._run(key, dtype)
+        return run
 
-    def _ordered(self, walk: Plan, dtype: np.dtype):
-        """A new array in the memory order of the operands."""
-        assert walk.order is not None
-        return self.empty(tuple([walk.shape[d] for d in walk.order]), dtype).transpose(inverse(walk.order))
+    def _run(self, key: tuple, dtype: np.dtype) -> Callable:
+        # By the arrays' shapes and strides what is done for them: a plan, what launches it, and how it says where
+        # elements are. The host time of elementwise ops is spent here.
+        known: dict[tuple, tuple[Plan, Callable, tuple]] = {}
+        known_into: dict[tuple, tuple[Plan, Callable, tuple]] = {}
+        empty, fault = self.empty, self.fault
+
+        def run(*arrays, numbers=(), out=None):
+            if out is None:
+                where = tuple([(a.shape, a.strides) for a in arrays])
+                walk, launch, geometry = known.get(where) or remember(known, where, arrays, None)
+                out = empty(walk.shape, dtype) if walk.order is None else ordered(walk)
+            else:
+                for array in arrays:
+                    if array is not out and array.data.mem.ptr == out.data.mem.ptr:
+                        arrays = tuple(apart(arrays, out, self.cuda.copying.clone))
+                        break
+                where = tuple([(a.shape, a.strides) for a in (*arrays, out)])
+                walk, launch, geometry = known_into.get(where) or remember(known_into, where, arrays, where[-1])
+            launch(walk.grid, BLOCK, (*arrays, out, *geometry, *numbers, *fault))
+            return out
+
+        def remember(table, where, arrays, out):
+            sizes = (*(a.dtype.itemsize for a in arrays), dtype.itemsize)
+            walk = plan(sizes, where[: len(arrays)], out)
+            if walk.n == 0:
+                launch: Callable = _nothing
+            else:
+                launch = self.flat[key] if walk.layout is None else self.strided[(*key, walk.wide)]
+            geometry = (walk.n, walk.singles) if walk.layout is None else (walk.layout,)
+            if len(table) == MOST_KNOWN:
+                table.clear()
+            found = table[where] = walk, launch, geometry
+            return found
+
+        def ordered(walk):
+            """A new array in the memory order of the operands."""
+            return empty(tuple([walk.shape[d] for d in walk.order]), dtype).transpose(inverse(walk.order))
+
+        return run
+
+
+def _nothing(grid, block, arguments) -> None:
+    """The launch for results without elements."""
 
 
 def _source(name, operands, numbers, number, result, formula, faults, computed) -> str:

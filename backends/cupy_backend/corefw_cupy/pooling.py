@@ -12,7 +12,7 @@ from corefw.dispatch.registry import Kernel, registry
 from corefw.windows import meaningful, window_extent
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
-from corefw_cupy.launch import FLOATS, NUMBERS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, NUMBERS, THREADS, argument, blocks, offered
 from corefw_cupy.pointwise_function import SIZES
 
 SPATIAL = 3  # as in windows.cuh
@@ -78,7 +78,7 @@ def plan(op: str, *arguments) -> tuple[tuple[int, ...], int, bool, Any]:
         made["axes"][0] = _axes(sizes, counts, *geometry, wide)
     if "avg_pool" in op and not op.startswith("adaptive"):
         made["padding_counts"], made["divisor"] = options[-2], options[-1] or 0
-    return shape, 1 if backward else lanes_of(elements, n, steps[-1]), wide, made
+    return shape, 1 if backward else lanes_of(elements, n, steps[-1]), wide, argument(made)
 
 
 @lru_cache(maxsize=4096)
@@ -92,7 +92,7 @@ def shares(planes: int, plane: int, windows: int) -> tuple[int, int, Any]:
     names = ("planes", "plane", "windows", "planes_of_block", "parts", "part")
     made = np.zeros(1, [(name, "i8") for name in names])
     made[0] = planes, plane, windows, of_block, parts, part
-    return -(-planes // of_block) * parts, parts, made
+    return -(-planes // of_block) * parts, parts, argument(made)
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from corefw.shapes import broadcast
-from corefw_cupy.launch import BITS, THREADS, blocks
+from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.layouts import merged
 from corefw_cupy.pointwise_function import MAX_DIMS, SIZES
 
@@ -106,7 +106,7 @@ def walk(
         *(n, len(sizes), axis.size, step, axis.size if axis.from_end else 0, axis.dim),
         *(own + [0] * (MAX_DIMS - len(own)) for own in (sizes, *strides)),
     )
-    return Walk(n, size, wide, struct)
+    return Walk(n, size, wide, argument(struct))
 
 
 def along_slices(array, dim: int, index, from_end: bool = False) -> Grid:
@@ -235,7 +235,7 @@ class Positions:
         found = self.cuda.empty(shape, INT64)
         if found.size:
             address = self.cuda.faults.address
-            self.combine_indices[()](blocks(found.size), (THREADS,), (found, struct, address, kind))
+            self.combine_indices[()](blocks(found.size), (THREADS,), (found, argument(struct), address, kind))
         return found
 
     def changed(self, input, out):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from corefw.dispatch.registry import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import FLOATS, HALVES, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, THREADS, argument, blocks, offered
 from corefw_cupy.linear_algebra import AS_IT_IS, TRANSPOSED, Products
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
@@ -39,12 +40,12 @@ def check(hx, weight_hh, batch_sizes, gates: int, states, packed) -> None:
 
 
 @lru_cache(maxsize=1 << 8)
-def steps_of(hidden: int, batch_sizes: tuple[int, ...], reverse: bool) -> list[tuple[np.ndarray, int, int]]:
+def steps_of(hidden: int, batch_sizes: tuple[int, ...], reverse: bool) -> list[tuple[Any, int, int]]:
     """The struct Step, the first row and the number of rows of each step, as a recurrence visits them."""
     steps = [(start, size) for start, _, size in packed_steps(batch_sizes, reverse) if size * hidden]
     before = [(0, 0), *steps[:-1]]
     values = [(hidden, *step, start, min(size, step[1])) for step, (start, size) in zip(steps, before)]
-    return [(np.array([value], STEP), *value[1:3]) for value in values]
+    return [(argument(np.array([value], STEP)), *value[1:3]) for value in values]
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -88,7 +89,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         """All steps in one launch."""
         batch, hidden = state.shape
         if state.size:
-            of = np.array([(len(batch_sizes), batch, hidden, reverse)], SEQUENCES)
+            of = argument(np.array([(len(batch_sizes), batch, hidden, reverse)], SEQUENCES))
             threads = -(-hidden // 32) * 32, BLOCK_SEQUENCES
             functions[state.dtype](blocks(batch, BLOCK_SEQUENCES), threads, (of, weight, *arguments))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from corefw import shapes
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import THREADS
+from corefw_cupy.launch import THREADS, argument
 
 WARP = 32
 BLOCKS = 132 * 4  # that run at once on an H100: as many as reduction.cuh makes sure that fit on a processor
@@ -112,7 +112,7 @@ def plan(
     packed = aligned and near == 1 and all(n % width == 0 for n in (*far, outer_stride, slow_stride))
     grid, block = _columns(outer, inner, count, width if packed else 1) if columns else _rows(results, count, width)
     numbers = (outer, inner, slow, fast, outer_stride, inner_stride, slow_stride, fast_stride, outer_place, inner_place)
-    return Plan(result, results, count, columns, np.array([(*numbers, packed)], WALK), grid, block)
+    return Plan(result, results, count, columns, argument(np.array([(*numbers, packed)], WALK)), grid, block)
 
 
 class Reduction:

@@ -11,7 +11,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
-from corefw_cupy.launch import FLOATS, INTEGERS, THREADS, blocks, offered
+from corefw_cupy.launch import FLOATS, INTEGERS, THREADS, argument, blocks, offered
 from corefw_cupy.pointwise_function import SIZES
 
 SPATIAL = 3  # as in resampling.cu
@@ -61,7 +61,7 @@ def plan(op: str, shape, sizes, filter, align_corners, scales, antialias, double
         step, *others = reading(size, count, filter, align_corners, scale, antialias, real)
         axes.append((n, size, count, 0, step, *others, 1 / step if step else 0))
     made["axes"][0] = axes
-    return result, wide, made
+    return result, wide, argument(made)
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corefw.errors import ShapeError
-from corefw_cupy.launch import BITS, THREADS, blocks
+from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.pointwise_function import MAX_DIMS
 from corefw_cupy.ranking import ranking
 
@@ -20,11 +20,11 @@ MARKS = 8  # as in masks.cuh
 
 
 @lru_cache(maxsize=1 << 10)
-def _sizes(shape: tuple[int, ...]) -> np.ndarray:
+def _sizes(shape: tuple[int, ...]) -> Any:
     """The struct Sizes in masks.cu."""
     struct = np.zeros(1, [("dims", "i8"), ("sizes", "i8", MAX_DIMS)])
     struct["dims"], struct["sizes"][0, : len(shape)] = len(shape), shape
-    return struct
+    return argument(struct)
 
 
 class Selection:
