@@ -4,6 +4,7 @@ import pytest
 
 import corefw as torch
 from corefw.dispatch.registry import registry
+from corefw.testing import targets
 
 F = torch.nn.functional
 VALUES = [-4.0, -1.0, 0.0, 0.5, 7.0]
@@ -76,6 +77,17 @@ def test_softmax_of_huge_and_infinite_values():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
+def test_gelu_by_tanh_keeps_its_digits_below_zero(target):
+    """Its factor is about 1e-38 at -10, where 1 + tanh is 0."""
+    x = torch.tensor([-3.0, -10.0], dtype=torch.float64, device=target.device).requires_grad_()
+    with target.preferred():
+        y = F.gelu(x, approximate="tanh")
+        y.sum().backward()
+    assert y.tolist() == pytest.approx([-0.0036373920817730188, -1.2040923482098060e-37], rel=1e-12, abs=0)
+    assert x.grad.tolist() == pytest.approx([-0.011584166630969726, -2.7576380638540316e-36], rel=1e-12, abs=0)
 
 
 def test_large_inputs_do_not_overflow():

@@ -158,6 +158,26 @@ def test_factors_that_an_outer_product_refuses(dtype, factors, text):
         torch.addr(ones(2, 2, dtype=row.dtype), row, row, **factors)
 
 
+def test_rows_that_differ_somewhere_are_counted():
+    x = torch.tensor([[0.0, math.nan], [0.0, 0.5]])
+    found = torch.cdist(x, torch.tensor([[0.0, 0.0], [1.0, math.inf]]), 0.0)
+    assert found[1].tolist() == [1, 2] and found[0].isnan().all()
+
+
+@pytest.mark.parametrize("some", [True, False])
+def test_the_factors_that_were_not_asked_for_are_zeros(some):
+    U, S, V = torch.svd(torch.ones(4, 2, 3), some, compute_uv=False)
+    assert U.shape == (4, 2, 2) and S.shape == (4, 2) and V.shape == (4, 3, 3)
+    assert not U.any() and not V.any()
+
+
+def test_a_negative_cutoff_is_none():
+    A = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
+    for inverse in (torch.pinverse(A, -1.0), torch.linalg.pinv(A, rtol=-1.0)):
+        assert inverse.tolist() == [[0.5, 0], [0, 0]]
+    assert torch.linalg.matrix_rank(A, atol=0, rtol=-1.0) == 1
+
+
 def test_nuclear_norm():
     x = torch.tensor([[3.0, 0.0], [0.0, -4.0]]).requires_grad_()
     x.norm("nuc").backward()

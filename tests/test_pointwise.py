@@ -273,12 +273,58 @@ def test_closeness_as_a_python_bool():
         torch.is_nonzero(torch.ones(2))
 
 
+NARROW = {"int8": [-128, -100, -3, 2, 3, 7, 127, 100], "uint8": [200, 255, 3, 1, 2, 16, 17, 100]}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.atan2,
+        lambda x, n: torch.atan2(n, x),
+        torch.pow,
+        torch.nn.functional.soft_margin_loss,
+        torch.trapezoid,
+        lambda x, n: torch.trapezoid(n, x),
+        torch.cumulative_trapezoid,
+        lambda x, n: torch.special.log_ndtr(n) * x,
+        lambda x, n: torch.special.ndtri(n) * x,
+        lambda x, n: torch.isclose(n, n[:1], rtol=1.0) * x,
+    ],
+)
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_integers_count_as_numbers(function, dtype):
+    """Nothing on the way to a floating result, or to its gradient, wraps around."""
+    found = []
+    for n in (torch.tensor(NARROW[dtype], dtype=getattr(torch, dtype)), torch.tensor(NARROW[dtype]).double()):
+        x = torch.linspace(0.3, 2.9, 8, dtype=torch.float64).requires_grad_()
+        result = function(x, n)
+        result.sum().backward()
+        found.append((result.detach().numpy(), x.grad.numpy()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5, atol=1e-30)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5, atol=1e-30)
+
+
 @pytest.mark.parametrize(("name", "reference"), [("erf", math.erf), ("erfc", math.erfc)])
 def test_error_function_is_exact_to_units_in_the_last_place(name, reference):
     x = np.linspace(-6, 26, 4001)
     actual = getattr(torch, name)(torch.tensor(x)).numpy()
     expected = np.array([reference(value) for value in x])
     assert (np.abs(actual - expected) <= 3 * np.spacing(np.abs(expected))).all()
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
+def test_the_lower_tail_of_the_normal_distribution_is_exact(target):
+    x = torch.tensor([-1.0, -3.0, -5.0, -10.0], device=target.device)
+    with target.preferred():
+        found = torch.special.ndtr(x).tolist()
+    assert found == pytest.approx([math.erfc(v * math.sqrt(0.5)) / 2 for v in (1, 3, 5, 10)], rel=2e-5, abs=0)
+
+
+@pytest.mark.parametrize("eps", [None, 0.0, 0.1])
+def test_logit_of_nan_has_no_gradient(eps):
+    x = torch.tensor([0.5, math.nan], requires_grad=True)
+    torch.logit(x, eps).sum().backward()
+    assert x.grad[0] == 4 and x.grad[1].isnan()
 
 
 # -- complex numbers --------------------------------------------------------------------------------------------------

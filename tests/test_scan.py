@@ -50,6 +50,11 @@ def test_differences_of_bool():
     assert torch.tensor([True, False, False]).diff().tolist() == [True, False]
 
 
+def test_no_difference_leaves_out_what_is_set_beside():
+    x = torch.tensor([1.0, 2.0])
+    assert x.diff(0, prepend=x, append=x).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -57,6 +62,8 @@ def test_differences_of_bool():
         (lambda: torch.tensor(1.0).diff(), RuntimeError),
         (lambda: torch.ones(2).diff(-1), RuntimeError),
         (lambda: torch.trapezoid(torch.ones(3), torch.ones(2)), RuntimeError),
+        (lambda: torch.trapezoid(torch.ones(2), torch.tensor([True, False])), RuntimeError),
+        (lambda: torch.cumulative_trapezoid(torch.tensor([True, False])), RuntimeError),
         (lambda: torch.ones(2, dtype=torch.int64).logcumsumexp(0), RuntimeError),
     ],
 )

@@ -47,7 +47,7 @@ def _all(inputs: str, *classes: str, test: bool = False, **formulas: str) -> lis
 
 
 _INTEGERS = ("signed", "unsigned")
-_GELU_ANGLE = "T(0.7978845608028654) * (y + T(0.044715) * y * y * y)"
+_GELU_LOGIT = "T(1.5957691216057308) * (y + T(0.044715) * y * y * y)"
 
 EXPRESSIONS = (
     # -- arithmetic -------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ EXPRESSIONS = (
     *_floating("x", 20, log2="log2(x)", log10="log10(x)", tan="tan(x)", sinh="sinh(x)", cosh="cosh(x)"),
     *_floating("x", 20, asin="asin(x)", acos="acos(x)", atan="atan(x)"),
     *_floating("x", 30, asinh="asinh(x)", acosh="acosh(x)", atanh="atanh(x)"),
-    *_floating("x", 40, erfc="erfc(x)", erfinv="erfinv(x)", special_ndtr="normcdf(x)"),
+    *_floating("x", 40, erfc="erfc(x)", erfinv="erfinv(x)", special_ndtr="T(0.5) * erfc(x * T(-0.7071067811865476))"),
     *_floating("x y", 30, atan2="atan2(x, y)"),
     *_floating("x", 8, sinc="a = T(3.141592653589793) * x; x == 0 ? 1 : sin(a) / a"),
     *_floating("x", 8, logit="log(x / (1 - x))"),
@@ -148,12 +148,12 @@ EXPRESSIONS = (
         "x * (n / m + 4 * z * (e * (e + 1) / m) / m)",
     ),
     *_floating("x", 8, gelu="x * normcdf(x)"),
-    *_floating("x", 8, gelu_tanh=f"T(0.5) * x * (1 + tanh({_GELU_ANGLE.replace('y', 'x')}))"),
+    *_floating("x", 8, gelu_tanh=f"x * sigmoid({_GELU_LOGIT.replace('y', 'x')})"),
     *_floating(
         "x y",
         12,
         gelu_backward="d = T(0.3989422804014327) * exp(T(-0.5) * y * y); x * (normcdf(y) + y * d)",
-        gelu_tanh_backward=f"a = tanh({_GELU_ANGLE}); d = T(0.7978845608028654) * (1 + T(0.134145) * y * y); "
-        "x * (T(0.5) * (1 + a) + T(0.5) * y * (1 - a * a) * d)",
+        gelu_tanh_backward=f"p = sigmoid({_GELU_LOGIT}); d = T(1.5957691216057308) * (1 + T(0.134145) * y * y); "
+        "x * (p + y * (p * (1 - p)) * d)",
     ),
 )

@@ -426,9 +426,9 @@ def mish_backward(grad, input):
     return grad * (t + input * input.sigmoid() * (1 - t * t))
 
 
-def _gelu_inner(input):
-    """The argument of the tanh that approximates the normal distribution function."""
-    return (input + 0.044715 * input * input * input) * sqrt(2 / pi)
+def _gelu_probability(input):
+    """What approximates the normal distribution function: ``(1 + tanh(a)) / 2`` as a sigmoid, which keeps digits."""
+    return ((input + 0.044715 * input * input * input) * (2 * sqrt(2 / pi))).sigmoid()
 
 
 @composite(dtype=real_floating, shape=same_shape, method=False)
@@ -444,7 +444,7 @@ def gelu(input, approximate: str = "none"):
     tensor([-0.1587,  1.9545])
     """
     if approximate == "tanh":
-        return 0.5 * input * (1 + _gelu_inner(input).tanh())
+        return input * _gelu_probability(input)
     if approximate != "none":
         raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
     return 0.5 * input * (1 + (input * sqrt(0.5)).erf())
@@ -461,9 +461,9 @@ def gelu_backward(grad, input, approximate: str):
     if approximate == "none":
         density = (-0.5 * input * input).exp() / sqrt(2 * pi)
         return grad * (0.5 * (1 + (input * sqrt(0.5)).erf()) + input * density)
-    t = _gelu_inner(input).tanh()
-    slope = sqrt(2 / pi) * (1 + 3 * 0.044715 * input * input)
-    return grad * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
+    p = _gelu_probability(input)
+    slope = 2 * sqrt(2 / pi) * (1 + 3 * 0.044715 * input * input)
+    return grad * (p + input * (p * (1 - p)) * slope)
 
 
 @composite(method=False)

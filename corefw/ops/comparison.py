@@ -106,8 +106,8 @@ def isclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: b
         close = close | (input.isnan() & other.isnan())
     if rtol == 0 and atol == 0:
         return close
-    if input.place.dtype is dtypes.bool_:
-        input, other = input.int(), other.int()
+    if input.place.dtype.category <= dtypes.INTEGER:  # differences of integers overflow
+        input, other = input.to(dtypes.float64), other.to(dtypes.float64)
     distance = (input - other).abs()
     return close | (distance.isfinite() & (distance <= (other * rtol).abs() + atol))
 

@@ -284,8 +284,8 @@ def logit(input, eps: float | None = None):
 @logit.gradient("input")
 def _(grad, input, eps):
     slope = grad / (input.abs() * (1 - input))  # positive at -0, too
-    low, outside = (0, math.nan) if eps is None or eps < 0 else (eps, 0)
-    return ops.where((input >= low).logical_and(input <= 1 - low), slope, outside)
+    low, clamped = (0, math.nan) if eps is None or eps < 0 else (eps, 0)
+    return ops.where((input < low).logical_or(input > 1 - low), clamped, slope)
 
 
 # -- trigonometric functions ------------------------------------------------------------------------------------------
@@ -391,9 +391,10 @@ def atan2(input, other):
 
 @atan2.gradient("input", "other")
 def _(grad, input, other, needs):
-    square = input * input + other * other
+    y, x = input.to(grad.dtype), other.to(grad.dtype)  # squares of integers overflow
+    square = y * y + x * x
     scaled = (grad / square).masked_fill(square == 0, 0)
-    return scaled * other if needs[0] else None, -scaled * input if needs[1] else None
+    return scaled * x if needs[0] else None, -scaled * y if needs[1] else None
 
 
 @primitive(dtype=floating, shape=same_shape, inplace=True, out=True)

@@ -226,7 +226,7 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
-    loss = ops.softplus(-target * input, 1.0, float("inf"))
+    loss = ops.softplus(-(target * input), 1.0, float("inf"))
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 

@@ -698,7 +698,10 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
         raise ShapeError(
             f"cdist: X1 and X2 must have rows of one length, got shapes {list(x1.shape)} and {list(x2.shape)}"
         )
-    return ops.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1, False)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if p == 0:  # how many differ, of which NaN makes NaN
+        return difference.abs().ceil().clamp_max(1).sum(-1)
+    return ops.vector_norm(difference, p, -1, False)
 
 
 #: the functions that are (also) in `corefw.nn.functional`

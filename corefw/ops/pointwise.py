@@ -426,7 +426,7 @@ def _(grad, input, exponent):
         if n == 0:
             return ops.zeros_like(grad)
         return grad * (input * 2 if n == 2 else input ** (n - 1) * n).conj()
-    slope = exponent * input ** (exponent - 1)
+    slope = exponent * input ** (exponent.to(grad.dtype) - 1)  # one below the least integer there is none
     return grad * ops.where(exponent == 0, 0, slope).conj()
 
 

@@ -81,8 +81,8 @@ def arange(
     d = place.dtype
     if d.is_complex or d is dtypes.bool_:
         raise _not_implemented("arange_cpu", d)
-    if not d.is_floating_point:
-        start, end, step = (fitting_number(v, dtypes.int64) for v in (start, end, step))
+    if d is dtypes.int64:
+        start, end, step = (fitting_number(v, d) for v in (start, end, step))
     elif complex in (start.__class__, end.__class__, step.__class__):
         raise _not_implemented("arange_cpu", dtypes.complex64)
     if step == 0:
@@ -91,7 +91,9 @@ def arange(
         raise ShapeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end > start) and start != end:
         raise ShapeError("upper bound and lower bound inconsistent with step sign")
-    count = math.ceil((end - start) / step) if d.is_floating_point else -((start - end) // step)
+    count = -((start - end) // step) if d is dtypes.int64 else math.ceil((end - start) / step)
+    if not d.is_floating_point:  # narrower integers are cut off after they were counted
+        start, step = fitting_number(start, dtypes.int64), fitting_number(step, dtypes.int64)
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
     result = ops.arange_at(place, start, step, count, d.numpy)

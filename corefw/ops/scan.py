@@ -6,7 +6,7 @@ from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import accumulate, index, same
 from corefw.dtypes import dtype
-from corefw.errors import ShapeError
+from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim
 
 
@@ -192,10 +192,10 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None):
     if n < 0:
         raise ShapeError(f"order must be non-negative but got {n}")
     dim = canonical_dim(dim, input.ndim)
+    if n == 0:
+        return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
     result = ops.cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return result.clone()
     for _ in range(n):
         size = result.shape[dim]
         if size < 2:
@@ -205,10 +205,18 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None):
     return result
 
 
-def _panels(y, x, dx, dim: int):
+def _samples(name: str, values):
+    """What can be added and subtracted without overflow: integers as int64."""
+    if values.place.dtype.category == dtypes.BOOL:
+        raise DtypeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported; convert it")
+    return values.to(dtypes.int64) if values.place.dtype.category == dtypes.INTEGER else values
+
+
+def _panels(name: str, y, x, dx, dim: int):
     """The areas of the trapezoids between neighbours along `dim`."""
     if x is not None and dx is not None:
         raise TypeError("x and dx both give the spacing; give one of them")
+    y, x = _samples(name, y), None if x is None else _samples(name, x)
     dim = canonical_dim(dim, y.ndim)
     size = y.shape[dim]
     if not size:
@@ -237,7 +245,7 @@ def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
-    return _panels(y, x, dx, dim).sum(dim)
+    return _panels("trapezoid", y, x, dx, dim).sum(dim)
 
 
 @composite(method=False)
@@ -248,4 +256,4 @@ def cumulative_trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 5.0, 10.0]))
     tensor([ 3.0000, 10.5000])
     """
-    return _panels(y, x, dx, dim).cumsum(dim)
+    return _panels("cumulative_trapezoid", y, x, dx, dim).cumsum(dim)

@@ -219,7 +219,7 @@ def _cutoff(values, shape, atol, rtol):
     if rtol is None:
         rtol = 0.0 if atol is not None and _is_positive(atol) else finfo(values.dtype).eps * max(shape[-2:])
     relative = values.amax(-1) * rtol
-    return relative if atol is None else relative.maximum(ops.zeros_like(relative) + atol)
+    return relative.maximum(ops.zeros_like(relative) + (0 if atol is None else atol))
 
 
 def _is_positive(atol) -> bool:

@@ -105,7 +105,7 @@ def special_log_ndtr(input):
     """
     t = input * -math.sqrt(0.5)
     tail = (ops.special_erfcx(t) * 0.5).log() - t * t
-    return ops.where(input < -1, tail, ((-t).erfc() * -0.5).log1p())
+    return ops.where(t > math.sqrt(0.5), tail, ((-t).erfc() * -0.5).log1p())
 
 
 @special_log_ndtr.gradient("input")
@@ -121,4 +121,4 @@ def special_ndtri(input):
     >>> torch.special.ndtri(torch.tensor([0.5, 0.975]))
     tensor([0.0000, 1.9600])
     """
-    return (input * 2 - 1).erfinv() * math.sqrt(2)
+    return (input * 2.0 - 1).erfinv() * math.sqrt(2)
