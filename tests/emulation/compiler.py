@@ -16,8 +16,11 @@ import numpy as np
 from cupy.cuda.function import CPointer
 
 from tests.emulation import launches, memory, queue
+from tests.emulation.modes import MODES
 
-HEADER = Path(__file__).with_name("emulator.h")
+HEADERS = [Path(__file__).with_name("emulator.h")]
+if "reversed" in MODES:
+    HEADERS.append(Path(__file__).with_name("reversed.h"))
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 FLAGS = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", "-U_FORTIFY_SOURCE", "-ffp-contract=off"]
@@ -29,7 +32,8 @@ MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
 def library(text: str) -> ctypes.CDLL:
     """A source as a library, compiled once per content for all processes."""
     text += "".join(f"\nEMULATED_KERNEL({name})" for name in KERNEL.findall(text))
-    key = hashlib.sha256("\0".join([HEADER.read_text(), text, *FLAGS]).encode()).hexdigest()[:32]
+    parts = [*(header.read_text() for header in HEADERS), text, *FLAGS]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{key}.so"
     with open(FOLDER / f"{key}.lock", "w") as lock:
@@ -37,7 +41,8 @@ def library(text: str) -> ctypes.CDLL:
         if not path.exists():
             source, made = path.with_suffix(".cpp"), path.with_suffix(f".{os.getpid()}")
             source.write_text(text)
-            command = [COMPILER, *FLAGS, "-include", HEADER, source, "-o", made]
+            included = [part for header in HEADERS for part in ("-include", header)]
+            command = [COMPILER, *FLAGS, *included, source, "-o", made]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode:
                 raise RuntimeError(f"{source} does not compile:\n{result.stderr[:4000]}")

@@ -1,13 +1,14 @@
 """Work that a device does later than the program asks for it: everything happens in order, at the next wait.
 
-Where COREFW_EMULATED=deferred, launches wait here; otherwise each runs at once, as with CUDA_LAUNCH_BLOCKING=1.
+In the mode "deferred" launches wait here; otherwise each runs at once.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable
 
-DEFERRED = os.environ.get("COREFW_EMULATED") == "deferred"
+from tests.emulation.modes import MODES
+
+DEFERRED = "deferred" in MODES
 LONGEST = 1000  # launches that may wait; a driver makes the program wait as well
 
 _waiting: deque[Callable[[], None]] = deque()
