@@ -134,8 +134,8 @@ def test_without_cublaslt_and_where_it_fails(monkeypatch, missing, caplog):
             assert count == 2
             for result, wanted in zip(results, EPILOGUES[op](*arguments), strict=True):
                 np.testing.assert_array_equal(result, wanted)
-    refused = [record for record in caplog.records if "refuses its own algorithm" in record.message]
-    assert len(refused) == (0 if missing else len(list(epilogue_calls(np.float32))) - 1)  # once for each product
+    refused = [record.getMessage() for record in caplog.records if "refuses its own algorithm" in record.message]
+    assert bool(refused) != missing and len(set(refused)) == len(refused)  # a product is tried once
 
 
 def test_addends_that_are_no_bias():
@@ -160,9 +160,10 @@ def test_addresses_are_aligned_as_the_algorithm_was_told():
 
 def test_descriptions_are_given_back():
     multiply = lt.CublasLt(cuda())
-    arrays = [memory.device(numbers(*shape, dtype=np.float32)) for shape in ((3, 2), (4, 3), (4, 2), (2,))]
+    arrays = [memory.device(numbers(*shape, dtype=np.float32)) for shape in ((3, 2), (4, 3), (4, 2), (4,))]
     alpha, beta = (np.array(number, np.float32) for number in (1, 0))
     addresses = [(array.data.ptr, step) for array, step in zip(arrays, (2, 3, 2))]
+    gc.collect()
     before = len(cublas_lt.objects)
     about = (0, 68, 0), (0, 0), (2, 4, 3), alpha.ctypes.data, beta.ctypes.data
     for epilogue in (lt.BIAS, lt.COLUMN_SUMS) * 2:

@@ -72,10 +72,6 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         """The arrays as kernels read them; 0 where there is none."""
         return [0 if array is None else cuda.dense(array) for array in arrays]
 
-    def starting(first, like):
-        """Memory that starts with a state, or the gradient of one."""
-        return copying.full(like.shape, 0, like.dtype) if first is None else copying.dense(first)
-
     def run(launch, state, weight, batch_sizes, reverse, arguments):
         """Forward: `launch` gets the step, `arguments` and the product of state and weight."""
         batch, hidden = state.shape
@@ -93,55 +89,65 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             threads = -(-hidden // 32) * 32, BLOCK_SEQUENCES
             functions[state.dtype](blocks(batch, BLOCK_SEQUENCES), threads, (of, weight, *arguments))
 
-    def follow(step, whole, state, weight, batch_sizes, reverse, arguments):
-        """Forward, from the first state."""
-        if fits_whole(state.dtype, state.shape[1], batch_sizes):
+    def follow(step, whole, firsts, weight, batch_sizes, reverse, read, written):
+        """Forward, from the first states; the last ones."""
+        state, dtype = firsts[0], weight.dtype
+        if fits_whole(dtype, state.shape[1], batch_sizes):
+            states = [empty(state.shape, dtype) for _ in firsts]
+            arguments = *read, *dense(*firsts), *states, *written
             launch_whole(whole, copying.dense(weight.transpose()), state, batch_sizes, reverse, arguments)
         else:
-            run(step[state.dtype], state, weight, batch_sizes, reverse, arguments)
+            states = [copying.dense(first) for first in firsts]
+            run(step[dtype], states[0], weight, batch_sizes, reverse, (*read, *states, *written))
+        return states
 
-    def follow_back(step, whole, state, weight, batch_sizes, reverse, arguments, to_hidden):
-        """Back, from the gradient of the last state; `to_hidden` receives what is multiplied with the weight."""
-        hidden = state.shape[1]
-        if fits_whole(state.dtype, hidden, batch_sizes):
-            launch_whole(whole, weight, state, batch_sizes, reverse, arguments)
-            return
-        launch = step[state.dtype]
+    def follow_back(step, whole, lasts, weight, batch_sizes, reverse, read, written, to_hidden):
+        """Back, from the gradients of the last states, None for zero; those of the first ones. `to_hidden` receives
+        what is multiplied with the weight."""
+        (_, hidden), dtype, batch = weight.shape, weight.dtype, batch_sizes[0]
+        if fits_whole(dtype, hidden, batch_sizes):
+            states = [empty((batch, hidden), dtype) for _ in lasts]
+            arguments = *read, *dense(*lasts), *states, *written
+            launch_whole(whole, weight, states[0], batch_sizes, reverse, arguments)
+            return states
+        states = [starting(last, (batch, hidden), dtype) for last in lasts]
+        launch, state = step[dtype], states[0]
         for of, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
-            launch(blocks(size * hidden), (THREADS,), (of, *arguments))
+            launch(blocks(size * hidden), (THREADS,), (of, *read, *states, *written))
             multiply(to_hidden[start : start + size], weight, out=state[:size])
+        return states
+
+    def starting(first, shape, dtype):
+        """Memory that starts with a state, or the gradient of one."""
+        return copying.full(shape, 0, dtype) if first is None else copying.dense(first)
 
     def of_weight(gradients, before):
         """The gradient of the weight, from those of its products and the states that were multiplied."""
-        if not before.shape[0]:
-            return copying.full((gradients.shape[1], before.shape[1]), 0, before.dtype)
         return multiply(gradients, before, (TRANSPOSED, AS_IT_IS))
 
     def rnn_sequence(input, hx, weight_hh, batch_sizes, reverse, nonlinearity):
         check(hx, weight_hh, batch_sizes, 1, (), ((input, 1),))
-        (weight, input), state, output = dense(weight_hh, input), copying.dense(hx), empty(input.shape, input.dtype)
-        arguments = input, nonlinearity == "tanh", state, output
-        follow(rnn_step, rnn_whole, state, weight, batch_sizes, reverse, arguments)
+        (weight, input), output = dense(weight_hh, input), empty(input.shape, input.dtype)
+        read = input, nonlinearity == "tanh"
+        (state,) = follow(rnn_step, rnn_whole, [hx], weight, batch_sizes, reverse, read, (output,))
         return output, state
 
     def rnn_sequence_backward(
         hx, weight_hh, output, batch_sizes, reverse, nonlinearity, grad_output=None, grad_hn=None
     ):
         check(hx, weight_hh, batch_sizes, 1, (grad_hn,), ((output, 1), (grad_output, 1)))
-        state, dtype = starting(grad_hn, hx), hx.dtype
         hx, weight, output, grad_output = dense(hx, weight_hh, output, grad_output)
-        to_input, before = empty(output.shape, dtype), empty(output.shape, dtype)
-        arguments = nonlinearity == "tanh", hx, output, grad_output, state, to_input, before
-        follow_back(rnn_step_backward, rnn_whole_backward, state, weight, batch_sizes, reverse, arguments, to_input)
+        written = to_input, before = empty(output.shape, hx.dtype), empty(output.shape, hx.dtype)
+        functions, read = (rnn_step_backward, rnn_whole_backward), (nonlinearity == "tanh", hx, output, grad_output)
+        (state,) = follow_back(*functions, [grad_hn], weight, batch_sizes, reverse, read, written, to_input)
         return to_input, state, of_weight(to_input, before)
 
     def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
         check(hx, weight_hh, batch_sizes, 4, (cx,), ((input, 4),))
         rows, dtype = (input.shape[0], hx.shape[1]), input.dtype
-        gates, cells, output = empty(input.shape, dtype), empty(rows, dtype), empty(rows, dtype)
-        (weight, input), state, cell = dense(weight_hh, input), copying.dense(hx), copying.dense(cx)
-        arguments = input, state, cell, output, gates, cells
-        follow(lstm_step, lstm_whole, state, weight, batch_sizes, reverse, arguments)
+        written = output, gates, cells = empty(rows, dtype), empty(input.shape, dtype), empty(rows, dtype)
+        weight, input = dense(weight_hh, input)
+        state, cell = follow(lstm_step, lstm_whole, [hx, cx], weight, batch_sizes, reverse, (input,), written)
         return output, state, cell, gates, cells
 
     def lstm_sequence_backward(
@@ -162,12 +168,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         saved = (output, 1), (gates, 4), (cells, 1)
         gradients = (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
         check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), saved + gradients)
-        state, cell, dtype = starting(grad_hn, hx), starting(grad_cn, cx), hx.dtype
-        to_input, before = empty(gates.shape, dtype), empty(output.shape, dtype)
-        read = dense(hx, cx, output, gates, cells, grad_output, grad_gates, grad_cells)
-        arguments = *read, state, cell, to_input, before
-        (weight,) = dense(weight_hh)
-        follow_back(lstm_step_backward, lstm_whole_backward, state, weight, batch_sizes, reverse, arguments, to_input)
+        written = to_input, before = empty(gates.shape, hx.dtype), empty(output.shape, hx.dtype)
+        weight, *read = dense(weight_hh, hx, cx, output, gates, cells, grad_output, grad_gates, grad_cells)
+        functions, lasts = (lstm_step_backward, lstm_whole_backward), [grad_hn, grad_cn]
+        state, cell = follow_back(*functions, lasts, weight, batch_sizes, reverse, read, written, to_input)
         return to_input, state, cell, of_weight(to_input, before)
 
     def gru_sequence(input, hx, weight_hh, batch_sizes, reverse, bias_hh=None):
@@ -175,9 +179,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if bias_hh is not None and (bias_hh.shape != weight_hh.shape[:1] or bias_hh.dtype != hx.dtype):
             raise ValueError(f"bias of shape {bias_hh.shape} for a weight of shape {weight_hh.shape}")
         (rows, _), hidden, dtype = input.shape, hx.shape[1], input.dtype
-        gates, output = empty((rows, 4 * hidden), dtype), empty((rows, hidden), dtype)
-        (weight, input, bias), state = dense(weight_hh, input, bias_hh), copying.dense(hx)
-        follow(gru_step, gru_whole, state, weight, batch_sizes, reverse, (input, bias, state, output, gates))
+        written = output, gates = empty((rows, hidden), dtype), empty((rows, 4 * hidden), dtype)
+        weight, *read = dense(weight_hh, input, bias_hh)
+        (state,) = follow(gru_step, gru_whole, [hx], weight, batch_sizes, reverse, read, written)
         return output, state, gates
 
     def gru_sequence_backward(
@@ -185,22 +189,24 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     ):
         packed = (output, 1), (gates, 4), (grad_output, 1), (grad_gates, 4)
         check(hx, weight_hh, batch_sizes, 3, (grad_hn,), packed)
-        (rows, hidden), dtype, state = output.shape, hx.dtype, starting(grad_hn, hx)
+        (rows, hidden), dtype = output.shape, hx.dtype
         to_input, to_hidden = empty((rows, 3 * hidden), dtype), empty((rows, 3 * hidden), dtype)
         before, (weight,) = empty(output.shape, dtype), dense(weight_hh)
-        read, written = dense(hx, output, gates, grad_output, grad_gates), (state, to_input, to_hidden, before)
+        read, written = dense(hx, output, gates, grad_output, grad_gates), (to_input, to_hidden, before)
         if fits_whole(dtype, hidden, batch_sizes):
-            launch_whole(gru_whole_backward, weight, state, batch_sizes, reverse, (*read, *written))
+            state = empty(hx.shape, dtype)
+            arguments = *read, *dense(grad_hn), state, *written
+            launch_whole(gru_whole_backward, weight, state, batch_sizes, reverse, arguments)
         else:
+            state = starting(grad_hn, hx.shape, dtype)
             launch, product, multiplied = gru_step_backward[dtype], empty(hx.shape, dtype), 0
             for step, start, size in reversed(steps_of(hidden, batch_sizes, reverse)):
-                launch(blocks(size * hidden), (THREADS,), (step, multiplied, *read, product, *written))
+                launch(blocks(size * hidden), (THREADS,), (step, multiplied, *read, product, state, *written))
                 multiply(to_hidden[start : start + size], weight, out=product[:size])
                 multiplied = max(multiplied, size)
             if n := multiplied * hidden:
                 add_product[dtype](blocks(n), (THREADS,), (n, product, state))
-        ones = copying.full((1, rows), 1, dtype)
-        return to_input, state, of_weight(to_hidden, before), of_weight(to_hidden, ones.reshape(rows, 1)).reshape(-1)
+        return to_input, state, *multiply.with_sums(to_hidden, before)
 
     forward = gru_sequence, lstm_sequence, rnn_sequence
     backward = gru_sequence_backward, lstm_sequence_backward, rnn_sequence_backward

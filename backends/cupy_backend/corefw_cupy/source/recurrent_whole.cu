@@ -3,10 +3,11 @@
 
 #include "recurrent_whole.cuh"
 
-// Follow the sequences: `weight` is turned, (hidden, gates, hidden); `cell` gets a packed row, the thread's unit, x, w
-// and h, and gives the new h.
+// Follow the sequences from the state `first` to the last one: `weight` is turned, (hidden, gates, hidden); `cell` gets
+// a packed row, the thread's unit, x, w and h, and gives the new h.
 template <int gates, class Cell>
-__device__ void follow(const Sequences &of, const T *weight, const T *input, T *state, T *output, Cell cell)
+__device__ void follow(const Sequences &of, const T *weight, const T *input, const T *first, T *last, T *output,
+                       Cell cell)
 {
     __shared__ Group h[MOST_UNITS];
     __shared__ A parts[SPLITS][gates][SEQUENCES][MOST_UNITS];
@@ -14,7 +15,7 @@ __device__ void follow(const Sequences &of, const T *weight, const T *input, T *
     int from = hidden * part / SPLITS, to = hidden * (part + 1) / SPLITS;
     int64 sequence = blockIdx.x * (int64)SEQUENCES + part;
     bool exists = unit < hidden && sequence < of.batch;
-    A own = exists ? A(state[sequence * hidden + unit]) : 0;
+    A own = exists ? A(first[sequence * hidden + unit]) : 0;
     if (unit < hidden)
         h[unit].of[part] = own;
     for (int64 step = 0; step < of.steps; ++step) {
@@ -49,23 +50,24 @@ __device__ void follow(const Sequences &of, const T *weight, const T *input, T *
         }
     }
     if (exists)
-        state[sequence * hidden + unit] = own;
+        last[sequence * hidden + unit] = own;
 }
 
-extern "C" __global__ void rnn_whole(Sequences of, const T *weight, const T *input, bool tangent, T *state, T *output)
+extern "C" __global__ void rnn_whole(Sequences of, const T *weight, const T *input, bool tangent, const T *hx,
+                                     T *state, T *output)
 {
-    follow<1>(of, weight, input, state, output, [=](int64 row, int unit, const A(&x)[1], const A(&w)[1], A h) {
+    follow<1>(of, weight, input, hx, state, output, [=](int64 row, int unit, const A(&x)[1], const A(&w)[1], A h) {
         return rnn_cell(tangent, x[0], w[0]);
     });
 }
 
-extern "C" __global__ void lstm_whole(Sequences of, const T *weight, const T *input, T *state, T *cell, T *output,
-                                      T *gates, T *cells)
+extern "C" __global__ void lstm_whole(Sequences of, const T *weight, const T *input, const T *hx, const T *cx,
+                                      T *state, T *cell, T *output, T *gates, T *cells)
 {
     int64 sequence = blockIdx.x * (int64)SEQUENCES + threadIdx.y, at = sequence * of.hidden + threadIdx.x;
     bool exists = threadIdx.x < of.hidden && sequence < of.batch;
-    A c = exists ? A(cell[at]) : 0;
-    follow<4>(of, weight, input, state, output, [&](int64 row, int unit, const A(&x)[4], const A(&w)[4], A h) {
+    A c = exists ? A(cx[at]) : 0;
+    follow<4>(of, weight, input, hx, state, output, [&](int64 row, int unit, const A(&x)[4], const A(&w)[4], A h) {
         LstmGates now = lstm_gates(x, w);
         cells[row * of.hidden + unit] = c = now.f * c + now.i * now.g;
         write_row(gates + row * 4 * of.hidden, of.hidden, unit, {now.i, now.f, now.g, now.o});
@@ -75,14 +77,14 @@ extern "C" __global__ void lstm_whole(Sequences of, const T *weight, const T *in
         cell[at] = c;
 }
 
-extern "C" __global__ void gru_whole(Sequences of, const T *weight, const T *input, const T *bias, T *state, T *output,
-                                     T *gates)
+extern "C" __global__ void gru_whole(Sequences of, const T *weight, const T *input, const T *bias, const T *hx,
+                                     T *state, T *output, T *gates)
 {
     A added[3] = {};
     if (bias && threadIdx.x < of.hidden)
         for (int gate = 0; gate < 3; ++gate)
             added[gate] = bias[gate * of.hidden + threadIdx.x];
-    follow<3>(of, weight, input, state, output, [&](int64 row, int unit, const A(&x)[3], const A(&w)[3], A h) {
+    follow<3>(of, weight, input, hx, state, output, [&](int64 row, int unit, const A(&x)[3], const A(&w)[3], A h) {
         GruGates now = gru_gates(x, {w[0] + added[0], w[1] + added[1], w[2] + added[2]});
         write_row(gates + row * 4 * of.hidden, of.hidden, unit, {now.r, now.z, now.n, now.hidden});
         return (h - now.n) * now.z + now.n;

@@ -2,9 +2,11 @@
 
 #include "recurrent_whole.cuh"
 
-// Follow the sequences from their ends. `state` is the gradient of h; `cell` gets a packed row, that of the step before
-// (-1 at the first), and h, gives what is multiplied with the weight, and returns what the state before gets besides.
-template <int gates, class Cell> __device__ void follow_back(const Sequences &of, const T *weight, T *state, Cell cell)
+// Follow the sequences from their ends: `last` is the gradient of the last h, or null for zero, and `state` becomes that
+// of the first; `cell` gets a packed row, that of the step before (-1 at the first), and h, gives what is multiplied with
+// the weight, and returns what the state before gets besides.
+template <int gates, class Cell>
+__device__ void follow_back(const Sequences &of, const T *weight, const T *last, T *state, Cell cell)
 {
     __shared__ Group gradients[gates * MOST_UNITS];
     __shared__ A parts[SPLITS][SEQUENCES][MOST_UNITS];
@@ -12,7 +14,7 @@ template <int gates, class Cell> __device__ void follow_back(const Sequences &of
     int from = rows * part / SPLITS, to = rows * (part + 1) / SPLITS;
     int64 sequence = blockIdx.x * (int64)SEQUENCES + part;
     bool exists = unit < hidden && sequence < of.batch;
-    A own = exists ? A(state[sequence * hidden + unit]) : 0;
+    A own = exists ? given(last, sequence * hidden + unit) : 0;
     for (int64 left = of.steps - 1; left >= 0; --left) {
         int64 row = row_of(of, left) + sequence, before = left ? row_of(of, left - 1) + sequence : -1;
         A values[gates] = {}, direct = 0;
@@ -52,10 +54,10 @@ __device__ inline A state_before(const Sequences &of, int64 before, const T *row
 }
 
 extern "C" __global__ void rnn_whole_backward(Sequences of, const T *weight, bool tangent, const T *hx,
-                                              const T *output, const T *grad_output, T *state, T *grad_input,
-                                              T *states_before)
+                                              const T *output, const T *grad_output, const T *grad_hn, T *state,
+                                              T *grad_input, T *states_before)
 {
-    follow_back<1>(of, weight, state, [=](int64 row, int64 before, A h, A(&to_hidden)[1]) {
+    follow_back<1>(of, weight, grad_hn, state, [=](int64 row, int64 before, A h, A(&to_hidden)[1]) {
         int64 at = row * of.hidden + threadIdx.x;
         states_before[at] = state_before(of, before, output, hx);
         grad_input[at] = to_hidden[0] = rnn_cell_backward(tangent, output[at], h + given(grad_output, at));
@@ -65,13 +67,13 @@ extern "C" __global__ void rnn_whole_backward(Sequences of, const T *weight, boo
 
 extern "C" __global__ void lstm_whole_backward(Sequences of, const T *weight, const T *hx, const T *cx,
                                                const T *output, const T *gates, const T *cells, const T *grad_output,
-                                               const T *grad_gates, const T *grad_cells, T *state, T *cell,
-                                               T *grad_input, T *states_before)
+                                               const T *grad_gates, const T *grad_cells, const T *grad_hn, const T *grad_cn,
+                                               T *state, T *cell, T *grad_input, T *states_before)
 {
     int64 sequence = blockIdx.x * (int64)SEQUENCES + threadIdx.y, own = sequence * of.hidden + threadIdx.x;
     bool exists = threadIdx.x < of.hidden && sequence < of.batch;
-    A c = exists ? A(cell[own]) : 0;
-    follow_back<4>(of, weight, state, [&](int64 row, int64 before, A h, A(&to_hidden)[4]) {
+    A c = exists ? given(grad_cn, own) : 0;
+    follow_back<4>(of, weight, grad_hn, state, [&](int64 row, int64 before, A h, A(&to_hidden)[4]) {
         int64 at = row * of.hidden + threadIdx.x;
         A saved[4], direct[4] = {};
         read_row(gates + row * 4 * of.hidden, of.hidden, threadIdx.x, saved);
@@ -89,10 +91,11 @@ extern "C" __global__ void lstm_whole_backward(Sequences of, const T *weight, co
 }
 
 extern "C" __global__ void gru_whole_backward(Sequences of, const T *weight, const T *hx, const T *output,
-                                              const T *gates, const T *grad_output, const T *grad_gates, T *state,
-                                              T *grad_input, T *grad_hidden, T *states_before)
+                                              const T *gates, const T *grad_output, const T *grad_gates,
+                                              const T *grad_hn, T *state, T *grad_input, T *grad_hidden,
+                                              T *states_before)
 {
-    follow_back<3>(of, weight, state, [=](int64 row, int64 before, A h, A(&to_hidden)[3]) {
+    follow_back<3>(of, weight, grad_hn, state, [=](int64 row, int64 before, A h, A(&to_hidden)[3]) {
         int64 at = row * of.hidden + threadIdx.x;
         A saved[4], direct[4] = {}, to_input[3], previous = state_before(of, before, output, hx);
         read_row(gates + row * 4 * of.hidden, of.hidden, threadIdx.x, saved);
