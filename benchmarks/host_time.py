@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import ctypes
 import pstats
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from cupy.cuda.function import CNumpyArray
 import corefw
 from corefw.dispatch.registry import registry
 from corefw_cupy import backend
+from corefw_cupy.cublas_lt import PROTOTYPES
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.faults import Faults
 from corefw_cupy.runtime import CupyRuntime
@@ -39,6 +41,11 @@ def nothing(*arguments: object) -> None:
     """A call of cuBLAS, or a wait."""
 
 
+def one_found(*arguments: Any) -> None:
+    """The search for an algorithm."""
+    arguments[-1]._obj.value = 1
+
+
 def launch(grid: tuple, block: tuple, arguments: tuple, shared_mem: int = 0) -> None:
     """A launch, which asks an array of NumPy for its address as CuPy's does."""
     for argument in arguments:
@@ -51,6 +58,13 @@ class IdleCuda(Cuda):
 
     def compile(self, function, definitions):
         return launch
+
+    def cublas_lt(self):
+        """A library whose product is a call of C, by ctypes as the real one."""
+        multiply = ctypes.CDLL(None)["labs"]  # which returns its first argument: of the handle 0 success
+        multiply.argtypes = PROTOTYPES["cublasLtMatmul"]
+        own = {"cublasLtMatmul": multiply, "cublasLtMatmulAlgoGetHeuristic": one_found}
+        return SimpleNamespace(**dict.fromkeys(PROTOTYPES, nothing) | own)
 
 
 class IdleRuntime(CupyRuntime):

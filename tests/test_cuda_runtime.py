@@ -3,10 +3,12 @@
 import ctypes
 import gc
 import io
+import re
 import subprocess
 import sys
 import textwrap
 import zipfile
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +21,8 @@ from corefw.tensor import wrap
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
+
+import cupy
 
 from corefw_cupy import backend
 from corefw_cupy.runtime import CupyRuntime
@@ -206,6 +210,12 @@ def test_the_hook_counts_what_the_pool_gives(cuda):
     use.hook.malloc_postprocess(device_id=1, size=10, mem_size=512, mem_ptr=4096, pmem_id=0)
     use.hook.free_postprocess(device_id=1, mem_size=512, mem_ptr=4096, pmem_id=0)
     assert use.used[1] == 0 and use.most_used[1] == 512
+
+
+def test_the_hook_takes_the_arguments_that_cupy_documents(cuda):
+    for name in ("malloc_postprocess", "free_postprocess"):
+        documented = re.findall(r"(\w+)\(int\)", getattr(cupy.cuda.MemoryHook, name).__doc__)
+        assert set(documented) == signature(getattr(cuda.memory_use.hook, name)).parameters.keys()
 
 
 def test_memory_that_the_pool_could_not_give_is_not_counted(cuda, monkeypatch):

@@ -52,7 +52,7 @@ class Cuda:
 
     def dense(self, array):
         """The array itself if its elements lie in row-major order without gaps, else a copy that does."""
-        return array if array.flags.c_contiguous else self.copying.dense(array)
+        return array if array._c_contiguous else self.copying.dense(array)  # CuPy makes an object of flags, in 0.15 us
 
     def number(self, array) -> int:
         """The integer that an array of one element holds. Waits for it."""

@@ -26,22 +26,25 @@ BLOCK = 256
 #: (cudaDataType_t, cublasComputeType_t, the latter with TensorFloat-32, dtype of the factors alpha and beta)
 SINGLE, DOUBLE, TF32 = 68, 70, 77
 CUBLAS = {
-    "float16": (2, SINGLE, SINGLE, "f4"),
-    "bfloat16": (14, SINGLE, SINGLE, "f4"),
-    "float32": (0, SINGLE, TF32, "f4"),
-    "float64": (1, DOUBLE, DOUBLE, "f8"),
-    "complex64": (4, SINGLE, TF32, "c8"),
-    "complex128": (5, DOUBLE, DOUBLE, "c16"),
+    dtypes.float16.numpy: (2, SINGLE, SINGLE, "f4"),
+    dtypes.bfloat16.numpy: (14, SINGLE, SINGLE, "f4"),
+    dtypes.float32.numpy: (0, SINGLE, TF32, "f4"),
+    dtypes.float64.numpy: (1, DOUBLE, DOUBLE, "f8"),
+    dtypes.complex64.numpy: (4, SINGLE, TF32, "c8"),
+    dtypes.complex128.numpy: (5, DOUBLE, DOUBLE, "c16"),
 }
 DEFAULT_ALGORITHM = -1
 #: the dtypes of products that cublasLt is asked for, and cudaDataType_t of the factor alpha
-EPILOGUES = {"float16": 0, "bfloat16": 0, "float32": 0, "float64": 1}
+EPILOGUES = {
+    **dict.fromkeys((dtypes.float16.numpy, dtypes.bfloat16.numpy, dtypes.float32.numpy), 0),
+    dtypes.float64.numpy: 1,
+}
 AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
 
 
 def _types(dtype: np.dtype) -> tuple[int, int, str]:
     """cudaDataType_t and cublasComputeType_t of products, and the dtype of their factors alpha and beta."""
-    element, compute, fast, scale = CUBLAS[dtype.name]
+    element, compute, fast, scale = CUBLAS[dtype]
     return element, fast if registry.allow_tf32 else compute, scale
 
 
@@ -228,14 +231,14 @@ class Products:
 
     def _epilogue(self, epilogue: int, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, out, vector) -> bool:
         """Multiply with an epilogue of cublasLt, and say so; False if that is not possible."""
-        if out.dtype.name not in EPILOGUES or how.batch != 1 or not how.inner:
+        if out.dtype not in EPILOGUES or how.batch != 1 or not how.inner:
             return False
         element, compute, scale = _types(out.dtype)
         (left, right), (left_address, right_address) = factors, (array.data.ptr for array in arrays)
         (_, alpha), (_, beta) = _number(alpha, scale), _number(0, scale)
         return self.with_epilogue(
             epilogue,
-            (element, compute, EPILOGUES[out.dtype.name]),
+            (element, compute, EPILOGUES[out.dtype]),
             (right.form, left.form),
             (how.columns, how.rows, how.inner),
             alpha,

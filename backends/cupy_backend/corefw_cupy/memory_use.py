@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 
@@ -15,35 +16,34 @@ class MemoryUse:
     def __init__(self, cupy: Any):
         self.cupy = cupy
         self.pool = cupy.get_default_memory_pool()
-        self.used: dict[int, int] = {}
-        self.most_used: dict[int, int] = {}
+        self.used = used = defaultdict[int, int](int)
+        self.most_used = most_used = defaultdict[int, int](int)
         self.most_reserved: dict[int, int] = {}
         use = self
 
         class Hook(cupy.cuda.MemoryHook):
-            """Counts bytes. What could not be given has the address 0."""
+            """Counts bytes; what could not be given has the address 0.
+
+            Every op passes here, and to gather keywords takes time: the arguments have CuPy's names.
+            """
 
             name = "corefw"
 
-            def malloc_postprocess(self, **allocation):
-                if allocation["mem_ptr"]:
-                    use.count(allocation["device_id"], allocation["mem_size"])
+            def malloc_postprocess(self, device_id, size, mem_size, mem_ptr, pmem_id):
+                if mem_ptr:
+                    used[device_id] = now = used[device_id] + mem_size
+                    if now > most_used[device_id]:
+                        most_used[device_id] = now
 
             def alloc_postprocess(self, **allocation):
                 if allocation["mem_ptr"]:
                     use.reserved(allocation["device_id"])
 
-            def free_postprocess(self, **allocation):
-                use.count(allocation["device_id"], -allocation["mem_size"])
+            def free_postprocess(self, device_id, mem_size, mem_ptr, pmem_id):
+                used[device_id] -= mem_size
 
         self.hook = Hook()
         self.hook.__enter__()  # for the life of the process
-
-    def count(self, index: int, size: int) -> None:
-        """Add to the bytes in use."""
-        used = self.used[index] = self.used.get(index, 0) + size
-        if used > self.most_used.get(index, 0):
-            self.most_used[index] = used
 
     def reserved(self, index: int) -> None:
         """Note how many bytes the pool holds after it took more."""
@@ -57,11 +57,11 @@ class MemoryUse:
         """Bytes allocated and reserved, now and at most."""
         with self.cupy.cuda.Device(index):
             allocated, reserved = self.pool.used_bytes(), self.pool.total_bytes()
-        self.count(index, allocated - self.used.get(index, 0))
+        self.used[index], self.most_used[index] = allocated, max(self.most_used[index], allocated)
         self.reserved(index)
         return {
             "allocated": allocated,
-            "max_allocated": self.most_used.get(index, 0),
+            "max_allocated": self.most_used[index],
             "reserved": reserved,
             "max_reserved": self.most_reserved[index],
         }
