@@ -15,6 +15,13 @@ if "emulated" not in registry.runtimes:
 DEFERRED = {**os.environ, "COREFW_EMULATED": "deferred"}
 
 
+def run(program):
+    """Run a program in a process of its own."""
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    found = subprocess.run(command, env=DEFERRED, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+
+
 def test_what_is_refused_late_is_attributed_to_its_check():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/test_ops.py"]
     selected = ["--corefw-backend", "emulated", "-k", "wrong_shapes and (scatter or index or take or put or class_)"]
@@ -44,7 +51,32 @@ def test_launches_run_in_order_at_the_next_wait():
             raise AssertionError("nothing was reported")
         assert y.tolist() == [7, 7, 7], "a wrong index is left alone, and reported once"
     """
-    found = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], env=DEFERRED, capture_output=True, text=True
-    )
-    assert found.returncode == 0, found.stderr
+    run(program)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_streams_wait_for_events_alone(waits):
+    """A stream that does not wait for the work of another one reads what is not there yet."""
+    program = f"""
+        import corefw as torch
+        from corefw.dispatch.registry import registry
+        from tests.emulation import device
+        device.install()
+        runtime = registry.runtimes["emulated"][1]
+        x = torch.zeros(64, device="emulated")
+        runtime.synchronize()
+        first, side = runtime.current_stream(0), runtime.new_stream(0, 0)
+        with side:
+            x.add_(1)
+        if {waits}:
+            first.wait_stream(side)
+        y = x * 2
+        if {waits}:
+            side.wait_event(first.record_event())
+        with side:
+            x.mul_(5)
+            y.add_(3)
+            assert (y.tolist() == [5.0] * 64) == {waits}, y
+        assert first.query() == {waits}, "a stream's work is waited for alone"
+    """
+    run(program)

@@ -130,6 +130,13 @@ def test_pinned_memory_stays_until_it_was_copied(cuda, monkeypatch):
     assert cuda.in_flight.count() == 1, "and given back after"
 
 
+def test_without_a_mark_pinned_memory_is_overwritten(cuda, monkeypatch):
+    monkeypatch.setattr(queue, "DEFERRED", True)
+    monkeypatch.setattr(cuda.in_flight, "hold", lambda memory, stream: None)
+    batches = [torch.full((64,), float(i)).pin_memory().to("cuda", non_blocking=True) for i in range(4)]
+    assert [int(batch.sum()) for batch in batches] != [0, 64, 128, 192]
+
+
 def test_memory_used_on_another_stream_stays(cuda, monkeypatch):
     monkeypatch.setattr(queue, "DEFERRED", True)
     x = torch.ones(64, device="cuda")
@@ -174,8 +181,9 @@ def test_streams_and_events(cuda):
     event.wait(stream)
     assert event.query() != queue.DEFERRED
     event.synchronize()
-    assert event.query() and stream.query()
-    assert driver.State.log[-1] == ("wait", stream.cuda_stream)
+    assert event.query() and driver.State.log[-1] == ("wait", stream.cuda_stream)
+    stream.synchronize()
+    assert stream.query()
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     end.record()

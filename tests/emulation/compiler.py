@@ -15,7 +15,7 @@ import cupy
 import numpy as np
 from cupy.cuda.function import CPointer
 
-from tests.emulation import launches, memory, queue
+from tests.emulation import driver, launches, memory, queue
 from tests.emulation.modes import MODES
 
 HEADERS = [Path(__file__).with_name("emulator.h")]
@@ -91,6 +91,6 @@ def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
             memory.check(name, arrays)
 
         launches.launched(name)
-        queue.submit(work)
+        queue.submit(work, driver.get_current_stream().ptr)
 
     return launch

@@ -5,7 +5,7 @@ import ctypes
 import ml_dtypes
 import numpy as np
 
-from tests.emulation import launches, queue
+from tests.emulation import driver, launches, queue
 
 TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16", 14: ml_dtypes.bfloat16}  # by cudaDataType_t
 COMPUTED = {68: ("f4", "c8"), 77: ("f4", "c8"), 70: ("f8", "c16")}  # by cublasComputeType_t
@@ -38,7 +38,7 @@ def factor(operand, form, rows, columns, count, computed):
 def begin():
     """A product begins: in order, and at once, since addresses keep nothing alive."""
     launches.launched("gemm")
-    queue.drain()
+    queue.drain(driver.get_current_stream().ptr)
 
 
 @np.errstate(all="ignore")

@@ -3,6 +3,7 @@
 import ctypes
 import time
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import cupy
@@ -44,7 +45,7 @@ class Device:
 
 
 class Stream:
-    """A queue; all of a device's are done in one order."""
+    """A queue."""
 
     current: "dict[int, Stream]" = {}
     made = 0
@@ -59,16 +60,17 @@ class Stream:
         """Let work of the current device go here."""
         Stream.current[State.device] = self
 
-    done = property(lambda self: queue.is_empty())
+    done = property(lambda self: queue.is_empty(self.ptr))
 
     def synchronize(self):
         """Wait."""
         State.log.append(("wait", self.ptr))
-        queue.drain()
+        queue.drain(self.ptr)
 
     def wait_event(self, event):
-        """Wait for a mark."""
+        """Let later work wait for a mark."""
         self.waited_for.append(event)
+        queue.submit(event.reach, self.ptr)
 
 
 Stream.null = Stream(null=True)
@@ -80,32 +82,32 @@ def get_current_stream():
 
 
 class Event:
-    """A mark with the time at which it was made."""
+    """A mark with the time at which it was reached."""
 
     def __init__(self, block=False, disable_timing=False):
-        self.block, self.timed, self.time, self.stream = block, not disable_timing, None, None
+        self.block, self.timed, self.stream = block, not disable_timing, None
+        self.times, self.reach = [0.0], lambda: None  # a mark that was never made counts as reached
 
     def record(self, stream=None):
         """Mark."""
-        self.time, self.stream = None, stream or get_current_stream()
-        queue.submit(self._reached)
+        self.stream = stream or get_current_stream()
+        self.times = times = []  # of this mark, not of a later one
+        self.reach = partial(queue.advance, self.stream.ptr, lambda: bool(times))
+        queue.submit(lambda: times.append(time.perf_counter()), self.stream.ptr)
 
-    def _reached(self):
-        self.time = time.perf_counter()
-
-    done = property(lambda self: self.time is not None)
+    done = property(lambda self: bool(self.times))
 
     def synchronize(self):
         """Wait."""
         State.log.append(("wait", self.stream.ptr))
-        queue.drain()
+        self.reach()
 
 
 def get_elapsed_time(first, last):
     """Milliseconds."""
     if not (first.timed and last.timed):
         raise ValueError("a mark without time")
-    return 1000 * (last.time - first.time)
+    return 1000 * (last.times[0] - first.times[0])
 
 
 def alloc_pinned_memory(size):
@@ -127,13 +129,13 @@ def _attributes(address):
 def _copy(target, source, size, kind, stream):
     State.log.append((("host to device", "device to host", "default")[{1: 0, 2: 1, 4: 2}[kind]], size))
     if kind != runtime.memcpyHostToDevice:
-        queue.drain()
+        queue.drain(stream)
         ctypes.memmove(target, source, size)
     elif _attributes(source).type:  # pinned memory is read when the device comes to it
-        queue.submit(lambda: ctypes.memmove(target, source, size))
+        queue.submit(lambda: ctypes.memmove(target, source, size), stream)
     else:  # other memory when it is asked for
         staged = ctypes.string_at(source, size)
-        queue.submit(lambda: ctypes.memmove(target, staged, size))
+        queue.submit(lambda: ctypes.memmove(target, staged, size), stream)
 
 
 def _wait():

@@ -1,6 +1,7 @@
-"""Work that a device does later than the program asks for it: everything happens in order, at the next wait.
+"""Work that a device does later than the program asks for it: each stream's in order, at the next wait for it.
 
-In the mode "deferred" launches wait here; otherwise each runs at once.
+In the mode "deferred" launches wait here; otherwise each runs at once. Of several streams the one that came last goes
+first, so that an event that nobody waited for shows.
 """
 
 from collections import deque
@@ -11,33 +12,41 @@ from tests.emulation.modes import MODES
 DEFERRED = "deferred" in MODES
 LONGEST = 1000  # launches that may wait; a driver makes the program wait as well
 
-_waiting: deque[Callable[[], None]] = deque()
+_waiting: dict[int, deque[Callable[[], None]]] = {}  # by stream
 _kept: list[object] = []  # memory that was given back while work that may use it waits
 
 
-def submit(work: Callable[[], None]) -> None:
-    """Do this after what was submitted before: now, or later where launches are deferred."""
+def submit(work: Callable[[], None], stream: int) -> None:
+    """Do this after what a stream was given before: now, or later where launches are deferred."""
     if not DEFERRED:
         work()
         return
-    _waiting.append(work)
-    if len(_waiting) > LONGEST:
+    _waiting.setdefault(stream, deque()).append(work)
+    if sum(map(len, _waiting.values())) > LONGEST:
         drain()
 
 
 def keep(memory: object) -> None:
     """Let memory that is given back live until the work that was submitted is done."""
-    if _waiting:
+    if any(_waiting.values()):
         _kept.append(memory)
 
 
-def is_empty() -> bool:
-    """Whether all work is done."""
-    return not _waiting
+def is_empty(stream: int | None = None) -> bool:
+    """Whether all work, or that of a stream, is done."""
+    return not (any(_waiting.values()) if stream is None else _waiting.get(stream))
 
 
-def drain() -> None:
-    """Do all work that waits."""
-    while _waiting:
-        _waiting.popleft()()
-    _kept.clear()
+def advance(stream: int, enough: Callable[[], bool]) -> None:
+    """Do the work of a stream, until it is enough."""
+    waiting = _waiting.get(stream, deque())
+    while waiting and not enough():
+        waiting.popleft()()
+
+
+def drain(stream: int | None = None) -> None:
+    """Do all work that waits, or that of a stream."""
+    for one in reversed([*_waiting]) if stream is None else [stream]:
+        advance(one, lambda: False)
+    if is_empty():
+        _kept.clear()
