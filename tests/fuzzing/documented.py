@@ -85,12 +85,10 @@ THEIR_GRADIENTS = COMPARISONS | frozenset(
 )
 #: results that cannot be differentiated, which PyTorch says when it is asked to
 CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
-#: functions that change an argument without counting it
 #: functions whose results are conjugates, or may be (decision 18)
 CONJUGATES = frozenset(words("conj adjoint conj_physical"))
+#: functions that change an argument without counting it
 UNCOUNTED = frozenset(words("batch_norm instance_norm kron"))
-#: functions whose results of infinities and NaN are left open: (function, why)
-OPEN_SPECIAL = {"var_mean": "a mean by Welford's recurrence", "std_mean": "as var_mean"}
 
 
 def _matches(table, error: Exception) -> bool:
@@ -149,7 +147,7 @@ def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
         return sides[1] == "torch"
     if "conv" in name or "attention" in name:  # whether a zero that pads or masks meets an infinity is left open
         return not all(np.isfinite(t.detach().array).all() for t in _tensors(entry.arguments, run))
-    if entry.keywords.get("assume_unique") or (sides[1] == "torch" and name in OPEN_SPECIAL):
+    if entry.keywords.get("assume_unique"):
         return True
     if "out" in entry.keywords and _begins_in(entry, run):
         return True
