@@ -9,9 +9,9 @@ from benchmarks.launches import of_step
 LAUNCHES = {
     "seed_mlp_sgd": 11,
     "seed_mlp_adam": 11,
-    "digits_classifier_adam": 12,
+    "digits_classifier_adam": 11,
     "lstm_adam": 26,
-    "gpt_adamw": 150,
+    "gpt_adamw": 149,
 }
 
 

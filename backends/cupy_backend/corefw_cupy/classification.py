@@ -13,7 +13,8 @@ from corefw_cupy.loss import blocks_of_sum, summing
 from corefw_cupy.rows import MANY, MOST_THREADS, SPAN, WARP, along, columns, power_of_two
 
 INT64 = np.dtype(np.int64)
-MOST_WEIGHT_BLOCKS = 32  # every thread of a gradient adds up what these found
+MOST_WEIGHT_BLOCKS = 32
+FEW_READS = 1 << 18  # of targets, which all blocks of a gradient do to sum their weights: above, a launch does it once
 
 
 def class_dim(shape: tuple[int, ...]) -> int:
@@ -113,21 +114,20 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if not result.size:
             return result
         outer, classes, inner = along(shape, class_dim(shape))
-        weight, sums, count = weights_of(weight, classes), 0, 0
-        if reduction == "mean":
+        if inner == 1:
+            lanes, parts, length = writing(outer, classes)
+            launch, grid = gradient_of_rows[dtype], blocks(outer * parts * lanes)
+            sizes: tuple = (outer, classes, lanes, parts, length)
+        else:
+            launch, grid, sizes = gradient_of_columns[dtype], blocks(result.size), (result.size, classes, inner)
+        weight, mean, sums, count = weights_of(weight, classes), reduction == "mean", 0, 0
+        if mean and grid[0] * target.size > FEW_READS:
             count = min(MOST_WEIGHT_BLOCKS, blocks(target.size, 8 * MOST_THREADS)[0])
             sums = cuda.empty((count,), "f8")
             arguments = (target, weight, sums, target.size, classes, ignore_index)
             weight_sums[dtype]((count,), (MOST_THREADS,), arguments)
         arrays = (grad, input, normalizer, target, weight, sums, result)
-        if inner == 1:
-            lanes, parts, length = writing(outer, classes)
-            grid = blocks(outer * parts * lanes)
-            sizes: tuple = (outer, classes, lanes, parts, length)
-            gradient_of_rows[dtype](grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, *faults))
-        else:
-            grid, sizes = blocks(result.size), (result.size, classes, inner)
-            gradient_of_columns[dtype](grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, *faults))
+        launch(grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, mean, *faults))
         return result
 
     def class_nll_backward(grad, target, shape, ignore_index, reduction, weight):

@@ -7,18 +7,21 @@ struct Share {
     const T *gradient; // of one loss, or (`each`) of all samples'
     const int64 *target;
     const T *weight;       // of the classes, or 0
-    const double *weights; // what blocks summed for a mean, or 0
-    int64 blocks, classes, ignored;
-    int64 *faults;
-    int64 kind;
-    bool each;
+    const double *weights; // what `blocks` summed for a mean, or 0: each block of the gradient sums them
+    int64 blocks, samples, classes, ignored;
+    bool each, mean;
 
+    // What the gradient is divided by, computed by all threads of a block.
     __device__ A divisor() const
     {
+        if (!mean)
+            return A(1);
         double sum = 0;
-        for (int64 block = 0; block < blocks; ++block)
+        for (int64 block = threadIdx.x; block < blocks; block += blockDim.x)
             sum += weights[block];
-        return weights ? A(sum) : A(1);
+        if (!weights)
+            sum = sum_weights(target, weight, threadIdx.x, blockDim.x, samples, classes, ignored);
+        return A(combine_block<Add>(sum, 0.0));
     }
 
     __device__ A of(int64 sample, int64 found, A divisor) const
@@ -54,15 +57,16 @@ extern "C" __global__ void class_gradient_rows(
     const T *__restrict__ gradient, const T *__restrict__ input, const A *__restrict__ normalizer,
     const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
     int64 samples, int64 classes, int64 lanes, int64 parts, int64 length, int64 blocks, int64 ignored, bool each,
-    int64 *faults, int64 kind)
+    bool mean, int64 *faults, int64 kind)
 {
-    Share shares = {gradient, target, weight, weights, blocks, classes, ignored, faults, kind, each};
+    Share shares = {gradient, target, weight, weights, blocks, samples, classes, ignored, each, mean};
+    A divisor = shares.divisor();
     int64 place = (int64)blockIdx.x * (blockDim.x / (int)lanes) + threadIdx.x / (int)lanes;
     int64 sample = place / parts, begin = place % parts * length;
     if (sample >= samples)
         return;
     int64 found = class_of(target, sample, classes, ignored, faults, kind);
-    A share = found == UNCOUNTED ? A(0) : shares.of(sample, found, shares.divisor());
+    A share = found == UNCOUNTED ? A(0) : shares.of(sample, found, divisor);
     Normalizer own = normalizer_of(normalizer, sample, samples);
     bool packed = packed_rows(classes, input, result);
     int64 end = min(classes, begin + length), first = sample * classes;
@@ -81,9 +85,10 @@ extern "C" __global__ void class_gradient_rows(
 extern "C" __global__ void class_gradient_columns(
     const T *__restrict__ gradient, const T *__restrict__ input, const A *__restrict__ normalizer,
     const int64 *__restrict__ target, const T *__restrict__ weight, const double *__restrict__ weights, T *result,
-    int64 n, int64 classes, int64 inner, int64 blocks, int64 ignored, bool each, int64 *faults, int64 kind)
+    int64 n, int64 classes, int64 inner, int64 blocks, int64 ignored, bool each, bool mean, int64 *faults,
+    int64 kind)
 {
-    Share shares = {gradient, target, weight, weights, blocks, classes, ignored, faults, kind, each};
+    Share shares = {gradient, target, weight, weights, blocks, n / classes, classes, ignored, each, mean};
     A divisor = shares.divisor();
     int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= n)

@@ -3,11 +3,6 @@
 #include "classes.cuh"
 #include "loss_sum.cuh"
 
-__device__ inline A weight_of(const T *weight, int64 found)
-{
-    return found == UNCOUNTED ? A(0) : weight ? A(weight[found]) : A(1);
-}
-
 // Losses are written one by one, or (losses = 0) summed.
 extern "C" __global__ void class_nll(
     const T *__restrict__ input, T *losses, const int64 *__restrict__ target, const T *__restrict__ weight,
@@ -35,14 +30,8 @@ extern "C" __global__ void class_weights(
     const int64 *__restrict__ target, const T *__restrict__ weight, double *of_blocks, int64 samples, int64 classes,
     int64 ignored)
 {
-    double sum = 0;
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 sample = (int64)blockIdx.x * blockDim.x + threadIdx.x; sample < samples; sample += step) {
-        int64 found = target[sample];
-        if (found != ignored && found >= 0 && found < classes)
-            sum += weight_of(weight, found);
-    }
-    sum = combine_block<Add>(sum, 0.0);
+    int64 first = (int64)blockIdx.x * blockDim.x + threadIdx.x, step = (int64)gridDim.x * blockDim.x;
+    double sum = combine_block<Add>(sum_weights(target, weight, first, step, samples, classes, ignored), 0.0);
     if (threadIdx.x == 0)
         of_blocks[blockIdx.x] = sum;
 }
