@@ -11,7 +11,8 @@ import numpy as np
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import BITS, THREADS, Function, argument, blocks
-from corefw_cupy.pointwise_function import MAX_DIMS, SIZES
+from corefw_cupy.pointwise_function import SIZES
+from corefw_cupy.walks import MAX_DIMS
 
 
 def joined(dims: list[tuple[int, ...]], kept: int) -> list[tuple[int, ...]]:

@@ -1,125 +1,25 @@
-"""Elementwise CUDA functions, made from formulas, and how they walk over their operands.
-
-A formula becomes two functions: a flat one for operands that lie in memory in the same order (a single element may
-stand for a whole operand), which reads and writes 16 bytes at once, and one for operands of any strides.
-"""
+"""Elementwise CUDA functions, made from formulas: one for each way to walk over operands."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corefw import shapes
-from corefw_cupy.launch import THREADS, argument, blocks
-from corefw_cupy.layouts import inverse, memory_order, merged
+from corefw_cupy.launch import THREADS, Function
+from corefw_cupy.layouts import inverse
 from corefw_cupy.overlap import apart
+from corefw_cupy.pointwise_source import WALKS, source
+from corefw_cupy.walks import Plan, plan
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
 
-MAX_DIMS = 16  # as in elementwise.cuh
-MAX_OPERANDS = 5
 MOST_KNOWN = 1 << 12  # shapes that a function remembers
 BLOCK = (THREADS,)
 
 SIZES = {False: "int32", True: "int64"}  # by whether offsets need 64 bits
-
-FUNCTIONS = """\
-#include "elementwise.cuh"
-
-__device__ inline {result} {name}_formula({values})
-{{
-    {body};
-}}
-
-extern "C" __global__ void {name}_flat({pointers}{result} *out, int64 n, int64 singles{numbers})
-{{
-    const int width = Width<{elements}{result}>::value;
-    int64 first = ((int64)blockIdx.x * blockDim.x + threadIdx.x) * width;
-    if (first >= n)
-        return;
-    bool whole = first + width <= n && aligned<width>(out){aligned};
-    {result} results[width];
-    {fetches}
-    for (int k = 0; k < width; ++k)
-        if (whole || first + k < n)
-            results[k] = {name}_formula({fetched});
-    deposit(out, first, n, whole, results);
-}}
-
-extern "C" __global__ void {name}_strided({pointers}{result} *out, Layout<SIZE> layout{numbers})
-{{
-    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= layout.n)
-        return;
-    SIZE at[{operands}];
-    locate(layout, i, at);
-    out[at[{last}]] = {name}_formula({located});
-}}
-"""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How operands of certain shapes and strides are walked over."""
-
-    shape: tuple[int, ...]  # of the result
-    order: tuple[int, ...] | None  # memory order of a new result, if not row-major
-    n: int
-    singles: int  # of a flat walk: the bits of operands that have a single element
-    layout: Any  # of a strided walk: the struct Layout; None for a flat one
-    wide: bool  # whether offsets need 64 bits
-    grid: tuple[int]  # of the launch
-
-
-@lru_cache(maxsize=1 << 14)
-def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
-    """The plan for inputs given as (shape, strides in bytes), and the given output.
-
-    Args:
-        sizes: bytes of an element of each input, and of the output.
-        operands: (shape, strides) of each input.
-        out: (shape, strides) of the output, or None if it is to be allocated.
-    """
-    shape = shapes.broadcast(*(s for s, _ in operands)) if operands or out is None else out[0]
-    if out is not None and out[0] != shape:
-        raise ValueError(f"out has shape {out[0]}, but the result has {shape}")
-    n = prod(shape)
-    if n == 0:
-        return Plan(shape, None, 0, 0, None, False, (1,))
-    walked = (*operands, *([] if out is None else [out]))
-    orders = [memory_order(s, t, size) if s == shape else None for (s, t), size in zip(walked, sizes)]
-    singles = sum(1 << k for k, (s, _) in enumerate(operands) if prod(s) == 1 and n != 1)
-    same = {o for k, o in enumerate(orders) if not singles >> k & 1}
-    if len(same) <= 1 and None not in same:
-        order = same.pop() if same else tuple(range(len(shape)))
-        packs = -(-n // min(16 // size for size in sizes))  # what a thread reads and writes at once
-        row_major = order == tuple(range(len(shape)))
-        return Plan(shape, None if row_major or out is not None else order, n, singles, None, False, blocks(packs))
-    made = out or (shape, tuple(sizes[-1] * step for step in shapes.contiguous_strides(shape)))
-    strides = []
-    for (s, t), size in zip((*operands, made), sizes):
-        lead = len(shape) - len(s)
-        strides.append([0] * lead + [step // size if m != 1 else 0 for step, m in zip(t, s)])
-    kept, steps = merged(list(shape), strides)
-    if len(kept) > MAX_DIMS:
-        raise ValueError(f"operands of {len(kept)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
-    reach = max(n, *(sum(abs(step) * (m - 1) for step, m in zip(own, kept)) for own in steps))
-    wide = reach >= 1 << 31
-    offset = "i8" if wide else "i4"
-    fields = [("n", "i8"), ("dims", "i8"), ("sizes", offset, MAX_DIMS), ("strides", offset, (MAX_OPERANDS, MAX_DIMS))]
-    layout = np.zeros(1, np.dtype(fields))
-    layout["n"], layout["dims"] = n, len(kept)
-    layout["sizes"][0, : len(kept)] = kept
-    for k, own in enumerate(steps):
-        layout["strides"][0, k, : len(kept)] = own
-    return Plan(shape, None, n, 0, argument(layout), wide, blocks(n))
 
 
 class Pointwise:
@@ -154,9 +54,12 @@ class Pointwise:
         self.cuda, self.empty = cuda, cuda.empty
         self.runs: dict[tuple, Callable] = {}
         self.fault = (cuda.faults.address, fault) if fault else ()
-        source = _source(name, operands, numbers, number, result, formula, bool(fault), computed)
-        self.flat = cuda.generated(source, f"{name}_flat", macros)
-        self.strided = cuda.generated(source, f"{name}_strided", {**macros, "SIZE": SIZES})
+        self.functions: dict[str, Function] = {}
+        for walk in WALKS:
+            function = f"{name}_{walk}"
+            text = source(walk, function, operands, numbers, number, result, formula, bool(fault), computed)
+            sizes: dict = {} if walk == "flat" else {"SIZE": SIZES}
+            self.functions[walk] = cuda.generated(text, function, {**macros, **sizes})
 
     def __call__(self, key: tuple, dtype: np.dtype, arrays: Sequence, numbers: tuple = (), out=None):
         """The result of element type `dtype`, in `out` or new."""
@@ -197,7 +100,7 @@ class Pointwise:
             if walk.n == 0:
                 launch: Callable = _nothing
             else:
-                launch = self.flat[key] if walk.layout is None else self.strided[(*key, walk.wide)]
+                launch = self.functions[walk.walk][key if walk.layout is None else (*key, walk.wide)]
             geometry = (walk.n, walk.singles) if walk.layout is None else (walk.layout,)
             if len(table) == MOST_KNOWN:
                 table.clear()
@@ -213,36 +116,3 @@ class Pointwise:
 
 def _nothing(grid, block, arguments) -> None:
     """The launch for results without elements."""
-
-
-def _source(name, operands, numbers, number, result, formula, faults, computed) -> str:
-    """The text of both functions of a formula."""
-    arrays, others = "xyz"[: len(operands)], "stu"[:numbers]
-    *definitions, value = [part.strip() for part in re.sub(r"\bT\(", "A(", formula).split(";")]
-    types = ["A" if t in ("T", "X", "Y", "Z") and computed else t for t in operands]
-    declared = [f"{t} {v}" for t, v in zip(types, arrays)]
-    declared += [f"{'A' if computed else number} {v}" for v in others]
-    parameters = "".join(f", {number} {v}" for v in others)
-    passed = [f"A({v})" if computed else v for v in others]
-    if faults:
-        declared += ["int64 *faults", "int64 kind"]
-        parameters += ", int64 *faults, int64 kind"
-        passed += ["faults", "kind"]
-    return FUNCTIONS.format(
-        name=name,
-        result=result,
-        values=", ".join(declared),
-        body="; ".join([f"const A {definition}" for definition in definitions] + [f"return {value}"]),
-        pointers="".join(f"const {t} *{v}, " for t, v in zip(operands, arrays)),
-        numbers=parameters,
-        elements="".join(f"{t}, " for t in operands),
-        aligned="".join(f" && (singles & {1 << k} || aligned<width>({v}))" for k, v in enumerate(arrays)),
-        fetches="\n    ".join(
-            f"{t} {v}s[width];\n    fetch({v}, first, n, singles & {1 << k}, whole, {v}s);"
-            for k, (t, v) in enumerate(zip(operands, arrays))
-        ),
-        fetched=", ".join([f"{v}s[k]" for v in arrays] + passed),
-        operands=len(operands) + 1,
-        last=len(operands),
-        located=", ".join([f"{v}[at[{k}]]" for k, v in enumerate(arrays)] + passed),
-    )

@@ -17,7 +17,8 @@ import numpy as np
 from corefw.shapes import broadcast
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.layouts import merged
-from corefw_cupy.pointwise_function import MAX_DIMS, SIZES
+from corefw_cupy.pointwise_function import SIZES
+from corefw_cupy.walks import MAX_DIMS
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda

@@ -9,8 +9,8 @@ import numpy as np
 
 from corefw.errors import ShapeError
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
-from corefw_cupy.pointwise_function import MAX_DIMS
 from corefw_cupy.ranking import ranking
+from corefw_cupy.walks import MAX_DIMS
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda

@@ -3,37 +3,41 @@
 #include "types.cuh"
 #include "faults.cuh"
 #include "mathematics.cuh"
+#include "division.cuh"
 
 typedef Compute<T>::type A;
-
-#ifndef SIZE // of offsets
-#define SIZE int32
-#endif
 
 #define MAX_DIMS 16
 #define MAX_OPERANDS 5
 
-// The dimensions that all operands share, outermost first, and the distance between neighbours in elements.
+// The dimensions that all operands share, outermost first, and the distance between neighbours in elements; in packs
+// for the innermost one, if packs are walked over.
 template <class Size> struct Layout {
     int64 n;
     int64 dims;
-    Size sizes[MAX_DIMS];
+    int64 singles; // bits of operands of which one element stands for a pack
+    Divisor<Size> sizes[MAX_DIMS];
     Size strides[MAX_OPERANDS][MAX_DIMS];
 };
 
-// Where element `i` lies in each of the operands.
-template <int operands, class Size> __device__ void locate(const Layout<Size> &layout, int64 i, Size (&offsets)[operands])
+// Where each of `count` positions that are `step` apart lies in each of the operands; nowhere for those beyond the end.
+template <int count, int operands, class Size>
+__device__ void locate(const Layout<Size> &layout, int64 first, int64 step, Size (&offsets)[count][operands])
 {
-    for (int k = 0; k < operands; ++k)
-        offsets[k] = 0;
-    typename Unsigned<Size>::type rest = i;
-    for (int dim = layout.dims - 1; dim >= 0; --dim) {
-        typename Unsigned<Size>::type outer = rest / layout.sizes[dim];
-        Size along = rest - outer * layout.sizes[dim];
-        rest = outer;
+    Size rest[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+        rest[i] = first + i * step;
         for (int k = 0; k < operands; ++k)
-            offsets[k] += along * layout.strides[k][dim];
+            offsets[i][k] = 0;
     }
+    for (int dim = layout.dims - 1; dim >= 0; --dim)
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            Size along = take_innermost(rest[i], layout.sizes[dim]);
+            for (int k = 0; k < operands; ++k)
+                offsets[i][k] += along * layout.strides[k][dim];
+        }
 }
 
 // Elements that one thread computes: as many as 16 bytes hold of the widest operand.
@@ -43,6 +47,13 @@ template <class... Elements> struct Width {
 template <class First, class... Others> struct Width<First, Others...> {
     static const int others = Width<Others...>::value, own = 16 / sizeof(First);
     static const int value = own < others ? own : others;
+};
+
+// Elements that a thread of a strided walk computes.
+#define MOST_TOGETHER 4
+
+template <int n> struct Several {
+    static const int count = n;
 };
 
 template <class Element, int width> struct alignas(sizeof(Element) * width) Pack {

@@ -14,10 +14,6 @@
 
 const int WIDTH = Width<T>::value; // of a pack
 
-template <int n> struct Several {
-    static const int count = n;
-};
-
 // A thread's place: its row, and which of the row's lanes it is.
 struct Lane {
     int64 row;
