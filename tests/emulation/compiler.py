@@ -60,7 +60,8 @@ def _argument(kind: str, value, name: str):
     if kind == "s" and type(value) is complex:
         return (ctypes.c_char * 16).from_buffer_copy(np.array(value))
     if kind == "s" and isinstance(value, CPointer):  # an array costs 2.5 us: see launch.argument
-        return (ctypes.c_char * value.memory.nbytes).from_buffer_copy(value.memory)
+        held = bytes(value.memory)
+        return (ctypes.c_char * len(held)).from_buffer_copy(held)
     raise TypeError(f"{name}: {value!r} was passed for a parameter of kind {kind!r}")
 
 

@@ -12,13 +12,12 @@ import numpy as np
 
 from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered
+from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered, pointers
 from corefw_cupy.moving import Move
 
 MOST_PARTS = 32  # as in joining.cu
 UNITS = 4  # as in joining.cu
 CHUNK = 4096  # as in repetition.cu
-SOURCES = np.dtype([("of", "u8", MOST_PARTS)])
 
 
 @dataclass(frozen=True)
@@ -91,22 +90,21 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             if not result.size:
                 return result
             before = (slice(None),) * (dim % len(found.shape))
-            stretches, pointers, bits = [], [], result.data.ptr | found.row
+            stretches, addresses, bits = [], [], result.data.ptr | found.row
             for number, start, length, first, width in found.parts:
                 part = tensors[number]
-                if part.flags.c_contiguous:
+                if part._c_contiguous:
                     stretches.append((first, width))
-                    pointers.append(part.data.ptr)
-                    bits |= pointers[-1] | first | width
+                    addresses.append(part.data.ptr)
+                    bits |= addresses[-1] | first | width
                 else:
                     along = start if op == "stack" else slice(start, start + length)
                     copying.copy(result[(*before, along, ...)], part)
             unit = widest_unit(bits)
-            for first in range(0, len(pointers), MOST_PARTS):
+            for first in range(0, len(addresses), MOST_PARTS):
                 grid, parts = geometry(tuple(stretches[first : first + MOST_PARTS]), found.rows, unit)
-                sources = np.zeros(1, SOURCES)
-                sources["of"][0, : len(pointers) - first] = pointers[first : first + MOST_PARTS]
-                join[unit]((grid,), (THREADS,), (argument(sources), result, parts, found.rows, found.row // unit))
+                sources = pointers(addresses[first : first + MOST_PARTS], MOST_PARTS)
+                join[unit]((grid,), (THREADS,), (sources, result, parts, found.rows, found.row // unit))
             return result
 
         return Kernel(op, kernel)

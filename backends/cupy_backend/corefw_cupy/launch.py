@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from ctypes import addressof, c_uint64
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -99,10 +100,10 @@ def _struct_class() -> type:
     from cupy.cuda.function import CPointer
 
     class Struct(CPointer):
-        """The address of a struct in host memory."""
+        """The address of a struct in host memory, which it keeps."""
 
-        def __init__(self, memory: np.ndarray):
-            super().__init__(memory.ctypes.data)
+        def __init__(self, address: int, memory: Any):
+            super().__init__(address)
             self.memory = memory
 
     return Struct
@@ -110,7 +111,13 @@ def _struct_class() -> type:
 
 def argument(struct: np.ndarray) -> Any:
     """A struct as an argument of launches, which copy it; an array would be asked for its address at each of them."""
-    return _struct_class()(struct)
+    return _struct_class()(struct.ctypes.data, struct)
+
+
+def pointers(addresses: Sequence[int], most: int) -> Any:
+    """The struct of `most` pointers, of which these are the first, as an argument of launches."""
+    memory = (c_uint64 * most)(*addresses)
+    return _struct_class()(addressof(memory), memory)
 
 
 def blocks(n: int, threads: int = THREADS) -> tuple[int]:
