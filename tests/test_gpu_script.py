@@ -89,6 +89,12 @@ def test_tests_that_die_or_hang_are_named_and_the_others_run(tmp_path, shards):
     assert len(news) == 3 and all(line.startswith("FAILED ") for line in news)
 
 
+def test_a_second_run_in_the_same_folder_reads_nothing_of_the_first(tmp_path):
+    supervised(tmp_path, "def test_1(): pass\ndef test_2(): pass")
+    report, news = supervised(tmp_path, "def test_1(): assert 1 == 2")
+    assert (report.collected, report.passed, len(report.failed), len(news)) == (1, 0, 1, 1)
+
+
 def test_what_there_is_no_time_for_is_counted(tmp_path):
     report, _ = supervised(tmp_path, TESTS.replace("SIGKILL", "SIGCONT"), seconds=4.0, patience=60.0)
     assert (report.collected, report.passed, report.unfinished) == (7, 2, 3)
@@ -112,6 +118,17 @@ def test_2(): assert "sick" not in registry.runtimes
 """
     report, _ = supervised(tmp_path, sick)
     assert (report.passed, len(report.failed)) == (1, 1)
+
+
+def test_reports_are_kept_whatever_becomes_of_the_benchmarks(script, tmp_path):
+    results = tmp_path / "gpu.json"
+    report = Report(collected=3, passed=1, failed={"a": "no"}, not_run={"b": "no SciPy"})
+    script.record(results, {"conformance": report})
+    kept = {"passed": 1, "failed": ["a"], "not run": 1}
+    assert json.loads(results.read_text()) == {"conformance": kept}
+    results.write_text('{"seconds": {}}')
+    script.record(results, {"conformance": report})
+    assert json.loads(results.read_text()) == {"seconds": {}, "conformance": kept}
 
 
 def test_nothing_run_and_too_few_checks_are_failures():

@@ -54,7 +54,8 @@ class Shard:
         self.command, self.share, self.variables = command, f"{number}/{shards}", variables
         self.journal = folder / f"{number}.jsonl"
         self.log = folder / f"{number}.log"
-        self.journal.touch()
+        for file in (self.journal, self.log):
+            file.write_bytes(b"")  # nothing of an earlier run
         self.read = 0  # bytes of the journal
         self.current: str | None = None  # the test at hand
         self.after: str | None = None  # the last one that ended
