@@ -191,6 +191,7 @@ def test_gumbel_softmax():
         (lambda x: F.scaled_dot_product_attention(x[0], x, x), RuntimeError, "at least 2 dimensional"),
         (lambda x: F.scaled_dot_product_attention(x, x[:, :2], x), RuntimeError, "do not fit"),
         (lambda x: F.scaled_dot_product_attention(x, x, x, torch.ones(3, 3)), RuntimeError, "size of tensor a"),
+        (lambda x: F.scaled_dot_product_attention(x, x, x, enable_gqa=True), IndexError, "wants heads in dimension -3"),
         (
             lambda x: F.scaled_dot_product_attention(x, x, x, x.int()),
             RuntimeError,

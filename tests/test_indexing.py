@@ -1,5 +1,6 @@
 """Reading and writing parts of tensors: what keys mean, gradients through them, and what is refused."""
 
+from contextlib import nullcontext
 from operator import setitem
 
 import numpy as np
@@ -523,3 +524,17 @@ def test_wide_rows_at_repeated_positions(threads):
         np.testing.assert_array_equal(grid.numpy(), expected)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+@pytest.mark.parametrize("backend", ["numpy", None])
+def test_a_copy_of_more_dimensions_is_refused(shape, backend):
+    """Leading dimensions of size 1 too, in-place forms that end with a copy among them; an assignment drops them."""
+    x = torch.zeros(shape)
+    with torch.backend(backend) if backend else nullcontext():
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            x.copy_(torch.ones(1, *shape))
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            torch.zeros(()).addr_(torch.ones(1), torch.ones(1))
+        x[...] = torch.ones(1, *shape)
+    assert x.all()

@@ -219,3 +219,20 @@ def test_the_gradient_of_a_bias_alone_needs_no_input():
 def test_gradients_of_a_linear_map_refuse_rows_that_do_not_fit():
     with pytest.raises(RuntimeError, match=r"expected input of shape \[2, 'features'\], got \[3, 5\]"):
         ops.linear_gradients(ones(2, 4), ones(3, 5))
+
+
+@pytest.mark.parametrize("p", [1, -1, 2, torch.inf, "fro", "nuc"])
+def test_condition_of_singular_matrices_is_infinite(p):
+    A = torch.tensor([[[0.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    of_singular, of_regular = torch.linalg.cond(A, p).tolist()
+    assert of_singular == math.inf
+    np.testing.assert_allclose(of_regular, {"fro": 2, "nuc": 4}.get(p, 1), rtol=1e-6)
+    assert torch.linalg.cond(torch.ones(3, 0, 0), p).tolist() == [0, 0, 0]
+
+
+def test_gradient_of_logarithms_of_determinants_of_singular_matrices():
+    """Infinite where a cofactor is not 0; that of other matrices of the batch is their inverse."""
+    A = torch.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [0.0, 2.0]]], dtype=torch.float64).requires_grad_()
+    torch.linalg.slogdet(A).logabsdet.sum().backward()
+    assert A.grad[0].isinf().all()
+    np.testing.assert_allclose(A.grad[1].tolist(), [[1, 0], [-1, 0.5]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corefw as torch
-from tests.parity import import_torch
+from tests.parity import import_torch, to_torch
 
 F = torch.nn.functional
 LOGITS = [[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]]
@@ -191,6 +191,33 @@ def test_weights_per_element():
     assert F.mse_loss(x, y, weight=w).item() == 7 / 4
     assert F.l1_loss(x, y, weight=w, reduction="sum").item() == 5
     assert F.huber_loss(x, y, weight=w, reduction="none").tolist() == [1.5, 1.5]
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("target", [torch.tensor(3.0, dtype=torch.float64), torch.tensor([3, 4]), torch.tensor([0.5])])
+def test_dtypes_that_differ(name, target):
+    """A target without dimensions counts as much as another."""
+    x = torch.tensor([1.0, 2.5], dtype=torch.float16).requires_grad_()
+    theirs, their_target = to_torch(x).requires_grad_(), to_torch(target)
+    if name == "huber_loss":  # of the input's dtype, and PyTorch's has no gradient for another target
+        their_target = their_target.to(theirs.dtype)
+    loss = getattr(F, name)(x, target)
+    wanted = getattr(import_torch().nn.functional, name)(theirs, their_target)
+    assert str(loss.dtype) == str(wanted.dtype)
+    np.testing.assert_allclose(loss.detach().numpy(), wanted.detach().numpy(), rtol=1e-3)
+    loss.backward()
+    wanted.backward()
+    assert x.grad.dtype is torch.float16
+    np.testing.assert_allclose(x.grad.numpy(), theirs.grad.numpy(), rtol=2e-3)
+
+
+def test_weighted_squares_of_any_dtype():
+    weight = torch.tensor([3, 1])
+    assert F.mse_loss(torch.tensor([3, 1]), torch.tensor([5, 1]), weight=weight).item() == 3
+    x, y = torch.tensor([3j, 1]), torch.tensor([5 + 1j, 1])
+    assert F.mse_loss(x, y, weight=weight, reduction="sum").item() == 63 - 60j
 
 
 def test_the_mean_of_nothing_is_nan():

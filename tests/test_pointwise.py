@@ -352,6 +352,9 @@ def test_parts_of_real_numbers():
         torch.imag(torch.ones(2))
     with pytest.raises(RuntimeError):
         torch.view_as_real(torch.ones(2))
+    half = torch.ones(2, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="complex is not supported for float16"):
+        torch.complex(half, half)  # whose results would be complex32
 
 
 def test_gradients_of_complex_views():

@@ -1,5 +1,7 @@
 """Sizes, strides and paddings that are too large: each is counted right or refused, in words, and none wraps around."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,10 @@ def test_transposed_convolutions_of_any_options_agree_with_pytorch():
             np.testing.assert_allclose(results[1], results[0], rtol=1e-9, atol=1e-9, err_msg=str(options))
             compared += 1
     assert compared > 200
+
+
+@pytest.mark.parametrize("resize", [F.interpolate, F.adaptive_avg_pool1d, F.adaptive_max_pool1d])
+def test_results_without_elements_are_counted_too(resize):
+    for backend in ("numpy", None):
+        with torch.backend(backend) if backend else nullcontext(), pytest.raises(CorefwError, match="overflowed"):
+            resize(torch.ones(0, 1, 2), 2**63 - 1)

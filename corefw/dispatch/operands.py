@@ -232,7 +232,8 @@ def _prepare(op: Op, values):
                 check_accepted(op, tensor.place.dtype)
         check_accepted(op, common)
         if op.rule.agreeing:
-            _check_agreement(op, [t.place.dtype for t in operands if t.__class__ is not Constant])
+            alike = [t.place.dtype for t in operands if t.array.ndim or t is not operands[-1]]
+            check_accepted(op, _check_agreement(op, alike))
         common = op.rule.compute(common)  # at once: a float result of integers takes -1 beside uint8 as it is
     elif op.rule.follows:
         common = operands[0].place.dtype
@@ -313,11 +314,12 @@ def mixed_into(op: Op, *values) -> None:
     value = _run(kernel, arguments)
     if value.__class__ is not array_type:
         value = place.runtime.wrap(value)
-    _check_same_shape(value.shape, target.array.shape)
+    check_same_shape(value.shape, target.array.shape)
     place.runtime.copy(target.array, value)
 
 
-def _check_same_shape(result, target) -> None:
+def check_same_shape(result, target) -> None:
+    """Refuse to leave a result in memory of another shape."""
     if tuple(result) != tuple(target):
         raise ShapeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
 
@@ -401,6 +403,9 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
                 stacklevel=4,
             )
         out.array = runtime.empty(value.array.shape, out.place.dtype, out.place.device.index)
+        if out.origin is not None:  # no view any more: neither memory nor history are the base's
+            out.node = out.origin = None
+            out.version = [*out.version]
     try:
         runtime.copy(out.array, value.array)
     except ValueError:
@@ -492,7 +497,7 @@ def recover_into(op: Op, error: Exception, *values):
         except Exception:
             pass  # explained below
         else:
-            _check_same_shape(result, values[0].array.shape)
+            check_same_shape(result, values[0].array.shape)
     raise_explained(op, error, values, op.name + "_")
 
 
@@ -573,7 +578,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
     # NumPy's word, PyTorch's word
     said = str(error).replace(" axis ", " dimension ") if isinstance(error, IndexError) else error
     text = f"{name}({shapes_text}): {said}"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or "array is too big" in text:  # which NumPy calls a ValueError
         return OutOfMemoryError(text)
     if isinstance(error, IndexError):
         return PositionError(text)

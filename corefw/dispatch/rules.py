@@ -36,10 +36,11 @@ class DtypeRule:
     agree); ``compute`` from the common dtype to the one the kernel sees; ``results`` from the common dtype to each
     output's; ``categories`` what the op takes; ``follows`` whether other operands are converted to the first one's
     dtype; ``strict`` whether a category that the op does not take is refused beside others too; ``agreeing`` whether
-    only numbers are brought to the common dtype, which tensors must have; ``bounds`` whether a number that this
-    dtype cannot hold is refused; ``arithmetic`` whether 0-d operands beside half types enter the computation, which is
-    in float32, as they are, instead of being rounded to the common dtype first; ``exponents`` whether numbers after
-    the first operand are exponents, of which integers take those that are not negative and fit their dtype.
+    only the last operand, a number or 0-d tensor, is brought to the common dtype, while the others must agree;
+    ``bounds`` whether a number that this dtype cannot hold is refused; ``arithmetic`` whether 0-d operands beside half
+    types enter the computation, which is in float32, as they are, instead of being rounded to the common dtype first;
+    ``exponents`` whether numbers after the first operand are exponents, of which integers take those that are not
+    negative and fit their dtype.
     """
 
     name: str
@@ -64,7 +65,7 @@ class DtypeRule:
         return replace(self, strict=True)
 
     def of_one_dtype(self) -> DtypeRule:
-        """The rule that converts numbers, but wants tensors that agree."""
+        """The rule that converts a last number or 0-d tensor, but wants the others to agree."""
         return replace(self, agreeing=True)
 
     def bounded(self) -> DtypeRule:
@@ -84,8 +85,9 @@ class DtypeRule:
         return replace(self, results=tuple(r.results[0] for r in results))
 
     def accepts(self, d: dtype) -> bool:
-        """Whether the op takes elements of dtype `d`."""
-        return d.category in self.categories and d.numpy is not None
+        """Whether the op takes elements of dtype `d`: of its categories, and with results that can be held."""
+        held = (d, *(result(d) for result in self.results))
+        return d.category in self.categories and all(one.numpy is not None for one in held)
 
 
 #: operands agree already; the result is of their dtype

@@ -12,6 +12,7 @@ from corefw.shapes import broadcast, canonical_dim
 
 real = same.without("bool", "complex")
 real_floating = same.without("bool", "integer", "complex")
+floating = same.without("bool", "integer")
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -380,7 +381,7 @@ def _(grad, input):
     return grad * (-input).sigmoid()
 
 
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=floating, shape=same_shape, inplace=True, method=False)
 def silu(input, inplace: bool = False):
     """The input times its sigmoid, also called swish (Elfwing et al. 2018).
 
@@ -396,11 +397,11 @@ def _(grad, input):
     return ops.silu_backward(grad, input)
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=floating, shape=joint_shape, method=False)
 def silu_backward(grad, input):
-    """The gradient of silu, ``grad * s * (1 + x * (1 - s))`` where s is the sigmoid of x."""
+    """The gradient of silu, ``grad * conj(s * (1 + x * (1 - s)))`` where s is the sigmoid of x."""
     s = input.sigmoid()
-    return grad * s * (1 + input * (1 - s))
+    return grad * (s * (1 + input * (1 - s))).conj()
 
 
 @composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)

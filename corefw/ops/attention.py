@@ -8,7 +8,7 @@ from math import inf, sqrt
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.rules import promote, same, statistic
-from corefw.errors import DtypeError, ShapeError
+from corefw.errors import DimensionError, DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 
@@ -222,6 +222,11 @@ def scaled_dot_product_attention(
 
 def _shared_heads(query, tensor):
     """`tensor` with each head repeated for the query's heads that share it."""
+    if query.ndim < 3 or tensor.ndim < 3:
+        raise DimensionError(
+            f"scaled_dot_product_attention: enable_gqa=True wants heads in dimension -3, got {query.ndim} dimensions "
+            f"of query and {tensor.ndim} of key or value"
+        )
     wanted, found = query.shape[-3], tensor.shape[-3]
     if found == 0 or wanted % found:
         raise ShapeError(

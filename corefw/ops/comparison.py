@@ -204,7 +204,7 @@ def _clamped_shape(input, min, max):
 
 
 @composite(
-    dtype=promote.without("bool", "complex").bounded(),
+    dtype=promote.without("complex").bounded(),
     shape=_clamped_shape,
     inplace=True,
     out=True,

@@ -109,9 +109,9 @@ def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, 
     >>> torch.native_dropout(torch.ones(2), 0.0, True)
     (tensor([1., 1.]), tensor([True, True]))
     """
-    _check_dropout(p)
     if train is False or p == 0 or 0 in input.array.shape:
         return input * 1, ops.ones_like(input, dtype=dtypes.bool_)
+    _check_dropout(p)
     seed, offset = seed_and_offset("bernoulli_at", input.place, math.prod(input.array.shape), None)
     return tuple(masked_dropout(input, p, seed, offset))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
-from corefw.dispatch.operands import assigned_operand, element_operand
+from corefw.dispatch.operands import assigned_operand, check_same_shape, element_operand
 from corefw.dispatch.registry import place_of
 from corefw.dispatch.rules import first, promote, same
 from corefw.dispatch.rules import index as positions_rule
@@ -384,8 +384,11 @@ def copy_(input, src, non_blocking: bool = False):
     tensor([[1., 2.],
             [1., 2.]])
     """
-    if isinstance(src, Tensor) and src.place.device is not input.place.device:
-        src = src.to(input.place.device, non_blocking=non_blocking)
+    if isinstance(src, Tensor):
+        if src.array.ndim > input.array.ndim:  # NumPy would drop leading dimensions of size 1
+            check_same_shape(broadcast(src.array.shape, input.array.shape), input.array.shape)
+        if src.place.device is not input.place.device:
+            src = src.to(input.place.device, non_blocking=non_blocking)
     return copy.op.inplace_function(input, src)
 
 

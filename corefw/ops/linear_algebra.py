@@ -654,6 +654,8 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     >>> torch.cosine_similarity(torch.tensor([[3.0, 4.0]]), torch.tensor([[4.0, 3.0]]))
     tensor([0.9600])
     """
+    if eps < 0:
+        raise ShapeError(f"cosine_similarity: eps must be non-negative, got: {eps}")
     x1, x2 = ops.broadcast_tensors(x1, x2)
     norms = (ops.vector_norm(x, 2.0, dim, True).clamp_min(eps) for x in (x1, x2))
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
@@ -674,7 +676,7 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
     >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
     tensor([5.0000])
     """
-    return ops.vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return ops.vector_norm(x1 - x2 + float(eps), p, -1, keepdim)
 
 
 @composite()

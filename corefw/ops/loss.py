@@ -14,18 +14,24 @@ from corefw.dispatch.reductions import (
     reduced_loss,
     weighted_loss,
 )
+from corefw.dispatch.rules import promote
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
 
+_joint_loss = promote.without("bool", "integer", "complex")
+
 
 # -- differences ------------------------------------------------------------------------------------------------------
-def _warn_of_broadcasting(input, target) -> None:
-    if input.shape != target.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
+def _of_one_shape(input, target) -> tuple:
+    """Both, broadcast with a warning if their shapes differ: as of one shape neither is weak beside the other."""
+    if input.array.shape == target.array.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+        "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=3,
+    )
+    return ops.broadcast_tensors(input, target)
 
 
 @composite(method=False)
@@ -45,16 +51,15 @@ def mse_loss(
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    if input.array.shape != target.array.shape:
-        _warn_of_broadcasting(input, target)
+    input, target = _of_one_shape(input, target)
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = meant_reduction(reduction, size_average, reduce)
-    if weight is not None:
-        return weighted_loss(squared_error(input, target, "none"), weight, reduction)
+    if weight is not None:  # PyTorch takes integers and complex numbers here, and here alone
+        return weighted_loss((input - target).square(), weight, reduction)
     return squared_error(input, target, reduction)
 
 
-@composite(dtype=floating_loss, shape=loss_shape, method=False, grad_name="MseLoss", name="squared_error")
+@composite(dtype=_joint_loss, shape=loss_shape, method=False, grad_name="MseLoss", name="squared_error")
 def _squared_error(input, target, reduction: str):
     """The squared differences of `input` and `target`, reduced."""
     difference = input - target
@@ -74,7 +79,7 @@ def _(grad, input, target, reduction):
     return ops.squared_error_backward(grad, target, input, reduction)
 
 
-@composite(dtype=floating_loss, shape=lambda grad, input, target, reduction: broadcast(input, target), method=False)
+@composite(dtype=_joint_loss, shape=lambda grad, input, target, reduction: broadcast(input, target), method=False)
 def squared_error_backward(grad, input, target, reduction: str):
     """The gradient of squared_error, ``grad * 2 * (input - target)``, over the number of elements for a mean."""
     difference = input - target
@@ -98,7 +103,7 @@ def l1_loss(
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
     """
-    _warn_of_broadcasting(input, target)
+    input, target = _of_one_shape(input, target)
     return weighted_loss((input - target).abs(), weight, meant_reduction(reduction, size_average, reduce))
 
 
@@ -129,7 +134,7 @@ def smooth_l1_loss(
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
-    _warn_of_broadcasting(input, target)
+    input, target = _of_one_shape(input, target)
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 
@@ -165,8 +170,8 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     """
     if delta <= 0:
         raise ValueError(f"huber_loss does not support non-positive values for delta, got {delta}")
-    _warn_of_broadcasting(input, target)
-    loss = ops.huber(input - target, delta, 1.0)
+    input, target = _of_one_shape(input, target)
+    loss = ops.huber(input - target.to(input.dtype), delta, 1.0)  # of the input's dtype, unlike other losses
     return reduced_loss(loss if weight is None else loss * weight, meant_reduction(reduction))
 
 
@@ -213,7 +218,7 @@ def margin_ranking_loss(
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    loss = (-target * (input1 - input2) + margin).clamp_min(0)
+    loss = (-target * (input1 - input2) + float(margin)).clamp_min(0)
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 

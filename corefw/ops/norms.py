@@ -102,7 +102,7 @@ def linalg_cond(A, p: Number | str | None = None):
         p: the order of the norm; None for 2.
 
     Returns:
-        shape (...), real; infinite for singular matrices.
+        shape (...), real; infinite for singular matrices, 0 for empty ones.
 
     >>> import corefw as torch
     >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 0.5]]))
@@ -110,12 +110,18 @@ def linalg_cond(A, p: Number | str | None = None):
     """
     check_matrices("linalg.cond", A.shape)
     _check_fields("linalg.cond", A)
+    if p not in (None, 2, -2):
+        check_square("linalg.cond", A.shape)
+    if 0 in A.shape[-2:]:
+        return A.abs().sum((-2, -1))
     if p in (None, 2, -2):
         values = ops.singular_values(A)
         largest, least = values.select(-1, 0), values.select(-1, -1)
         return least / largest if p == -2 else largest / least
-    check_square("linalg.cond", A.shape)
-    return linalg_matrix_norm(A, p) * linalg_matrix_norm(ops.linalg_inv(A), p)
+    singular = ops.linalg_slogdet(A.detach())[0] == 0
+    identity = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    A = ops.where(singular.unsqueeze(-1).unsqueeze(-1), identity, A)  # what has no inverse is not inverted
+    return ops.where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(ops.linalg_inv(A), p))
 
 
 @composite(method=False, out=True)

@@ -354,13 +354,13 @@ def _(grad, tensor1, tensor2, value):
     return -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
 
 
-@primitive(dtype=promote.without("bool", "integer").strictly().of_one_dtype(), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promote.without("bool", "integer").of_one_dtype(), shape=broadcast, inplace=True, out=True)
 def lerp(input, end, weight):
     """The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
 
     Args:
         input, end: the values at weights 0 and 1.
-        weight: a tensor or number; outside [0, 1] it extrapolates.
+        weight: a tensor of the same dtype, a 0-d tensor of any, or a number; outside [0, 1] it extrapolates.
 
     >>> import corefw as torch
     >>> torch.lerp(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 6.0]), 0.25)

@@ -41,6 +41,15 @@ def _not_implemented(name: str, d: dtype) -> KernelNotFoundError:
     return KernelNotFoundError(f"\"{name}\" not implemented for '{d.title}'")
 
 
+def _check_range(start: float, end: float, step: float) -> None:
+    if step == 0:
+        raise ShapeError("step must be nonzero")
+    if not math.isfinite(start) or not math.isfinite(end):
+        raise ShapeError(f"unsupported range: {start} -> {end}")
+    if (step > 0) != (end > start) and start != end:
+        raise ShapeError("upper bound and lower bound inconsistent with step sign")
+
+
 @composite(method=False)
 def arange(
     start: float = 0,
@@ -81,19 +90,18 @@ def arange(
     d = place.dtype
     if d.is_complex or d is dtypes.bool_:
         raise _not_implemented("arange_cpu", d)
-    if d is dtypes.int64:
-        start, end, step = (fitting_number(v, d) for v in (start, end, step))
-    elif complex in (start.__class__, end.__class__, step.__class__):
+    integers = () if d.is_floating_point else tuple(fitting_number(v, dtypes.int64) for v in (start, end, step))
+    if complex in (start.__class__, end.__class__, step.__class__):
         raise _not_implemented("arange_cpu", dtypes.complex64)
-    if step == 0:
-        raise ShapeError("step must be nonzero")
-    if not math.isfinite(start) or not math.isfinite(end):
-        raise ShapeError(f"unsupported range: {start} -> {end}")
-    if (step > 0) != (end > start) and start != end:
-        raise ShapeError("upper bound and lower bound inconsistent with step sign")
-    count = -((start - end) // step) if d is dtypes.int64 else math.ceil((end - start) / step)
-    if not d.is_floating_point:  # narrower integers are cut off after they were counted
-        start, step = fitting_number(start, dtypes.int64), fitting_number(step, dtypes.int64)
+    _check_range(start, end, step)
+    if d is dtypes.int64:
+        start, end, step = integers
+        if step == 0:
+            raise ShapeError("step must be nonzero")
+        count = -((start - end) // step)
+    else:  # narrower integers too are counted by the numbers as they are given, as PyTorch does
+        count = math.ceil((end - start) / step)
+        start, end, step = integers or (start, end, step)
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
     result = ops.arange_at(place, start, step, count, d.numpy)
@@ -137,12 +145,7 @@ def range_(
     place = (
         target("range", dtype, device, layout, pin_memory) if out is None else out_place("range", out, dtype, device)
     )
-    if step == 0:
-        raise ShapeError("step must be nonzero")
-    if not math.isfinite(start) or not math.isfinite(end):
-        raise ShapeError(f"unsupported range: {start} -> {end}")
-    if (step > 0) != (end > start) and start != end:
-        raise ShapeError("upper bound and lower bound inconsistent with step sign")
+    _check_range(start, end, step)
     count = math.floor((end - start) / step) + 1
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)

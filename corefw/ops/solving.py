@@ -161,16 +161,25 @@ def linalg_det(A):
 
 @linalg_det.gradient("A")
 def _(grad, A, out):
-    # the matrix of cofactors: det * inv(A).mT, or by the singular values where there is no inverse
-    if A.place.device.type == "meta" or bool((out != 0).all()):
+    if _all_regular(out):
         factor = (grad * out.conj()).unsqueeze(-1).unsqueeze(-1)
         return factor * ops.linalg_inv(A).mH
+    return grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(A)
+
+
+def _all_regular(det) -> bool:
+    """Whether no determinant, or none of their signs, is 0."""
+    return det.place.device.type == "meta" or bool((det != 0).all())
+
+
+def _cofactors(A):
+    """The conjugate cofactors, ``(det(A) * inv(A)).mH``, by the singular values: there may be no inverse."""
     U, S, Vh = ops.svd_factors(A, False)
     n = S.shape[-1]
     others = S.unsqueeze(-2).expand(*S.shape, n)
     mask = ops.eye(n, dtype=S.dtype, device=S.device)
     others = (others * (1 - mask) + mask).prod(-1)
-    phase = (ops.linalg_det(U) * ops.linalg_det(Vh)).conj() * grad
+    phase = (ops.linalg_det(U) * ops.linalg_det(Vh)).conj()
     return (U * others.unsqueeze(-2)).matmul(Vh) * phase.unsqueeze(-1).unsqueeze(-1)
 
 
@@ -210,7 +219,13 @@ def _(grad_sign, grad_logabsdet, A, sign):
         factor = factor - (grad_sign.conj() * sign).imag * 1j
     if isinstance(factor, int):
         return A.new_zeros(A.shape)
-    return factor.unsqueeze(-1).unsqueeze(-1) * ops.linalg_inv(A).mH
+    if _all_regular(sign):
+        slope = ops.linalg_inv(A).mH
+    else:  # infinite for singular matrices, or NaN where a cofactor is 0 too
+        singular = (sign == 0).unsqueeze(-1).unsqueeze(-1)
+        regular = ops.where(singular, ops.eye(A.shape[-1], dtype=A.dtype, device=A.device), A)
+        slope = ops.where(singular, _cofactors(A) / 0, ops.linalg_inv(regular).mH)
+    return factor.unsqueeze(-1).unsqueeze(-1) * slope
 
 
 # -- rank and pseudoinverse -------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def gelu_backward(grad, x, approximate):
 
 def silu_backward(grad, x):
     s = sigmoid(x)
-    return grad * (s + x * s * (1 - s))
+    return grad * np.conj(s + x * s * (1 - s))
 
 
 def mish_backward(grad, x):

@@ -90,6 +90,7 @@ class PyTorch:
         return tensor.clone() if array.flags.c_contiguous else tensor  # memory of its own may grow, as out= wants it
 
     def picture(self, tensor) -> Picture:
+        tensor = tensor if tensor.layout is self.module.strided else tensor.to_dense()  # a sparse gradient
         plain = tensor.detach().resolve_conj().resolve_neg().clone()  # NumPy would pin the memory of the tensor itself
         if plain.dtype is self.module.bfloat16:
             array = plain.contiguous().view(self.module.int16).numpy().view(dtypes.bfloat16.numpy)

@@ -30,7 +30,8 @@ def kernels(xp):
 
     def silu_backward(grad, input):
         s = 1 / (1 + xp.exp(-input))
-        return grad * (s * (1 + input * (1 - s)))
+        slope = s * (1 + input * (1 - s))
+        return grad * (slope.conj() if slope.dtype.kind == "c" else slope)
 
     def mish_backward(grad, input):
         e = xp.exp(xp.minimum(input, 20))  # beyond, the slope is 1
