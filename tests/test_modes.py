@@ -31,6 +31,16 @@ def test_nothing_is_counted_after_the_block():
     assert registry.modes == []
 
 
+def test_what_was_resolved_is_dropped_when_a_choice_of_backends_ends():
+    work()
+    assert registry.ops["softmax"].table
+    with torch.backend("numpy"):
+        assert not any(op.table or op.number_table or op.inplace_table for op in registry.ops.values())
+        torch.ones(2).add_(1)
+        torch.ones(2, dtype=torch.float16) * 0.1
+    assert not any(op.table or op.number_table or op.inplace_table for op in registry.ops.values())
+
+
 def test_modes_stack_and_end_after_an_error():
     with pytest.raises(ZeroDivisionError), torch.ledger() as outer, torch.ledger() as inner:
         torch.ones(2).exp()

@@ -1,6 +1,7 @@
 """Discovery, preference and failure of backend plugins: each test runs a program beside plugins that are really
 installed."""
 
+import ast
 import os
 import re
 import subprocess
@@ -102,6 +103,32 @@ def test_a_malformed_preference_is_refused(run):
     assert line == again and "COREFW_BACKENDS" in line and "cpu:numpy" in line and "device=backend" in line
 
 
+WARNED = """
+    import warnings
+    import corefw
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        corefw.ones(1), corefw.ones(1, device="acme")
+    print([str(w.message) for w in said])
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("COREFW_BACKEND", "cpu=numpy", "no setting is called COREFW_BACKEND (did you mean 'COREFW_BACKENDS'?)"),
+        ("COREFW_DISABLED", "numpy", "no setting is called COREFW_DISABLED (did you mean 'COREFW_DISABLE'?)"),
+        ("COREFW_DISABLE", "fast, fats", "backend 'fats' is not installed (did you mean 'fast'?)"),
+        ("COREFW_FAST_LEVEL", "3", ""),  # a backend's own
+        ("COREFW_DISABLE", "fast,broken", ""),
+    ],
+)
+def test_what_has_no_effect_is_told_once(run, variable, value, words):
+    (said,) = run(WARNED, "cpu.fast", "cpu.broken", "acme.acme", **{variable: value})
+    warned = ast.literal_eval(said)
+    assert len(warned) == bool(words) and words in "".join(warned)
+
+
 TRY = """
     import corefw as torch
     for attempt in range(2):
@@ -128,7 +155,7 @@ TRY = """
         ("COREFW_OPS", "add@cpu=nunpy", "'nunpy' is not installed (did you mean 'numpy'?)"),
         ("COREFW_OPS", "mul@cpu=fast", "fast has no kernel for mul on cpu; backends with one: numpy"),
         ("COREFW_OPS", "conv2d@cpu=numpy", 'convolution, constant_pad_nd (COREFW_OPS="convolution@cpu=numpy")'),
-        ("COREFW_OPS", "gelu@cpu=numpy", "a composition of other ops; name those: tanh, erf "),
+        ("COREFW_OPS", "gelu@cpu=numpy", "a composition of other ops; name those: sigmoid, erf "),
         ("COREFW_FALLBACK", "cpuu", "string: cpuu (did you mean 'cpu'?)"),
         ("COREFW_FALLBACK", "gpu9", "device 'gpu9' is not available: absent: no driver for gpu9"),
         ("COREFW_FALLBACK", "meta", "no backend computes on 'meta'"),

@@ -109,5 +109,12 @@ def load(device_type: str | None) -> None:
                 _load_entry(entry)
 
 
+def names() -> set[str]:
+    """The backends that are installed, loaded or not."""
+    from importlib.metadata import entry_points
+
+    return {_device_and_name(entry)[1] for entry in entry_points(group=GROUP)} | {*registry.backends}
+
+
 registry.load = load
 on_unknown_type(load)

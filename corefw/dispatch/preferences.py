@@ -4,6 +4,7 @@ checked when a device is first used, since only then its backends are loaded."""
 from __future__ import annotations
 
 import os
+import warnings
 
 from corefw.devices import device
 from corefw.dispatch import plugins
@@ -12,7 +13,9 @@ from corefw.dispatch.registry import Backend, Op, place_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
 
+_SETTINGS = ("BACKENDS", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # all begin with COREFW_
 _unreadable: list[str] = []  # what was wrong with the environment at import
+_others: set[str] = set()  # variables that begin so, too: backends have some of their own
 
 
 def configure(environment=os.environ) -> None:
@@ -35,6 +38,9 @@ def configure(environment=os.environ) -> None:
     registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
     registry.fallback = environment.get("COREFW_FALLBACK") or None
     registry.checked.clear()
+    _others.clear()
+    _others.update(v[len("COREFW_") :] for v in environment if v.startswith("COREFW_"))
+    _others.difference_update(_SETTINGS)
     _unreadable.clear()
     registry.forget()
 
@@ -80,6 +86,19 @@ def check(device_type: str) -> None:
                 _check_offered(op, kind, names)
     registry.preferred[0] = wanted
     _check_fallback(device_type)
+    if not registry.checked:
+        _warn_of_what_has_no_effect()
+
+
+def _warn_of_what_has_no_effect() -> None:
+    """Name what is likely to be misspelt; it may be meant for a backend, or for one that is not installed here."""
+    for name in sorted(_others):
+        guess = did_you_mean(name, _SETTINGS).replace("'", "'COREFW_", 1)
+        if guess:
+            warnings.warn(f"no setting is called COREFW_{name}{guess}", stacklevel=2)
+    installed = plugins.names() if registry.disabled else set()
+    for name in sorted(registry.disabled - installed):
+        warnings.warn(f"COREFW_DISABLE: backend '{name}' is not installed{did_you_mean(name, installed)}", stacklevel=2)
 
 
 def _check_device_type(variable: str, kind: str) -> None:

@@ -135,6 +135,7 @@ class Table(dict):
 
     def __missing__(self, place: Place):
         entry = self[place] = registry.resolve(self.op, place, self.numbers)
+        registry.filled.append(self)
         return entry
 
     def clear(self) -> None:
@@ -191,6 +192,7 @@ class Registry:
         self.allow_tf32 = False  # whether matrix products of float32 may round to TensorFloat-32
         # PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
         self.library = {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}
+        self.filled: list[Table] = []  # the tables that hold entries
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
         self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
@@ -200,9 +202,9 @@ class Registry:
     # -- changes; each drops what was resolved ----------------------------------------------------------------
     def forget(self) -> None:
         """Drop every resolved entry, so that the next call resolves anew."""
-        for op in self.ops.values():
-            op.table.clear()
-            op.number_table.clear()
+        filled, self.filled = self.filled, []
+        for table in filled:
+            table.clear()
 
     def add_backend(self, backend: Backend) -> None:
         """Register a backend; raises BackendError, and changes nothing, if it contradicts what is there."""
