@@ -1,6 +1,7 @@
 """How many launches of the CuPy backend a training step takes: no more than it needs; and how a launch is given its
 arguments."""
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -11,7 +12,10 @@ import pytest
 
 pytest.importorskip("cupy")
 
+from cupy.cuda.function import CNumpyArray
+
 from benchmarks.launches import of_step
+from corefw_cupy.launch import argument, pointers
 from corefw_cupy.positions import positions
 from tests.emulation.device import cuda
 
@@ -34,9 +38,12 @@ def test_launches_of_a_step(program):
 
 def test_structs_are_passed_by_address():
     """Of an array CuPy would ask the address in each launch, which takes 2.5 us."""
+    struct = np.zeros(1, np.int64)
+    assert argument(struct).ptr == struct.ctypes.data == CNumpyArray(struct).ptr, "as CuPy passes arrays"
+    assert ctypes.string_at(pointers([3, 5], 3).ptr, 24) == np.array([3, 5, 0]).tobytes()
     launch = positions(cuda()).read_at[8, np.dtype(np.int64), True]
     with pytest.raises(TypeError, match=r"array\(\[0\]\) was passed for a parameter of kind 's'"):
-        launch((1,), (32,), (0, 0, 0, np.zeros(1, np.int64), 0, 0))
+        launch((1,), (32,), (0, 0, 0, struct, 0, 0))
 
 
 def test_host_time_is_measured_without_a_gpu():

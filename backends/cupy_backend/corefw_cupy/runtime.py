@@ -17,6 +17,8 @@ from corefw_cupy.memory_use import MemoryUse
 from corefw_cupy.storages import Storages
 from corefw_cupy.streams import Event, Stream
 
+_HERE = nullcontext()
+
 
 class CupyRuntime(Runtime):
     """`cuda`: an array is a `cupy.ndarray`; work goes to the current stream of its device."""
@@ -27,6 +29,7 @@ class CupyRuntime(Runtime):
         self.cupy = cuda.xp
         self.driver = cuda.xp.cuda.runtime
         self.array_type = cuda.xp.ndarray
+        self.allocate = cuda.empty
         self.copying = cuda.copying
         self.faults = cuda.faults
         self.memory_use = MemoryUse(cuda.xp)
@@ -47,7 +50,7 @@ class CupyRuntime(Runtime):
     def on(self, index: int | None):
         """A with-block in which a device is the current one."""
         if index is None or index == self.driver.getDevice():
-            return nullcontext()
+            return _HERE
         return self.cupy.cuda.Device(index)
 
     def guarded(self, kernel, index):
@@ -129,7 +132,7 @@ class CupyRuntime(Runtime):
     # -- arrays -----------------------------------------------------------------------------------------------------
     def empty(self, shape, dtype, index):
         with self.on(index):
-            return self.cupy.empty(shape, dtype.numpy)
+            return self.allocate(shape, dtype.numpy)
 
     def copy(self, target, source):
         self.copying.copy(target, source)
@@ -154,7 +157,7 @@ class CupyRuntime(Runtime):
         return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 
     def is_contiguous(self, array):
-        return array.flags.c_contiguous
+        return array._c_contiguous
 
     def storage_offset(self, array):
         return (array.data.ptr - array.data.mem.ptr) // array.dtype.itemsize
