@@ -48,6 +48,7 @@ def _types(dtype: np.dtype) -> tuple[int, int, str]:
     return element, fast if registry.allow_tf32 else compute, scale
 
 
+@lru_cache(maxsize=1 << 12)
 def _expands(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether an array broadcasts to `target`."""
     return len(shape) <= len(target) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(target)))
@@ -199,7 +200,7 @@ class Products:
     def with_sums(self, left, right):
         """The product of the transposed matrix `left` with `right`, and the sums of the columns of `left`."""
         how, factors, arrays = self._planned(left, right, (TRANSPOSED, AS_IT_IS))
-        out, sums = (self.cuda.empty(shape, left.dtype) for shape in (how.shape, how.shape[:1]))
+        out, sums = self.cuda.empty(how.shape, left.dtype), self.cuda.empty(how.shape[:1], left.dtype)
         if out.size and self._epilogue(COLUMN_SUMS, how, factors, arrays, 1, out, sums):
             return out, sums
         if out.size:
@@ -234,7 +235,7 @@ class Products:
         if out.dtype not in EPILOGUES or how.batch != 1 or not how.inner:
             return False
         element, compute, scale = _types(out.dtype)
-        (left, right), (left_address, right_address) = factors, (array.data.ptr for array in arrays)
+        (left, right), (left_array, right_array) = factors, arrays
         (_, alpha), (_, beta) = _number(alpha, scale), _number(0, scale)
         return self.with_epilogue(
             epilogue,
@@ -243,8 +244,8 @@ class Products:
             (how.columns, how.rows, how.inner),
             alpha,
             beta,
-            (right_address, right.step),
-            (left_address, left.step),
+            (right_array.data.ptr, right.step),
+            (left_array.data.ptr, left.step),
             (out.data.ptr, how.columns),
             vector.data.ptr,
         )
@@ -259,13 +260,12 @@ class Products:
     def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
         element, compute, scale = _types(out.dtype)
-        (left, right), rows, columns = factors, how.rows, how.columns
+        (left, right), (left_array, right_array), rows, columns = factors, arrays, how.rows, how.columns
         _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
         _, beta = _number(beta, scale)
-        left_address, right_address = (array.data.ptr for array in arrays)
         device = self.cuda.xp.cuda
         shape = (device.get_cublas_handle(), right.form, left.form, columns, rows, max(how.inner, 1), alpha)
-        first, second = (right_address, element, right.step), (left_address, element, left.step)
+        first, second = (right_array.data.ptr, element, right.step), (left_array.data.ptr, element, left.step)
         third = (out.data.ptr, element, columns)
         if how.batch == 1:
             device.cublas.gemmEx(*shape, *first, *second, beta, *third, compute, DEFAULT_ALGORITHM)

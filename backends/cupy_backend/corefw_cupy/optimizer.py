@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import chain
 from math import inf
 from weakref import ref
@@ -140,11 +139,13 @@ def _counted(rates: Callable[[float], tuple]) -> Callable[[list], list[tuple]]:
     """From the rates of a step number those of all parameters, whose counts go on by one."""
 
     def of_views(counts):
-        known = cache(rates)
+        known: dict[float, tuple] = {}  # to make a cached function takes longer
         found = []
         for count in counts:
             count[()] = number = count[()] + 1
-            found.append(known(number))
+            if number not in known:
+                known[number] = rates(number)
+            found.append(known[number])
         return found
 
     return of_views
