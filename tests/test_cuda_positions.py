@@ -1,6 +1,7 @@
 """What the rows of indexing and scattering do not reach: many blocks, wide moves, elements smaller than a word, the
 deterministic sums, and masks over several blocks."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -9,9 +10,10 @@ from corefw.testing.checks import settle
 
 cupy = pytest.importorskip("cupy")
 
+from corefw_cupy.combining import combining  # noqa: E402
 from corefw_cupy.positions import along_slices, positions, walk  # noqa: E402
 from corefw_cupy.selection import selection  # noqa: E402
-from tests.emulation import memory  # noqa: E402
+from tests.emulation import launches, memory  # noqa: E402
 from tests.emulation.device import cuda, install  # noqa: E402
 
 device, host = memory.device, memory.host
@@ -63,6 +65,23 @@ def test_threads_meet_in_one_word(dtype):
     wanted = x.scatter_add(0, index, source)
     found = x.to("emulated").scatter_add(0, index.to("emulated"), source.to("emulated"))
     assert torch.equal(found.cpu(), wanted)
+
+
+@pytest.mark.parametrize(("columns", "first", "fours"), [(8, 0, 1), (8, 4, 1), (8, 1, 0), (6, 0, 0), (1, 0, 0)])
+@pytest.mark.parametrize("capability", [8, 9])
+@pytest.mark.parametrize("dtype", ["f4", "f2", "bfloat16"])
+def test_sums_of_rows_in_fours(dtype, capability, columns, first, fours, monkeypatch):
+    sums = combining(cuda())
+    monkeypatch.setattr(sums, "capabilities", {0: capability})
+    table = rng.integers(-9, 9, (9, columns + 4)).astype("f4")
+    rows, values = rng.integers(0, 9, 40), rng.integers(-9, 9, (40, columns)).astype(getattr(ml_dtypes, dtype, dtype))
+    whole, index = device(table), device(rows)
+    array = whole[:, first : first + columns]
+    with launches.counted() as counts:
+        sums.combine(array, along_slices(array, 0, index), index, device(values), kind=0, factor=2)
+    assert counts["add_fours_at"] == (fours if capability == 9 else 0) and counts.total() == 1
+    np.add.at(table[:, first : first + columns], rows, 2 * values.astype("f4"))
+    assert (host(whole) == table).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64])

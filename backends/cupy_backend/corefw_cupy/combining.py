@@ -3,6 +3,9 @@
 Threads that meet at an element take turns in any order, so that sums of floating numbers may differ in their last
 bits from one run to the next, and that it is not said which of several values is written. Where deterministic
 algorithms are asked for, the work is done in order (in_order.py).
+
+Half types are added up in float32, in a copy of the array: packed additions of halves would round each sum to 8 or 11
+bits, and to sort the positions first would leave all values for a frequent one to a single thread.
 """
 
 from __future__ import annotations
@@ -43,6 +46,10 @@ class Combining:
         self.of_reals = combining({**REALS, **INTEGERS, **BOOL}, REDUCTIONS)
         self.of_complex = combining(COMPLEX, _SUM)
         self.of_halves = combining(_FLOAT32, REDUCTIONS, V=HALVES)
+        self.in_fours = cuda.function(
+            "combining_fours.cu", "add_fours_at", V={**_FLOAT32, **HALVES}, I=INDICES, SIZE=SIZES
+        )
+        self.capabilities: dict[int, int] = {}  # the first number of each, by device
         self.in_order = InOrder(cuda)
         self.quotients = {
             kinds: Pointwise(cuda, f"average_{kinds}", ("T", "int64"), 0, "int64", "T", formula, {"T": types})
@@ -69,15 +76,27 @@ class Combining:
         if in_order and reduce in ORDERED:
             self.in_order.combine(array, grid, index, values, steps, kind, reduce, number)
             return
-        found = walk(grid, steps, dtype.itemsize, index.dtype.itemsize, values.dtype.itemsize)
+        fours = dtype == FLOAT32 and reduce == "sum" and array.data.ptr % 16 == 0 and self._adds_fours()
+        sizes = dtype.itemsize, index.dtype.itemsize, values.dtype.itemsize
+        found = walk(grid, steps, *sizes, together=4 if fours else 1)
         key = (dtype, reduce, index.dtype, found.wide)
-        if values.dtype != dtype:
+        if found.together == 4:
+            function = self.in_fours[values.dtype, index.dtype, found.wide]
+        elif values.dtype != dtype:
             function = self.of_halves[(*key, values.dtype)]
         else:
             function = (self.of_complex if dtype in COMPLEX else self.of_reals)[key]
         if found.n:
             address = self.cuda.faults.address
             function(blocks(found.n), (THREADS,), (array, index, values, found.struct, number, address, kind))
+
+    def _adds_fours(self) -> bool:
+        """Whether the current device adds four numbers of float32 to its memory in one transaction."""
+        runtime = self.cuda.xp.cuda.runtime
+        device = runtime.getDevice()
+        if device not in self.capabilities:
+            self.capabilities[device] = runtime.getDeviceProperties(device)["major"]
+        return self.capabilities[device] >= 9
 
     def write(self, array, grid: Grid, index, values, kind: int) -> None:
         """Write values, which broadcast to the grid and have the dtype of the array, to its elements."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from corefw.shapes import broadcast
+from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.layouts import merged
 from corefw_cupy.pointwise_function import SIZES
@@ -53,6 +54,7 @@ class Walk:
     n: int
     size: int  # bytes of what is moved at once
     wide: bool  # whether offsets need 64 bits
+    together: int  # neighbours that a thread works on
     struct: Any  # Walk in positions.cuh
 
 
@@ -65,6 +67,7 @@ def walk(
     other_size: int,
     alignment: int = 0,
     wide: bool = False,
+    together: int = 1,
 ) -> Walk:
     """The walk over a grid.
 
@@ -76,6 +79,7 @@ def walk(
         other_size: bytes of an element of the third array.
         alignment: bytes that may be moved at once, where the pointers allow it.
         wide: whether offsets of 64 bits are wanted in any case.
+        together: neighbours of the array that a thread may work on, where one position stands for all of them.
     """
     strides = [
         [step // unit for step in steps]
@@ -93,21 +97,35 @@ def walk(
         size, step = 2 * size, step // 2
         sizes[-1] //= 2
         array[:-1], third[:-1] = ([s // 2 for s in own[:-1]] for own in (array, third))
+    neighbours = bool(sizes) and (array[-1], index[-1], third[-1]) == (1, 0, 1)
+    if neighbours and not any(number % together for number in (sizes[-1], step, *array[:-1])):
+        sizes[-1] //= together
+        array[-1] = third[-1] = together
+    else:
+        together = 1
     if len(sizes) > MAX_DIMS:
         raise ValueError(f"a grid of {len(sizes)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     n, limit = prod(sizes), max(0, grid.axis.size - 1) * abs(step)
     reach, *others = (sum(abs(s) * (m - 1) for s, m in zip(own, sizes)) for own in strides)
-    wide = wide or max(n, reach + limit, *others) >= 1 << 31
+    wide = wide or max(n, reach + limit, *others) > MOST
     kind = np.int64 if wide else np.int32
-    names = ("n", "dims", "size", "step", "wrap", "dim")
-    lines = ("sizes", "array", "index", "other")
-    struct = np.zeros(1, [*((name, "i8") for name in names), *((name, kind, MAX_DIMS) for name in lines)])
-    axis = grid.axis
-    struct[0] = (
-        *(n, len(sizes), axis.size, step, axis.size if axis.from_end else 0, axis.dim),
-        *(own + [0] * (MAX_DIMS - len(own)) for own in (sizes, *strides)),
+    names, lines = ("n", "dims", "size", "step", "wrap", "dim"), ("array", "index", "other")
+    struct = np.zeros(
+        1,
+        [
+            *((name, "i8") for name in names),
+            ("sizes", divisor_type(wide), MAX_DIMS),
+            *((name, kind, MAX_DIMS) for name in lines),
+        ],
     )
-    return Walk(n, size, wide, argument(struct))
+    axis = grid.axis
+    for name, value in zip(names, (n, len(sizes), axis.size, step, axis.size if axis.from_end else 0, axis.dim)):
+        struct[name] = value
+    if n:
+        struct["sizes"][0, : len(sizes)] = divisors(sizes, wide)
+    for name, own in zip(lines, strides):
+        struct[name][0, : len(sizes)] = own
+    return Walk(n, size, wide, together, argument(struct))
 
 
 def along_slices(array, dim: int, index, from_end: bool = False) -> Grid:

@@ -2,11 +2,7 @@
 
 #include "types.cuh"
 #include "faults.cuh"
-#include "mathematics.cuh"
-
-#ifndef SIZE // of offsets
-#define SIZE int32
-#endif
+#include "division.cuh"
 
 #define MAX_DIMS 16
 
@@ -17,7 +13,8 @@ struct Walk {
     int64 size, step; // of the indexed dimension
     int64 wrap;       // what is added to negative positions
     int64 dim;        // the number by which errors call it
-    SIZE sizes[MAX_DIMS], array[MAX_DIMS], index[MAX_DIMS], other[MAX_DIMS];
+    Divisor<SIZE> sizes[MAX_DIMS];
+    SIZE array[MAX_DIMS], index[MAX_DIMS], other[MAX_DIMS];
 };
 
 struct Offsets {
@@ -28,11 +25,9 @@ struct Offsets {
 __device__ inline Offsets locate(const Walk &walk, int64 i)
 {
     Offsets at = {0, 0, 0};
-    typename Unsigned<SIZE>::type rest = i;
+    SIZE rest = i;
     for (int dim = walk.dims - 1; dim >= 0; --dim) {
-        typename Unsigned<SIZE>::type outer = rest / walk.sizes[dim];
-        SIZE along = rest - outer * walk.sizes[dim];
-        rest = outer;
+        SIZE along = take_innermost(rest, walk.sizes[dim]);
         at.array += along * walk.array[dim];
         at.index += along * walk.index[dim];
         at.other += along * walk.other[dim];
