@@ -27,11 +27,11 @@ from corefw.autograd.grad_mode import (
     set_grad_enabled,
 )
 from corefw.devices import device, get_default_device, set_default_device
+from corefw.dispatch.constants import set_default_dtype
 from corefw.dispatch.generator import Generator
 from corefw.dispatch.inspect import backend, explain
 from corefw.dispatch.modes import ledger
 from corefw.dispatch.names import published as _published
-from corefw.dispatch.operands import set_default_dtype
 from corefw.dispatch.registry import registry as _registry
 from corefw.dtypes import (
     bfloat16,

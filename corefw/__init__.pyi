@@ -26,12 +26,12 @@ from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
 from corefw.devices import set_default_device as set_default_device
+from corefw.dispatch.constants import set_default_dtype as set_default_dtype
 from corefw.dispatch.generator import Generator as Generator
 from corefw.dispatch.inspect import BackendInfo as _BackendInfo
 from corefw.dispatch.inspect import backend as backend
 from corefw.dispatch.inspect import explain as explain
 from corefw.dispatch.modes import ledger as ledger
-from corefw.dispatch.operands import set_default_dtype as set_default_dtype
 from corefw.dtypes import can_cast as can_cast
 from corefw.dtypes import dtype as dtype
 from corefw.dtypes import finfo as finfo

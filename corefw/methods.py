@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from corefw.dispatch.constants import operand
 from corefw.dispatch.generation.compiling import operator_function
 from corefw.dispatch.names import published
-from corefw.dispatch.operands import operand
 from corefw.dispatch.registry import Op, registry
 from corefw.ops.indexing import getitem, setitem, where_method
 from corefw.tensor import Tensor

@@ -1600,6 +1600,7 @@ class Node:
     hooks: Any
     saved_kinds: tuple[tuple[str, str], ...]
     output_names: tuple[str, ...]
+    detached_at: int | None
     def __getattr__(self, name: str) -> Any:
         r"""``_saved_<name>``: what the node saved under that name."""
     def __repr__(self) -> str: ...

@@ -9,6 +9,7 @@ import pytest
 import corefw as torch
 from corefw.autograd import Function, graph
 from corefw.autograd.function import once_differentiable
+from tests.functions import Square
 
 
 def leaf(*values, dtype=torch.float64):
@@ -371,12 +372,7 @@ def test_saved_tensor_hooks_reach_functions():
 
 
 def test_once_differentiable():
-    class Once(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
+    class Once(Square):
         @staticmethod
         @once_differentiable
         def backward(ctx, grad):
@@ -430,12 +426,7 @@ def test_unfinished_functions():
 
 
 def test_backward_inside_backward():
-    class Inner(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
+    class Inner(Square):
         @staticmethod
         def backward(ctx, grad):
             x = ctx.saved_tensors[0].detach().requires_grad_()

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import corefw
+from tests.functions import Square
 from tests.parity import import_torch
 
 PROGRAMS = """
@@ -67,17 +68,6 @@ def test_changes_and_gradients_are_refused():
         x.add_(1)
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         corefw.ones(2, requires_grad=True) * x
-
-    class Square(corefw.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return 2 * x * grad
 
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         Square.apply(x + corefw.ones(2, requires_grad=True)) + Square.apply(_requiring(x))

@@ -9,7 +9,8 @@ from corefw import dtypes
 from corefw.devices import Place, get_default_device
 from corefw.dispatch import plugins
 from corefw.dispatch.composition import named_ops, rehearse
-from corefw.dispatch.operands import constant, result_type
+from corefw.dispatch.constants import constant
+from corefw.dispatch.operands import result_type
 from corefw.dispatch.preferences import usable_backend
 from corefw.dispatch.registry import Op, place_of, registry
 from corefw.dispatch.resolution import decide, fallback_place

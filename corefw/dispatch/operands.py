@@ -1,23 +1,21 @@
-"""What the hot path leaves aside: numbers as operands, mixed dtypes, ``out=``, and the explanation of failures."""
+"""What the hot path leaves aside: operands of different dtypes, ``out=``, and the explanation of failures."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from math import copysign
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
 
 from corefw import dtypes
 from corefw.devices import Place, device
+from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.numbers import ConversionError, fitting_number
 from corefw.dispatch.record import check_memory, check_overlap, mode
-from corefw.dispatch.registry import Op, Parameter, place_of, registry
+from corefw.dispatch.registry import Op, Parameter, place_of
 from corefw.dispatch.resolution import check_accepted, shape_of
-from corefw.dispatch.rules import DtypeRule, computed
+from corefw.dispatch.rules import computed
 from corefw.dtypes import dtype
 from corefw.errors import (
     CorefwError,
@@ -30,135 +28,7 @@ from corefw.errors import (
     read_only,
 )
 from corefw.shapes import check_storage
-from corefw.tensor import Constant, Tensor, new, wrap
-
-
-# -- numbers ----------------------------------------------------------------------------------------------------------
-def _holds(integer: dtype, number: int) -> bool:
-    bits = 8 * integer.itemsize - integer.is_signed
-    return -(integer.is_signed << bits) <= number < 1 << bits
-
-
-def _is_half(place) -> bool:
-    return place.dtype.itemsize == 2 and place.dtype.category == dtypes.FLOATING
-
-
-def _shared(number, value, place) -> Constant:
-    """The operand that stands for `number`, with `value` as its element."""
-    tensor = new(Constant)
-    tensor.array = place.runtime.constant(value, place.dtype, place.device.index)
-    tensor.place = place
-    tensor.node = tensor.origin = None
-    tensor.version = [0]
-    tensor.number = number
-    return tensor
-
-
-def _beside(number, place):
-    """The place of a number as an operand, and whether it is of the tensor's category."""
-    kind = dtypes.of_number(number)
-    if kind.category > place.dtype.category:
-        return place.with_dtype(dtypes.combine(place.dtype, kind)), False
-    if _is_half(place):
-        return place.with_dtype(dtypes.float32), False  # a number keeps its precision beside half types
-    return place, kind.category == place.dtype.category
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _constant(number, place, sign) -> Constant:
-    found, alike = _beside(number, place)
-    if found.dtype.category == dtypes.INTEGER and number.__class__ is int:
-        fitting_number(number, dtypes.int64)
-        if alike and not _holds(found.dtype, number):
-            found = found.with_dtype(dtypes.int64)  # it keeps its value beside narrow integers
-    return _shared(number, number, found)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _bound(number, place, sign) -> Constant:
-    found, _ = _beside(number, place)
-    value = number if _is_half(place) else fitting_number(number, found.dtype)
-    return _shared(value, value, found)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _element(number, place, sign) -> Constant:
-    value = fitting_number(number, place.dtype)
-    return _shared(value, value, place)
-
-
-def constant(number, place) -> Constant:
-    """A Python number as an operand beside a tensor of `place`: of its dtype unless the number's category is higher.
-
-    The tensor is shared between calls and never written to.
-    """
-    sign = copysign(1.0, number) if number.__class__ is float else 1.0  # 0.0 and -0.0 are equal keys
-    return _constant(number, place, sign)
-
-
-def set_default_dtype(d: dtype) -> None:
-    """Set the dtype of tensors made from Python floats; TypeError unless `d` is a floating type.
-
-    >>> import corefw as torch
-    >>> torch.set_default_dtype(torch.float64)
-    >>> torch.tensor(1.5).dtype
-    torch.float64
-    >>> torch.set_default_dtype(torch.float32)
-    """
-    dtypes.assign_default_dtype(d)
-    _constant.cache_clear()
-    _bound.cache_clear()
-    _exponent.cache_clear()
-    registry.forget()
-
-
-def _operands(make: Callable[..., Constant]) -> Callable:
-    def operand(value, place):
-        """`value` as a tensor beside one of `place`, if it is a number; else itself, for the caller to refuse."""
-        kind = value.__class__
-        if kind is float:
-            return make(value, place, copysign(1.0, value))  # 0.0 and -0.0 are equal keys
-        if kind is int or kind is bool or kind is complex:
-            return make(value, place, 1.0)
-        if isinstance(value, np.generic):
-            return operand(value.item(), place)
-        return value
-
-    return operand
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _assigned(number, place, sign) -> Constant:
-    """As `_element`, but half types take every real number: beyond their range it is infinite."""
-    if _is_half(place) and number.__class__ is not complex:
-        return _constant(number, place, sign)
-    return _element(number, place, sign)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _exponent(number, place, sign) -> Constant:
-    if place.dtype.category == dtypes.INTEGER and number.__class__ is int:
-        if number < 0:
-            raise ConversionError("Integers to negative integer powers are not allowed.")
-        number = fitting_number(number, place.dtype)
-    return _constant(number, place, sign)
-
-
-#: numbers in arithmetic; exponents; numbers that the common dtype must hold; numbers that become elements of a tensor
-operand = _operands(_constant)
-_exponent_operand = _operands(_exponent)
-_bound_operand = _operands(_bound)
-element_operand = _operands(_element)
-assigned_operand = _operands(_assigned)
-
-
-def operand_of(rule: DtypeRule | None) -> Callable:
-    """The function that turns numbers into operands of an op with this dtype rule."""
-    if rule is not None and rule.exponents:
-        return _exponent_operand
-    if rule is None or not rule.bounds:
-        return operand
-    return element_operand if rule.follows else _bound_operand
+from corefw.tensor import Constant, Tensor, wrap
 
 
 def result_type(*tensors) -> dtype:
@@ -373,9 +243,9 @@ def write_out(op: Op, out, *values, **options):
             continue  # it is given other memory
         if several:  # before one of them is written to
             refuse_read_only(op.name, tensor)
-        for operand in operands:
-            if operand.version is tensor.version and operand is not tensor:  # one memory has one version
-                check_overlap(tensor, operand)
+        for other in operands:
+            if other.version is tensor.version and other is not tensor:  # one memory has one version
+                check_overlap(tensor, other)
     for tensor, value in zip(outs, results, strict=True):
         store(op.name, tensor, value)
     return getattr(type(result), "_make", tuple)(outs) if several else out

@@ -11,7 +11,7 @@ from corefw import dtypes
 from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.operands import result_type
-from corefw.dispatch.rules import DtypeRule, floating, promote, real, same
+from corefw.dispatch.rules import DtypeRule, computed, floating, promote, real, same
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Constant, Tensor
@@ -33,7 +33,7 @@ def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
     alike = input.__class__ is Tensor and other.__class__ is Tensor and input.place is other.place
     common = input.place.dtype if alike else result_type(input, other)
     alpha = checked_factor(combine.op.name, "alpha", alpha, common)
-    if alike and common.category >= dtypes.FLOATING and common.itemsize > 2:
+    if alike and common.category >= dtypes.FLOATING and computed(common) is common:
         return combine.op.function(input, other * fitting_number(alpha, common))
     return scaled(input, other, alpha)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch import record
+from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.generation.functions import backward, forward, inplace
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.operands import (
     mixed,
     mixed_into,
-    operand_of,
     recover,
     recover_body,
     recover_into,
