@@ -101,3 +101,24 @@ def test_moves(kernels, wide, turned, monkeypatch, walked_anew):
         np.testing.assert_array_equal(memory.host(kernels[op](given, *arguments)), EXPECTED[op](array, *arguments))
     padded = memory.host(kernels["constant_pad_nd"](given, (1, 2, -1, 3), 9))
     np.testing.assert_array_equal(padded, np.pad(array[:, 1:], ((0, 0), (0, 3), (1, 2)), constant_values=9))
+
+
+def test_neighbours_that_move_together_are_moved_as_one_wide_element():
+    assert moving.widened([(4, 4, 1, 48), (24, 16, -8, 1)], 4, 16) == ([(4, 4, 1, 12), (6, 4, -2, 1)], 16)
+    assert moving.widened([(4, 4, 1, 48), (24, 16, -8, 1)], 2, 4)[1] == 4, "where 4 bytes lie, not 16"
+    assert moving.widened([(4, 4, 1, 47), (24, 16, -8, 1)], 4, 16)[1] == 4
+    assert moving.widened([(24, 16, -7, 1)], 4, 16)[1] == 4
+    assert moving.widened([(24, 16, -8, 2)], 4, 16)[1] == 4
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "c16"])
+@pytest.mark.parametrize("first", [0, 1, 4])
+@pytest.mark.parametrize("before, after", [(16, 16), (8, 0), (2, 3), (-4, 4)])
+def test_moves_of_wide_elements(kernels, dtype, first, before, after):
+    array = numbers(3, 5, 40, dtype=dtype)
+    given, array = memory.device(array)[..., first : first + 32], array[..., first : first + 32]
+    shift = (before, 1), (2, 1)
+    np.testing.assert_array_equal(memory.host(kernels["roll"](given, *shift)), np.roll(array, *shift))
+    padded = np.full((3, 6, 32 + before + after), 7, dtype)
+    padded[:, 1:, max(before, 0) : max(before, 0) + 32 + min(before, 0)] = array[..., max(-before, 0) :]
+    np.testing.assert_array_equal(memory.host(kernels["constant_pad_nd"](given, (before, after, 1, 0), 7)), padded)

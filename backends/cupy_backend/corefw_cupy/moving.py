@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,29 @@ def joined(dims: list[tuple[int, ...]], kept: int) -> list[tuple[int, ...]]:
     return found
 
 
+def widened(dims: list[tuple[int, ...]], unit: int, alignment: int) -> tuple[list[tuple[int, ...]], int]:
+    """The same dimensions of elements of twice the size as often as neighbours move together, and that size."""
+    while (
+        unit < alignment
+        and dims
+        and dims[-1][3] == 1
+        and not any(number % 2 for number in (*dims[-1][:3], *(stride for *_, stride in dims[:-1])))
+    ):
+        size, limit, offset, _ = dims[-1]
+        dims = [(*outer, stride // 2) for *outer, stride in dims[:-1]] + [(size // 2, limit // 2, offset // 2, 1)]
+        unit *= 2
+    return dims, unit
+
+
+class Walk(NamedTuple):
+    """How a kernel moves elements."""
+
+    n: int
+    size: int  # bytes of what is moved at once
+    wide: bool  # whether positions need 64 bits
+    struct: Any  # Walk in moves.cu
+
+
 @lru_cache(maxsize=4096)
 def walk(
     shape: tuple[int, ...],
@@ -36,14 +59,16 @@ def walk(
     offsets: tuple[int, ...],
     strides: tuple[int, ...],
     itemsize: int,
-    kept: int = 0,
-) -> tuple[Any, bool]:
-    """The struct for a result of `shape` that reads an input of shape `limits` and `strides` (in bytes) at `offsets`,
-    and whether its positions need 64 bits."""
+    kept: int,
+    alignment: int,
+) -> Walk:
+    """The walk for a result of `shape` that reads an input of shape `limits` and `strides` (in bytes) at `offsets`, up
+    to `alignment` bytes at once."""
     dims = joined(list(zip(shape, limits, offsets, [step // itemsize for step in strides], strict=True)), kept)
     if len(dims) > MAX_DIMS:
         raise ValueError(f"an array of {len(dims)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
-    n = prod(shape)
+    dims, unit = (dims, itemsize) if kept else widened(dims, itemsize, alignment)
+    n = prod(shape) * itemsize // unit
     wide = max(n, sum((size + abs(offset)) * max(abs(stride), 1) for size, _, offset, stride in dims)) > MOST
     size = np.dtype("i8" if wide else "i4")
     numbers = [(name, size, MAX_DIMS) for name in ("strides", "offsets", "limits")]
@@ -52,7 +77,7 @@ def walk(
     made["sizes"][0, : len(dims)] = divisors([dim[0] for dim in dims], wide)
     for name, column in (("limits", 1), ("offsets", 2), ("strides", 3)):
         made[name][0, : len(dims)] = [dim[column] for dim in dims]
-    return argument(made), wide
+    return Walk(n, unit, wide, argument(made))
 
 
 class Move:
@@ -63,11 +88,12 @@ class Move:
         self.function: Function = cuda.function("moves.cu", name, T=BITS, SIZE=SIZES)
 
     def __call__(self, input, shape: tuple[int, ...], offsets: tuple[int, ...], *numbers, kept: int = 0):
-        """A new array of `shape`, which reads position i of a dimension at position i + offset."""
+        """A new array of `shape`, which reads position i of a dimension at position i + offset; a value among the
+        numbers comes as 16 bytes that repeat it."""
         result = self.empty(shape, input.dtype)
         if result.size:
-            itemsize = input.dtype.itemsize
-            walked, wide = walk(shape, input.shape, offsets, input.strides, itemsize, kept)
-            launch = self.function[itemsize, wide]
-            launch(blocks(result.size), (THREADS,), (input, result, walked, *numbers))
+            pointer = input.data.ptr | 16
+            found = walk(shape, input.shape, offsets, input.strides, input.dtype.itemsize, kept, pointer & -pointer)
+            launch = self.function[found.size, found.wide]
+            launch(blocks(found.n), (THREADS,), (input, result, found.struct, *numbers))
         return result

@@ -23,7 +23,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             shape[dim] += before + after
             offsets[dim] = -before
         border = np.zeros(2, np.int64)
-        border.view(input.dtype)[0] = value
+        border.view(input.dtype)[:] = value
         return move(input, tuple(shape), tuple(offsets), *border.tolist())
 
     return [Kernel("constant_pad_nd", constant_pad_nd)]
