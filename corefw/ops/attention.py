@@ -401,35 +401,41 @@ def multi_head_attention_forward(
         mask, padding = _wider(mask), _wider(padding)
 
     def heads(x):
-        """(length, N, E) as (N * heads, length, E / heads)."""
-        return x.reshape(x.shape[0], count, width // num_heads).transpose(0, 1)
+        """A view of (length, N, E) as (N, heads, length, E / heads)."""
+        return x.reshape(x.shape[0], samples, num_heads, width // num_heads).permute(1, 2, 0, 3)
+
+    def of_samples(x):
+        """(N * heads, ...) as (N, heads, ...)."""
+        return x.reshape(samples, num_heads, *x.shape[1:])
 
     q = heads(q)
-    k = heads(k) if static_k is None else static_k
-    v = heads(v) if static_v is None else static_v
+    k = heads(k) if static_k is None else of_samples(static_k)
+    v = heads(v) if static_v is None else of_samples(static_v)
     if add_zero_attn:
-        zero = ops.zeros((count, 1, width // num_heads), dtype=k.dtype, device=k.device)
-        k, v = ops.cat([k, zero], 1), ops.cat([v, zero], 1)
+        zero = ops.zeros((samples, num_heads, 1, width // num_heads), dtype=k.dtype, device=k.device)
+        k, v = ops.cat([k, zero], 2), ops.cat([v, zero], 2)
         mask, padding = _wider(mask), _wider(padding)
-    keys = k.shape[1]
+    keys = k.shape[2]
+    if mask is not None and mask.shape[0] != 1:
+        mask = of_samples(mask)
     if padding is not None:
         if tuple(padding.shape) != (samples, keys):
             raise MaskError(f"key_padding_mask of shape {(samples, keys)} expected, but got {tuple(padding.shape)}")
-        padding = padding.reshape(samples, 1, 1, keys).expand(samples, num_heads, 1, keys).reshape(count, 1, keys)
+        padding = padding.reshape(samples, 1, 1, keys)
         mask = padding if mask is None else mask + padding
     dropout_p = dropout_p if training else 0.0
 
     weights = None
     if need_weights:
-        scores = (q * sqrt(num_heads / width)) @ k.transpose(1, 2)
+        scores = (q * sqrt(num_heads / width)) @ k.transpose(2, 3)
         weights = (scores if mask is None else scores + mask).softmax(-1)
         weights = ops.dropout(weights, dropout_p) if dropout_p > 0 else weights
         result = weights @ v
-        weights = weights.reshape(samples, num_heads, queries, keys)
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         result = ops.scaled_dot_product_attention(q, k, v, mask, dropout_p, hinted)
-    result = ops.linear(result.transpose(0, 1).reshape(queries, samples, width), out_proj_weight, out_proj_bias)
+    joined = result.permute(2, 0, 1, 3).reshape(queries, samples, width)
+    result = ops.linear(joined, out_proj_weight, out_proj_bias)
     if not batched:
         result = result.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)
