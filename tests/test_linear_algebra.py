@@ -178,6 +178,13 @@ def test_a_negative_cutoff_is_none():
     assert torch.linalg.matrix_rank(A, atol=0, rtol=-1.0) == 1
 
 
+@pytest.mark.parametrize("compute_uv", [True, False])
+def test_singular_values_are_those_of_matrices(compute_uv):
+    for x in (torch.tensor(1.0), torch.ones(3)):
+        with pytest.raises(RuntimeError, match="must have at least 2 dimensions"):
+            torch.svd(x, compute_uv=compute_uv)
+
+
 def test_nuclear_norm():
     x = torch.tensor([[3.0, 0.0], [0.0, -4.0]]).requires_grad_()
     x.norm("nuc").backward()

@@ -171,6 +171,19 @@ def test_negative_integer_powers():
     same(integers ** torch.tensor([-2, -2, -3, -1, -1]), [1, 1, -1, 0, 0])
 
 
+@pytest.mark.parametrize("target", targets(), ids=str)
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_negative_powers_given_as_an_element(dtype, target):
+    """A tensor is no number: what it holds is not looked at before."""
+    bases = torch.tensor([1, -1, 2, 0, -3]).to(target.device)
+    with target.preferred():
+        for exponent, expected in ((-1, [1, -1, 0, 0, 0]), (-2, [1, 1, 0, 0, 0]), (2, [1, 1, 4, 0, 9])):
+            power = torch.tensor(exponent, dtype=getattr(torch, dtype)).to(target.device)
+            same((bases**power).cpu(), expected)
+            same(bases.clone().pow_(power).cpu(), expected)
+            same((bases[2] ** power).cpu(), expected[2])
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
 def test_exponents_that_narrow_integers_do_not_hold(dtype):
     integers = torch.tensor([0, 1, 3], dtype=getattr(torch, dtype))

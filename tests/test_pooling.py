@@ -49,6 +49,15 @@ def test_wrong_arguments(call, error, text):
         call(torch.zeros(1, 3, 5, 5))
 
 
+def test_sizes_that_are_not_given_are_not_checked():
+    x, zeros = torch.tensor([[2.0]]), torch.zeros(1, 1, dtype=torch.int64)
+    assert F.max_unpool1d(x, zeros, 1, 0).tolist() == [[2.0]]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        F.max_unpool1d(x, zeros + 1, 1, 0)
+    with pytest.raises(RuntimeError, match="type int64 but got: Float"):
+        F.max_unpool2d(torch.zeros(0, 1, 1), torch.zeros(0, 1, 1), 0)
+
+
 def test_a_nan_is_the_maximum_and_the_last_one_counts():
     x = torch.tensor([[[nan, 1.0, nan, -inf, -inf, -inf]]])
     values, indices = F.max_pool1d(x, 3, return_indices=True)

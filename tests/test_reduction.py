@@ -97,6 +97,15 @@ def test_max_along_a_dimension_gives_the_gradient_to_one():
     assert values(x.grad) == [0, 1, 0]
 
 
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_the_median_of_nothing_has_a_gradient(name):
+    x = torch.zeros(0, 3, requires_grad=True)
+    median = getattr(x, name)()
+    assert median.isnan() and median.shape == ()
+    median.backward()
+    assert x.grad.shape == (0, 3)
+
+
 def test_not_a_number_is_the_extreme():
     x = torch.tensor([1.0, nan, 3.0])
     for name in ("max", "min", "median", "argmax", "argmin"):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corefw as torch
+from corefw.testing import targets
 
 oracle = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 
@@ -229,6 +230,24 @@ def test_squeezing_no_dimensions():
     assert x.squeeze().shape == x.squeeze((0, 2)).shape == (3,)
     assert torch.zeros(()).squeeze(()).shape == torch.zeros(()).squeeze(0).shape == ()
     assert x.clone().squeeze_(()).shape == (1, 3, 1)
+
+
+LIKE = """
+x * 2; x.int() * 2; x.half() * x; x.double(); x.to(x.dtype, copy=True); x.clone(); torch.zeros_like(x); x.exp(); x.erf()
+x + x; x * x[:1]; x * x[:, :1]; x > x; torch.where(x > 0, x, x); torch.fill(x, 2); torch.nn.functional.gelu(x); x.relu()
+torch.addcmul(x, x, x); torch.complex(x, x).nan_to_num(); x.nan_to_num(); x.clamp(0, 1); x.masked_fill(x > 0, 2); -x
+"""
+
+
+@pytest.mark.parametrize("target", targets(), ids=str)
+@pytest.mark.parametrize("shape", [(7, 2), (700, 400)])
+@pytest.mark.parametrize("call", [call.strip() for line in LIKE.strip().splitlines() for call in line.split(";")])
+def test_results_like_an_expanded_tensor_are_contiguous(call, shape, target):
+    """Memory that all rows share has no order that a result could keep."""
+    with target.preferred():
+        row = torch.ones(1, shape[1], device=target.device)
+        result = eval(call, {"torch": torch, "x": row.expand(shape)})
+        assert result.is_contiguous(), result.stride()
 
 
 def test_detach_shares_memory_and_version():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Statistic, composite, ops
+from corefw.dispatch.factories import ArgumentError
 from corefw.dispatch.reductions import REDUCTIONS, floating_loss, meant_reduction, reduced_loss
 from corefw.dispatch.rules import statistic
 from corefw.errors import DtypeError, ShapeError
@@ -178,7 +179,7 @@ def cross_entropy(
     if label_smoothing == 0 and weight is None and classes:
         return ops.class_cross_entropy(input, target, ignore_index, reduction)[0]
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = _class_dim(input.shape)
     logs = ops.log_softmax(input, dim)
     if not classes:

@@ -346,8 +346,9 @@ def svd(input, some: bool = True, compute_uv: bool = True):
     tensor([4., 3.])
     """
     if not compute_uv:
+        S = ops.singular_values(input)
         *batch, m, n = input.shape
-        U, S, V = input.new_zeros((*batch, m, m)), ops.singular_values(input), input.new_zeros((*batch, n, n))
+        U, V = input.new_zeros((*batch, m, m)), input.new_zeros((*batch, n, n))
     else:
         U, S, Vh = ops.svd_factors(input, not some)
         V = ops.resolve_conj(Vh.mH)

@@ -399,7 +399,7 @@ def rot90(input, k: int = 1, dims: Sequence[int] = (0, 1)):
     if turns == 2:
         return flip(input, (first, second))
     flipped = flip(input, (second,) if turns == 1 else (first,))
-    return flipped.transpose(first, second).contiguous()
+    return flipped.transpose(first, second)
 
 
 @rot90.gradient("input")

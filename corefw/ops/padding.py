@@ -65,9 +65,10 @@ def _check_indexed(size: int, dim: int, before: int, after: int, mode: str, inpu
     if mode == "circular":
         if before > size or after > size:
             raise ShapeError("Padding value causes wrapping around more than once.")
-        if size + min(before, 0) + min(after, 0) < 1:
+        remaining = size + min(before, 0) + min(after, 0)
+        if remaining < 0 or (remaining == 0 and max(before, after) > 0):
             raise ShapeError("Negative padding value is resulting in an empty dimension")
-    if size + before + after < 1 or size == 0:
+    if size + before + after < 0 or size == 0:
         raise ShapeError(
             f"input of size {list(input)} is too small for padding ({before}, {after}) at dimension {dim}: calculated "
             f"size {size + before + after}"
@@ -83,6 +84,8 @@ def indexed_pad_shape(input, pad, mode):
         dim, before, after = len(input) - 1 - i, pad[2 * i], pad[2 * i + 1]
         _check_indexed(input[dim], dim, before, after, mode, input)
         result[dim] += before + after
+    if mode != "circular" and pad and not any(result[-(len(pad) // 2) :]):
+        raise ShapeError(f"input of size {list(input)} is too small for padding {tuple(pad)}: nothing remains of it")
     return tuple(result)
 
 
@@ -93,7 +96,7 @@ def _positions(size: int, before: int, after: int, mode: str, device):
         return places.clamp(0, size - 1)
     if mode == "circular":
         first, period = max(-before, 0), size + min(before, 0) + min(after, 0)  # it is what remains that goes round
-        return (places - first).remainder(period) + first
+        return (places - first).remainder(max(period, 1)) + first
     return (size - 1) - ((size - 1) - places.abs()).abs()
 
 

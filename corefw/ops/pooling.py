@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from corefw import dtypes
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, same
-from corefw.errors import ShapeError
+from corefw.errors import DtypeError, ShapeError
 from corefw.windows import check_extents, window_extent
 
 ordered = same.without("bool", "complex")
@@ -327,13 +328,15 @@ def _unpooled(name: str, n: int, input, indices, kernel_size, stride, padding, o
             f"{name}: Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
             f"indices tensor with shape: {list(indices.shape)}"
         )
+    if indices.place.dtype not in (dtypes.int64, dtypes.int32):
+        raise DtypeError(f"{name}: elements in indices should be type int64 but got: {indices.place.dtype.title}")
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
     stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
     steps = zip(input.shape[2:], kernel_size, stride, padding, strict=True)
     default = tuple((size - 1) * s - 2 * p + k for size, k, s, p in steps)
     sizes = default if output_size is None else tuple(output_size)[-n:]
-    if any(not d - s < size < d + s for size, d, s in zip(sizes, default, stride)):
+    if output_size is not None and any(not d - s < size < d + s for size, d, s in zip(sizes, default, stride)):
         raise ValueError(
             f"invalid output_size {list(sizes)}: each size must differ from {list(default)} by less than {list(stride)}"
         )

@@ -75,7 +75,8 @@ def nanmedian(input, dim: int | None = None, keepdim: bool = False):
 
 def _median(input, median_along):
     if not input.numel():
-        return input.new_full((), float("nan"), dtype=dtypes.float64).to(input.dtype)
+        nothing = input.new_full((), float("nan"), dtype=dtypes.float64).to(input.dtype)
+        return nothing + input.sum() if input.requires_grad else nothing
     return median_along(input.reshape(-1), 0).values
 
 

@@ -43,6 +43,10 @@ def pad(input, pad, mode="constant", value=None):
 
 INDEXED = [{"pad": p, "mode": mode} for p in ((1, 2), (-1, 1, 2, 0)) for mode in MODES]
 
+#: of which nothing remains along one dimension
+EMPTY = [{"pad": (1, -2, -1, -2), "mode": mode} for mode in MODES]
+EMPTY += [{"pad": (-3, -1), "mode": "circular"}, {"pad": (-4, 0, 0, 0), "mode": "reflect"}]
+
 CASES = (
     Case(
         "constant_pad_nd",
@@ -68,7 +72,7 @@ CASES = (
         "pad",
         pad,
         shapes=(((2, 3, 4),),),
-        statics=(*INDEXED, {"pad": (1, 1)}, {"pad": (1, 1, 2, 0), "value": 2.5}),
+        statics=(*INDEXED, *EMPTY, {"pad": (1, 1)}, {"pad": (1, 1, 2, 0), "value": 2.5}),
         torch="nn.functional.pad",
     ),
 )

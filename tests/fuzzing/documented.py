@@ -122,7 +122,7 @@ def _our_refusal(name: str, text: str) -> bool:
     if "leaf Variable that requires grad" in text:
         return name in COMPARISONS  # PyTorch overwrites a leaf by truths
     if "more than one element of the written-to tensor" in text:
-        return name in ("index_put", "setitem")  # PyTorch warns that it will refuse it
+        return name in ("index_put", "setitem", "zero")  # PyTorch warns that it will refuse it
     return False
 
 

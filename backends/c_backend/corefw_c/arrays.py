@@ -38,6 +38,11 @@ def dense(array: np.ndarray) -> np.ndarray:
     return array.copy("C") if _copy()(id(array), id(result)) else result
 
 
+def like(array: np.ndarray, dtype=None) -> np.ndarray:
+    """A new array in the shape and memory order of another; an expanded array has no order to keep."""
+    return np.empty_like(array, dtype, "C" if 0 in array.strides else "K")
+
+
 def shape_rule(op: str):
     """The function that gives the shape of an op's result, from the shapes of its arrays and its other arguments."""
     rule = registry.ops[op].shape

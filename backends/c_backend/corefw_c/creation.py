@@ -6,7 +6,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.registry import Kernel
-from corefw_c.arrays import SMALL, empty
+from corefw_c.arrays import SMALL, empty, like
 from corefw_c.library import fail
 
 
@@ -47,11 +47,12 @@ def kernels(lib):
     def cast(input, dtype, copy):
         if not copy and input.dtype == dtype:
             return input
-        output = empty(input.shape, dtype) if input.flags.c_contiguous else np.empty_like(input, dtype)
+        output = empty(input.shape, dtype) if input.flags.c_contiguous else like(input, dtype)
         if status := convert(id(input), id(output)):
             if input.dtype.kind == "c" != dtype.kind:
                 with np.errstate(invalid="ignore", over="ignore"):  # what C makes of numbers out of range
-                    return (input if dtype.kind == "b" else input.real).astype(dtype)
+                    np.copyto(output, input if dtype.kind == "b" else input.real, casting="unsafe")
+                return output
             fail("cast", status)
         return output
 

@@ -94,7 +94,7 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
         if result is None:
             shape = broadcast(*inputs).shape
             for a in inputs:
-                if a.shape == shape:
+                if a.shape == shape and 0 not in a.strides:
                     result = empty_like(a, dtype)
                     break
             else:

@@ -7,7 +7,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
-from corefw_c.arrays import SMALL, dense, empty
+from corefw_c.arrays import SMALL, dense, empty, like
 from corefw_c.library import fail
 from corefw_c.positions import UNSUPPORTED, Blocks, Substitute, changed, checked
 
@@ -192,7 +192,7 @@ def kernels(lib):
         if value.ndim:
             raise ValueError("the value has dimensions")
         if out is None:
-            out = np.empty_like(input)
+            out = like(input)
         if out.nbytes < SMALL:
             out[...] = value
         elif status := lib.copy(id(value), id(out)):

@@ -134,7 +134,7 @@ def _replacements(dtype: np.dtype, nan, posinf, neginf) -> tuple[float, ...]:
 def _ops(table: dict[str, Callable]) -> dict[str, Callable]:
     """The ops that functions for one dtype compute, by name: most are the function itself."""
     cases = {"clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint"}
-    cases |= {"pow_by_number", "round_to"}
+    cases |= {"round_to"}
     ops = {name: function for name, function in table.items() if name not in cases}
 
     def with_numbers(name, of):
@@ -189,11 +189,6 @@ def _ops(table: dict[str, Callable]) -> dict[str, Callable]:
             raise RuntimeError(f"round: integers are rounded to decimals=0 only, got {decimals}")
         return table["round_to"](input, 10.0 ** abs(decimals), float(decimals < 0), out=out)
 
-    def pow(input, exponent, out=None):
-        return table["pow" if exponent.ndim else "pow_by_number"](input, exponent, out=out)
-
-    if "pow_by_number" in table:
-        ops["pow"] = pow
     if "maximum" in table:
         ops |= {"clamp": clamp, "clamp_min": table["maximum"], "clamp_max": table["minimum"]}
     if "rint" in table:

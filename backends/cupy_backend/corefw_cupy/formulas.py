@@ -13,7 +13,6 @@ def _of(kind: str, inputs: str, test: bool = False, **formulas: str) -> list[Exp
 #: formulas that may report a fault, with the message and the error
 FAULTS: dict[str, tuple[str, type[Exception]]] = {
     **dict.fromkeys(("floor_divide", "remainder", "fmod", "trunc_divide"), ("ZeroDivisionError", RuntimeError)),
-    "pow_by_number": ("Integers to negative integer powers are not allowed.", RuntimeError),
 }
 _DIVIDED = "y == 0 ? (report(faults, kind, 0, 0, 0), T(0)) : "
 
@@ -39,7 +38,6 @@ FORMULAS = (
             fmin="x < y ? x : y",
         )
     ),
-    *_of("signed", "x y", pow_by_number="y < 0 ? (report(faults, kind, 0, 0, 0), T(0)) : integer_power(x, y)"),
     *_of("unsigned", "x", abs="x", sign="T(x > 0)", sgn="T(x > 0)"),
     *_of("wrapping", "x", ceil="x", floor="x", trunc="x", rint="x", conj_physical="x"),
     *_of("wrapping", "x s t u", nan_to_num="x"),

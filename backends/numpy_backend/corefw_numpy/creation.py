@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from corefw_numpy.memory import order_like
+
 
 def kernels(xp):
     """Ops that compute: none."""
@@ -18,12 +20,12 @@ def movements(xp):
 
     def cast(input, dtype, copy):
         if input.dtype == dtype:
-            return input.astype(dtype) if copy else input
+            return input.astype(dtype, order_like(input)) if copy else input
         if input.dtype.kind == "c" and dtype.kind not in "cb":
             input = input.real
         # NaN, infinities and numbers out of range have no integer; C leaves what they give open.
         with np.errstate(invalid="ignore", over="ignore"):
-            return input.astype(dtype)
+            return input.astype(dtype, order_like(input))
 
     return {
         "cast": cast,

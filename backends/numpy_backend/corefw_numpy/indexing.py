@@ -3,6 +3,7 @@
 from math import prod
 
 from corefw.errors import DtypeError
+from corefw_numpy.memory import order_like
 from corefw_numpy.positions import accumulate, changed, flat_positions
 
 
@@ -83,7 +84,7 @@ def movements(xp):
         if value.ndim:
             raise ValueError("the value has dimensions")
         if out is None:
-            return xp.full_like(input, value)
+            return xp.full_like(input, value, order=order_like(input))
         out[...] = value
         return out
 

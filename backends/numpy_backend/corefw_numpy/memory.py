@@ -1,6 +1,11 @@
 """Copies of arrays in a memory order."""
 
 
+def order_like(array):
+    """The memory order of a new array like this one, for NumPy: its own; an expanded array has none to keep."""
+    return "C" if 0 in array.strides else "K"
+
+
 def kernels(xp):
     """Ops that compute: none."""
     return {}
@@ -10,7 +15,7 @@ def movements(xp):
     """Ops that only move elements."""
 
     def clone(input):
-        return input.copy("C" if 0 in input.strides else "K")  # an expanded array has no memory order to keep
+        return input.copy(order_like(input))
 
     def clone_in_order(input, order):
         return input.transpose(order).copy("C").transpose([order.index(d) for d in range(input.ndim)])

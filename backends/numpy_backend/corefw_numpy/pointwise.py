@@ -53,15 +53,11 @@ def kernels(xp):
     }
 
     def pow(input, exponent):
-        if exponent.ndim == 0:
-            n = exponent.item()
-            if input.dtype.kind in "iu":
-                if n < 0:
-                    raise RuntimeError("Integers to negative integer powers are not allowed.")
-            elif n in quick_powers:
-                return quick_powers[n](input)
-        elif exponent.dtype.kind == "i" and (exponent < 0).any():
-            return negative_powers(input, exponent)
+        if exponent.dtype.kind == "i":
+            if (exponent < 0).any():
+                return negative_powers(input, exponent)
+        elif exponent.ndim == 0 and (n := exponent.item()) in quick_powers:
+            return quick_powers[n](input)
         return xp.power(input, exponent)
 
     def negative_powers(input, exponent):

@@ -10,6 +10,7 @@ import numpy as np
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.runtime import Runtime
 from corefw.errors import read_only
+from corefw_numpy.memory import order_like
 
 
 def _copying(copyto: Callable, read_only: Callable):
@@ -51,14 +52,14 @@ class NumpyRuntime(Runtime):
     copy = _copying(np.copyto, read_only)
 
     def clone(self, array):
-        return array.copy("C" if 0 in array.strides else "K")  # an expanded array has no memory order to keep
+        return array.copy(order_like(array))
 
     def cast(self, array, dtype):
         if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
             array = array.real
         # NaN, infinities and numbers out of range have no integer; C leaves what they give open.
         with np.errstate(invalid="ignore", over="ignore"):
-            return array.astype(dtype.numpy)
+            return array.astype(dtype.numpy, order_like(array))
 
     def wrap(self, value):
         return np.asarray(value)
