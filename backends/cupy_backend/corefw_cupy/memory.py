@@ -12,6 +12,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     copying = cuda.copying
 
     def clone_in_order(input, order):
+        if order == tuple(range(len(order))):
+            return copying.dense(input)
         return copying.dense(input.transpose(order)).transpose(inverse(order))
 
     return [Kernel("clone", copying.clone), Kernel("clone_in_order", clone_in_order)]
