@@ -16,6 +16,7 @@ _OPEN_SPECIAL = (
     ("det linalg_det logdet slogdet linalg_slogdet", "a pivot of 0 is met before, or after, an infinity"),
     ("cross linalg_cross", "a product beyond the largest number, rounded or not before it is subtracted"),
     ("trapezoid trapz", "a sum less the half of its ends, or of panels"),
+    ("cdist", "distances of many rows by matrix products, the largest of several without regard to NaN"),
     ("mode", "NaN where PyTorch's sort, which does not order it, leaves it"),
     ("fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2", "the order of terms in a sum"),
     ("fftn ifftn rfftn irfftn hfftn ihfftn", "the same"),
@@ -62,6 +63,8 @@ def _wrong(step: Step, run: Run) -> bool:
         return any(array.dtype.kind in "iu" for array in _operands(step, run))
     if name in ("median", "nanmedian"):  # elements that share memory are sorted in place
         return any(0 in run.values[number].stride() for number in references(step))
+    if name in ("any", "all") and "out" in step.keywords:  # elements are converted to bytes before they are asked
+        return any(array.dtype == np.uint8 for array in _operands(step, run))
     return False
 
 
