@@ -6,13 +6,14 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
-from corefw_cupy import table
+from corefw_cupy import launch, table
 from tests.emulation import memory
 from tests.emulation.device import cuda
 
 #: the errors that a result in this dtype may have, relative to 1 + its size
 TOLERANCES = {"float64": 1e-11, "float32": 2e-5, "float16": 2e-2, "bfloat16": 6e-2}
 DTYPES = ("float32", "float16", "bfloat16")
+BARRIER = "__syncthreads();"
 
 
 @cache
@@ -36,3 +37,25 @@ def compare(kernel: Callable, arguments, expected, tolerance: float | None = Non
         found = memory.host(result)
         allowed = TOLERANCES[found.dtype.name] if tolerance is None else tolerance
         np.testing.assert_allclose(found.astype("f8"), np.asarray(wanted, "f8"), allowed, allowed)
+
+
+def barriers(*files: str) -> list[tuple[str, int]]:
+    """The barriers of files in source/, counted from the end, which is where a file stands in what is compiled."""
+    return [
+        (file, i + 1)
+        for file in files
+        for i in range((launch.FOLDER / file).read_text(encoding="utf-8").count(BARRIER))
+    ]
+
+
+def without_barrier(file: str, from_end: int) -> Callable:
+    """`launch.text`, but for a barrier that a file has and should not do without."""
+
+    def planted(source, definitions):
+        complete = launch.text(source, definitions)
+        if file not in source:
+            return complete
+        before, *after = complete.rsplit(BARRIER, from_end)
+        return before + BARRIER.join(after)
+
+    return planted

@@ -6,6 +6,7 @@ macro may stand for; with --all for every combination.
 
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 from cupy_backends.cuda.libs import nvrtc
@@ -71,9 +72,15 @@ def compile_all(chosen: list[Function], architecture: str, variants=sample) -> i
     return count
 
 
-if __name__ == "__main__":
-    files = [f'#include "{name}"' for name in sys.argv[1:] if name != "--all"]
+def selected(arguments: list[str]) -> tuple[list[Function], Callable[[Function], list[dict[str, str]]]]:
+    """The functions and the variants of each that a command line asks for."""
+    files = [f'#include "{name}"' for name in arguments if name != "--all"]
     chosen = [function for function in functions() if function.source in files or not files]
+    return chosen, Function.variants if "--all" in arguments else sample
+
+
+if __name__ == "__main__":
+    chosen, variants = selected(sys.argv[1:])
     for architecture in ARCHITECTURES:
-        count = compile_all(chosen, architecture, Function.variants if "--all" in sys.argv else sample)
+        count = compile_all(chosen, architecture, variants)
         print(f"{architecture}: {len(chosen)} functions compiled, in {count} variants")

@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("cupy")
 
+from corefw.dispatch.registry import registry
 from corefw_cupy import attention
 from corefw_numpy.attention import kernels as numpy_kernels
-from tests.emulation import memory
+from tests.cuda_kernels import barriers, without_barrier
+from tests.emulation import device, memory
 from tests.emulation.device import cuda
 
 REFERENCE = numpy_kernels(np)
@@ -42,6 +44,26 @@ def close(found, expected, dtype):
     np.testing.assert_allclose(found, expected, rtol=bound, atol=bound)
 
 
+def check(kernels, dtype, batch, sizes, causal, bias, upload=memory.device):
+    """Results and gradients are those of NumPy's kernels in float64."""
+    (queries, keys, width, value_width), scale = sizes, max(sizes[2], 12) ** -0.5
+    shapes = (queries, width), (keys, width), (keys, value_width), (queries, value_width)
+    *inputs, gradient = (RNG.normal(size=(*batch, *shape)).astype(dtype) for shape in shapes)
+    given, given_bias = [upload(x) for x in inputs], None if bias is None else memory.device(bias)
+    output, logs = kernels["attention"](*given, given_bias, causal, scale)
+    wide, wide_bias = [x.astype(np.float64) for x in inputs], None if bias is None else bias.astype(np.float64)
+    expected, expected_logs = REFERENCE["attention"](*wide, wide_bias, causal, scale)
+    close(output, expected, dtype)
+    close(logs, expected_logs, dtype)
+    assert logs.dtype == (np.float64 if dtype is np.float64 else np.float32)
+    found = kernels["attention_backward"](memory.device(gradient), *given, output, logs, given_bias, causal, scale)
+    wanted = REFERENCE["attention_backward"](
+        gradient.astype(np.float64), *wide, expected, expected_logs, wide_bias, causal, scale
+    )
+    for ours, theirs in zip(found, wanted):
+        close(ours, theirs, dtype)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(
     ("batch", "sizes", "causal", "mask"),
@@ -52,6 +74,8 @@ def close(found, expected, dtype):
         ((1, 2), (5, 130, 32, 32), True, "forbidding"),
         ((2, 2), (130, 70, 16, 24), True, "of keys"),
         ((2, 1), (30, 70, 33, 17), False, "whole"),
+        ((1, 2), (130, 140, 128, 72), True, "shared"),
+        ((1, 2), (66, 70, 200, 256), False, None),
         ((1, 1), (4, 70, 130, 270), False, None),
         ((1, 1), (3, 2, 0, 3), False, None),
         ((1, 1), (3, 2, 3, 0), False, None),
@@ -60,25 +84,28 @@ def close(found, expected, dtype):
     ],
 )
 def test_like_numpy(kernels, dtype, batch, sizes, causal, mask):
-    queries, keys, width, value_width = sizes
-    shapes = (queries, width), (keys, width), (keys, value_width), (queries, value_width)
-    *inputs, gradient = (RNG.normal(size=(*batch, *shape)).astype(dtype) for shape in shapes)
-    bias = mask_of(mask, batch, queries, keys)
+    bias = mask_of(mask, batch, sizes[0], sizes[1])
     bias = None if bias is None else bias.astype(dtype)
-    upload = heads_last if batch else memory.device
-    given, given_bias = [upload(x) for x in inputs], None if bias is None else memory.device(bias)
-    output, logs = kernels["attention"](*given, given_bias, causal, 0.3)
-    wide, wide_bias = [x.astype(np.float64) for x in inputs], None if bias is None else bias.astype(np.float64)
-    expected, expected_logs = REFERENCE["attention"](*wide, wide_bias, causal, 0.3)
-    close(output, expected, dtype)
-    close(logs, expected_logs, dtype)
-    assert logs.dtype == (np.float64 if dtype is np.float64 else np.float32)
-    found = kernels["attention_backward"](memory.device(gradient), *given, output, logs, given_bias, causal, 0.3)
-    wanted = REFERENCE["attention_backward"](
-        gradient.astype(np.float64), *wide, expected, expected_logs, wide_bias, causal, 0.3
-    )
-    for ours, theirs in zip(found, wanted):
-        close(ours, theirs, dtype)
+    check(kernels, dtype, batch, sizes, causal, bias, heads_last if batch else memory.device)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("blocks", [1, 4, 264])
+def test_deterministic_gradients(kernels, dtype, blocks, monkeypatch):
+    """Blocks take turns with the tiles of a head, and no two add to the same sums."""
+    monkeypatch.setattr(registry, "deterministic", True)
+    monkeypatch.setattr(attention, "FEW_BLOCKS", blocks)
+    check(kernels, dtype, (2,), (70, 200, 16, 16), True, None)
+
+
+@pytest.mark.parametrize(("file", "from_end"), barriers("attention_half.cu", "attention_backward_half.cu"))
+def test_every_barrier_is_needed(file, from_end, monkeypatch):
+    monkeypatch.setattr(device, "text", without_barrier(file, from_end))
+    monkeypatch.setattr(registry, "deterministic", True)  # blocks have several tiles of keys then
+    monkeypatch.setattr(attention, "FEW_BLOCKS", 4)
+    made = {kernel.op: kernel.function for kernel in attention.kernels(cuda())}
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check(made, np.float16, (2,), (150, 200, 16, 16), True, None)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

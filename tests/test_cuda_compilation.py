@@ -67,19 +67,37 @@ def test_the_newest_architecture_that_the_compiler_knows():
 @pytest.fixture
 def driver():
     """What stands in for CuPy, with `state` of what it was asked to do."""
-    state = SimpleNamespace(device=0, devices=2, loaded=[], launched=[])
+    state = SimpleNamespace(device=0, devices=2, loaded=[], launched=[], shared={})
 
     class Module:
         def load(self, code):
             state.loaded.append((state.device, code))
 
         def get_function(self, name):
-            return lambda *launch, **options: state.launched.append((name, *launch, options))
+            def function(*launch, **options):
+                state.launched.append((name, *launch, options))
 
+            function.ptr = name, state.device
+            return function
+
+    def set_attribute(function, attribute, value):
+        assert attribute == "dynamic"
+        state.shared[function] = value
+
+    attributes = {"CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES": "own"}
+    attributes["CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"] = "dynamic"
+    runtime = {"getDevice": lambda: state.device, "getDeviceCount": lambda: state.devices}
+    runtime["cudaDevAttrMaxSharedMemoryPerBlockOptin"] = "most"
+    runtime["deviceGetAttribute"] = lambda attribute, device: {"most": (166912, 232448)[device]}[attribute]
     cupy = SimpleNamespace(
         cuda=SimpleNamespace(
             function=SimpleNamespace(Module=Module),
-            runtime=SimpleNamespace(getDevice=lambda: state.device, getDeviceCount=lambda: state.devices),
+            runtime=SimpleNamespace(**runtime),
+            driver=SimpleNamespace(
+                funcGetAttribute=lambda attribute, function: {"own": 512}[attribute],
+                funcSetAttribute=set_attribute,
+                **attributes,
+            ),
             Device=lambda index: SimpleNamespace(compute_capability=("80", "90")[index]),
         ),
     )
@@ -111,6 +129,7 @@ def test_a_module_is_loaded_once_on_each_device(driver):
     add((1,), (32,), ("x", "y"))
     add((1,), (32,), ("x", "y"))
     assert [device for device, _ in state.loaded] == [0, 1] and state.loaded[0][1] != state.loaded[1][1]
+    assert state.shared == {("add", 0): 166400, ("scale", 0): 166400, ("add", 1): 231936}, "what a block may have"
 
 
 def test_conversions_to_integers_keep_the_lowest_bits():

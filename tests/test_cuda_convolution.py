@@ -15,7 +15,8 @@ from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy.convolution_geometry import Layout
 from corefw_cupy.cudnn import Cudnn
 from corefw_numpy import convolution as reference
-from tests.emulation import memory
+from tests.cuda_kernels import barriers, without_barrier
+from tests.emulation import device, memory
 from tests.emulation.device import cuda
 
 EXPECTED = reference.kernels(np)
@@ -60,6 +61,66 @@ def test_gradient_of_kernels_whole_and_split(tile, least, dtype, monkeypatch):
     x, grad, how = numbers(3, 20, 9, 8), numbers(3, 33, 5, 4), ((3, 3), (2, 2), (1, 1), (1, 1), 1)
     result = family.Convolutions(cuda()).gradient(*(memory.device(a.astype(dtype)) for a in (x, grad)), *how)
     np.testing.assert_array_equal(memory.host(result), EXPECTED["convolution_weight"](x, grad, *how).astype(dtype))
+
+
+@pytest.fixture
+def tf32(monkeypatch):
+    monkeypatch.setitem(registry.library, "allow_tf32", True)
+
+
+def to_tf32(array):
+    """float32 with 10 bits of mantissa, rounded to nearest."""
+    bits = np.asarray(array, np.float32).view(np.uint32)
+    return ((bits + 0x1000) & 0xFFFFE000).view(np.float32).astype(np.float64)
+
+
+def computed(kernels, op, x, other, how):
+    """What a table of kernels computes without a bias."""
+    return kernels[op](x, other, *([None] if op == "convolution" else []), *how)
+
+
+TF32_CASES = {
+    "forward": ("convolution", (2, 24, 9, 8), (150, 12, 3, 3), options(2, stride=2, padding=1, groups=2)),
+    "wide": ("convolution", (1, 40, 30, 9), (20, 40, 3, 2), options(2, dilation=2)),
+    "input gradient": ("convolution", (2, 24, 5, 6), (24, 20, 3, 3), options(2, stride=2, transposed=True, groups=2)),
+    "kernel gradient": ("convolution_weight", (3, 20, 9, 8), (3, 33, 5, 4), ((3, 3), (2, 2), (1, 1), (1, 1), 1)),
+}
+
+
+@pytest.mark.parametrize("tile", [LARGE, WIDE, COMMON])
+@pytest.mark.parametrize(("op", "of_x", "of_other", "how"), TF32_CASES.values(), ids=TF32_CASES)
+def test_tensor_float_32(tf32, op, of_x, of_other, how, tile, monkeypatch):
+    monkeypatch.setattr(geometry, "tile", lambda *sizes: tile)
+    rng, made = np.random.default_rng(3), family.Convolutions(cuda())
+    numbers = [rng.normal(size=shape).astype(np.float32) for shape in (of_x, of_other)]
+    ours = {"convolution": made.forward, "convolution_weight": made.gradient}
+    given = list(map(memory.device, numbers))
+    exact, rounded, magnitude = (
+        computed(EXPECTED, op, *map(to, numbers), how) for to in (np.float64, to_tf32, lambda a: np.abs(a.astype("f8")))
+    )
+    found = memory.host(computed(ours, op, *given, how))
+    np.testing.assert_allclose(found, rounded, 1e-6, 2e-5)  # sums are of float32
+    assert (np.abs(found - exact) <= 2**-10 * magnitude).all(), "each factor is rounded by at most 2**-11 of it"
+    monkeypatch.setitem(registry.library, "allow_tf32", False)
+    np.testing.assert_allclose(memory.host(computed(ours, op, *given, how)), exact, 1e-6, 2e-5)
+    assert np.abs(rounded - exact).max() > 1e-3, "that is not what TensorFloat-32 gives"
+
+
+def test_tensor_float_32_of_what_is_no_finite_number(tf32):
+    x, w = numbers(1, 16, 6), numbers(32, 16, 3)
+    x[0, 0, 2], w[3, 0, 1] = np.nan, np.inf
+    found = memory.host(family.Convolutions(cuda()).forward(memory.device(x), memory.device(w), None, *options(1)))
+    exact = EXPECTED["convolution"](x.astype(np.float64), w.astype(np.float64), None, *options(1))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(exact))
+    assert np.isnan(found).any() and np.isinf(found).any()
+
+
+@pytest.mark.parametrize(("file", "from_end"), barriers("convolution_tensor.cu"))
+def test_every_barrier_is_needed(tf32, file, from_end, monkeypatch):
+    monkeypatch.setattr(device, "text", without_barrier(file, from_end))
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
+        check(family.Convolutions(cuda()), numbers(2, 40, 20, 9), numbers(70, 40, 3, 3), None, *options(2))
 
 
 def test_split_sums_with_a_bias(monkeypatch):

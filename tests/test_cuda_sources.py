@@ -9,7 +9,7 @@ pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
 from corefw_cupy.compilation import compiled
 from corefw_cupy.launch import BITS, FOLDER, text
-from tests import nvrtc
+from tests import cuda_resources, nvrtc
 
 if not nvrtc.available():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
@@ -65,6 +65,31 @@ def test_files(file, architecture):
 def test_generated_functions(kind, architecture):
     chosen = [f for f in FUNCTIONS if "__global__" in f.source and f.name.split("_")[-2] == kind]
     assert nvrtc.compile_all(chosen, architecture, GENERATED[architecture]) >= len(chosen)
+
+
+@pytest.mark.parametrize("file", ["attention_half.cu", "attention_backward_half.cu"])
+def test_attention_by_tensor_cores_keeps_its_sums_in_registers(file):
+    chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
+    rows = list(cuda_resources.table(chosen))
+    assert len(rows) >= 10 and all(taken.registers > 100 for *_, taken in rows)
+    spilling = [row for *row, taken in rows if taken.stored or taken.loaded]
+    assert not spilling, spilling
+
+
+def test_what_spills_is_reported():
+    source = """extern "C" __global__ void __launch_bounds__(1024, 2) spill(float *x) {
+        float own[96];
+        for (int i = 0; i < 96; ++i) own[i] = x[i * 1024 + threadIdx.x];
+        __syncthreads();
+        for (int i = 0; i < 96; ++i) x[i * 1024 + threadIdx.x] = own[95 - i] * own[i]; }
+    extern "C" __global__ void share(float *x) {
+        __shared__ float turned[64];
+        turned[threadIdx.x] = x[threadIdx.x];
+        __syncthreads();
+        x[threadIdx.x] = turned[63 - threadIdx.x]; }"""
+    found = cuda_resources.resources(source, "sm_90")
+    assert found["spill"].registers == 32 and min(found["spill"].stored, found["spill"].loaded) >= 100
+    assert found["share"][1:] == (0, 0, 256)
 
 
 def test_a_faulty_source_is_refused():

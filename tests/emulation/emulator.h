@@ -23,6 +23,7 @@
 #include <tuple>
 #include <ucontext.h>
 #include <utility>
+#include <vector>
 
 using std::max;
 using std::min;
@@ -106,10 +107,47 @@ __attribute__((noinline)) inline void wait_warp(unsigned mask)
     pause();
 }
 
-// The threads of one block; false if some wait for others that never come.
+inline Fiber *of_thread[MOST_THREADS]; // null of those that are done
+
+// Runs the threads of a warp until each waits for the block or is done; whether any of them ran.
+inline bool run_warp(int warp, int threads, bool reversed, int &left)
+{
+    bool moved = false, ran = true;
+    int end = min(warp + 32, threads);
+    while (ran) {
+        for (int t = warp; t < end; ++t) { // lanes of a mask that all wait at the warp's barrier go on
+            if (!of_thread[t] || of_thread[t]->waiting != AT_WARP)
+                continue;
+            unsigned mask = of_thread[t]->lane_mask;
+            bool all = true;
+            for (int u = warp; u < end; ++u)
+                if (mask >> (u - warp) & 1 && of_thread[u])
+                    all &= of_thread[u]->waiting == AT_WARP && of_thread[u]->lane_mask == mask;
+            for (int u = warp; u < end && all; ++u)
+                if (mask >> (u - warp) & 1 && of_thread[u])
+                    of_thread[u]->waiting = NOWHERE;
+        }
+        ran = false;
+        for (int i = warp; i < end; ++i) {
+            int t = reversed ? warp + end - 1 - i : i;
+            Fiber *fiber = of_thread[t];
+            if (!fiber || fiber->waiting != NOWHERE)
+                continue;
+            moved = ran = true;
+            resume(*fiber);
+            if (fiber->done) {
+                of_thread[t] = nullptr;
+                --left;
+            }
+        }
+    }
+    return moved;
+}
+
+// The threads of one block, warp by warp, so that what warps do to each other without a barrier shows; false if some
+// wait for others that never come.
 inline bool run_block(int threads, bool reversed)
 {
-    static Fiber *of_thread[MOST_THREADS];
     int fibers_used = 0, left = threads;
     for (int i = 0; i < threads; ++i) { // until the first barrier; a fiber that ends at once serves the next thread
         Fiber *fiber = &fibers[fibers_used];
@@ -132,33 +170,8 @@ inline bool run_block(int threads, bool reversed)
             for (int t = 0; t < threads; ++t)
                 if (of_thread[t])
                     of_thread[t]->waiting = NOWHERE;
-        for (int warp = 0; warp < threads; warp += 32) { // lanes of a mask that all wait at a warp's barrier go on
-            for (int t = warp; t < min(warp + 32, threads); ++t) {
-                if (!of_thread[t] || of_thread[t]->waiting != AT_WARP)
-                    continue;
-                unsigned mask = of_thread[t]->lane_mask;
-                bool all = true;
-                for (int u = warp; u < min(warp + 32, threads); ++u)
-                    if (mask >> (u - warp) & 1 && of_thread[u])
-                        all &= of_thread[u]->waiting == AT_WARP && of_thread[u]->lane_mask == mask;
-                if (all)
-                    for (int u = warp; u < min(warp + 32, threads); ++u)
-                        if (mask >> (u - warp) & 1 && of_thread[u])
-                            of_thread[u]->waiting = NOWHERE;
-            }
-        }
-        for (int i = 0; i < threads; ++i) {
-            int t = reversed ? threads - 1 - i : i;
-            Fiber *fiber = of_thread[t];
-            if (!fiber || fiber->waiting != NOWHERE)
-                continue;
-            moved = true;
-            resume(*fiber);
-            if (fiber->done) {
-                of_thread[t] = nullptr;
-                --left;
-            }
-        }
+        for (int i = 0, warps = (threads + 31) / 32; i < warps; ++i)
+            moved |= run_warp((reversed ? warps - 1 - i : i) * 32, threads, reversed, left);
         if (!moved) {
             for (int i = 0; i < fibers_used; ++i)
                 fibers[i].begun = false; // what they hold is given up

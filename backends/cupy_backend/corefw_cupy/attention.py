@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import FLOATS, HALVES, STATISTIC, THREADS, argument, blocks, offered
+from corefw_cupy.launch import FLOATS, HALVES, REALS, STATISTIC, THREADS, argument, blocks, offered
 from corefw_cupy.layouts import merged
 
 MAX_BATCH = 8  # as in attention.cuh
-TILE = 64  # rows of a block, as in attention_tiles.cuh and attention_fragments.cuh
+TILE = 64  # rows of a block, as in attention_tiles.cuh
 HALF_THREADS = 128  # of a block that uses tensor cores, as in attention_fragments.cuh
+PAD = 8  # elements that rows in its shared memory have beyond their columns
 COLUMNS = {size: str(size) for size in (16, 32, 64, 96, 128, 256)}  # of a product that a block may have
-HALF_COLUMNS = {size: text for size, text in COLUMNS.items() if size <= 128}  # what tensor cores take backwards
+BACKWARD_COLUMNS = {size: text for size, text in COLUMNS.items() if size <= 128}  # of three, for sums of 32 bits
+DOUBLE_COLUMNS = {size: text for size, text in COLUMNS.items() if size <= 64}  # and of 64 bits
+DOUBLE = {dtype: name for dtype, name in REALS.items() if dtype.itemsize == 8}
+SINGLE = {dtype: name for dtype, name in FLOATS.items() if dtype not in DOUBLE}
+FEW_BLOCKS = 264  # of the gradients, where blocks must not add to the same sums: two for each multiprocessor of an H100
 _STRIDES = [("row", "i8"), ("column", "i8"), ("batch", "i8", MAX_BATCH)]
 _OPERANDS = ("query", "key", "value", "bias", "gradient", "output")
 _SIZES = [(name, "i8") for name in ("heads", "queries", "keys", "width", "value_width", "dims")]
 ATTENTION = np.dtype([*_SIZES, ("sizes", "i8", MAX_BATCH), *((name, _STRIDES) for name in _OPERANDS)])
 
 
-def columns_of(width: int) -> int:
-    """How many columns a block takes of a matrix of so many."""
-    return next((size for size in COLUMNS if size >= width), max(COLUMNS))
+def columns_of(width: int, sizes: Iterable[int] = COLUMNS) -> int:
+    """How many columns a block takes of a matrix of so many, of those that it may have."""
+    return next((size for size in sizes if size >= width), max(sizes))
+
+
+def _shared(rows: int, columns: int) -> int:
+    """The bytes of so many rows of a half type in shared memory."""
+    return 2 * rows * (columns + PAD)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -64,8 +75,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     forward = cuda.function("attention.cu", "attention", T=FLOATS, D=COLUMNS)
     forward_half = cuda.function("attention_half.cu", "attention", T=HALVES, D=COLUMNS)
     averages_of = cuda.function("attention_averages.cu", "attention_averages", T=FLOATS)
-    backward = cuda.function("attention_backward.cu", "attention_backward", T=FLOATS, D=COLUMNS)
-    backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=HALF_COLUMNS)
+    backward = cuda.function("attention_backward.cu", "attention_backward", T=SINGLE, D=BACKWARD_COLUMNS)
+    backward_double = cuda.function("attention_backward.cu", "attention_backward", T=DOUBLE, D=DOUBLE_COLUMNS)
+    backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=BACKWARD_COLUMNS)
+    join_splits = cuda.function("splits.cu", "join_splits", T=FLOATS)
 
     def with_rows(array):
         """The array, or a copy whose matrices have rows without gaps."""
@@ -88,12 +101,14 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             widest, mask = max(query.shape[-1], width), 0 if bias is None else bias
             arguments = query, key, value, mask, of, is_causal, float(scale), output, logsumexp
             if dtype in HALVES and widest <= max(COLUMNS):
-                rows = TILE if widest > 64 else 2 * TILE  # as in attention_half.cu
-                forward_half[dtype, columns_of(widest)]((heads * -(-shape[-1] // rows),), (HALF_THREADS,), arguments)
+                columns = columns_of(widest)
+                own, stage = (128, 64) if columns <= 128 else (64, 32)  # OWN and STAGE of attention_half.cu
+                shared, grid = _shared(own + 2 * stage, columns), (heads * -(-shape[-1] // own),)
+                forward_half[dtype, columns](grid, (HALF_THREADS,), arguments, shared_mem=shared)
             else:
                 columns = columns_of(width)
-                grid = heads * -(-shape[-1] // TILE), max(1, -(-width // columns))
-                forward[dtype, columns](grid, (THREADS,), arguments)
+                tiles, parts = -(-shape[-1] // TILE), max(1, -(-width // columns))
+                forward[dtype, columns]((heads * tiles, parts), (THREADS,), arguments)
         return output, logsumexp
 
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
@@ -103,25 +118,37 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         if logsumexp.shape != query.shape[:-1]:
             raise ValueError("one logarithm per query expected")
         logsumexp = cuda.dense(logsumexp if logsumexp.dtype == statistic else cuda.copying.cast(logsumexp, statistic))
-        gradients = tuple([cuda.empty(array.shape, dtype) for array in (query, key, value)])
-        queries, keys = query.shape[-2], key.shape[-2]
-        if not heads * max(queries, keys):
-            return gradients
+        grad_key, grad_value = cuda.empty(key.shape, dtype), cuda.empty(value.shape, dtype)
         averages = cuda.empty(logsumexp.shape, statistic)
         if averages.size:
-            arguments = gradient, output, of, averages
-            averages_of[dtype](blocks(averages.size, THREADS // 32), (THREADS,), arguments)
-        (_, width), value_width = query.shape[-2:], value.shape[-1]
-        widest, tiles = max(width, value_width), heads * -(-max(queries, keys) // TILE)
-        read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
-        arguments = *read, of, is_causal, float(scale), *gradients
-        if dtype in HALVES and widest <= max(HALF_COLUMNS):
-            backward_half[dtype, columns_of(widest)]((tiles, 3), (HALF_THREADS,), arguments)
+            grid = blocks(averages.size, THREADS // 32)
+            averages_of[dtype](grid, (THREADS,), (gradient, output, of, averages))
+        turns, buffers = -(-key.shape[-2] // TILE), 1
+        if registry.deterministic and heads:
+            turns = buffers = min(turns, -(-FEW_BLOCKS // heads))
+        sums = cuda.copying.full((buffers, *query.shape), 0, statistic)  # of the gradient of queries
+        if heads * turns:
+            read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
+            arguments = *read, of, is_causal, float(scale), sums, buffers, grad_key, grad_value
+            launch_backward(max(query.shape[-1], value.shape[-1]), dtype, heads * turns, arguments)
+        if dtype == statistic and buffers == 1:
+            return sums.reshape(query.shape), grad_key, grad_value
+        grad_query = cuda.empty(query.shape, dtype)
+        if grad_query.size:
+            size = grad_query.size
+            join_splits[dtype](blocks(size), (THREADS,), (sums, 0, grad_query, size, buffers, 1, 1))
+        return grad_query, grad_key, grad_value
+
+    def launch_backward(width, dtype, count, arguments):
+        """Launch so many blocks of the gradients of matrices of at most `width` columns."""
+        if dtype in HALVES and width <= max(BACKWARD_COLUMNS):
+            columns = columns_of(width)
+            shared = _shared(4 * TILE, columns) + _shared(TILE, 32)  # as in attention_backward_half.cu
+            backward_half[dtype, columns]((count,), (HALF_THREADS,), arguments, shared_mem=shared)
         else:
-            columns = columns_of(widest)
-            parts = 2 * -(-width // columns) + -(-value_width // columns)
-            backward[dtype, columns]((tiles, max(1, parts)), (THREADS,), arguments)
-        return gradients
+            function = backward_double if dtype in DOUBLE else backward
+            columns = columns_of(width, DOUBLE_COLUMNS if dtype in DOUBLE else BACKWARD_COLUMNS)
+            function[dtype, columns]((count, max(1, -(-width // columns))), (THREADS,), arguments)
 
     floats = offered(FLOATS)
     return [Kernel("attention", attention, floats), Kernel("attention_backward", attention_backward, floats)]

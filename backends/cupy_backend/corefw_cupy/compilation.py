@@ -73,7 +73,9 @@ def launcher(xp: Any, source: str, name: str) -> Callable:
     """
 
     def load(device: int):
-        return _module(xp, source, device).get_function(name)
+        function = _module(xp, source, device).get_function(name)
+        _allow_shared(xp, function.ptr, device)
+        return function
 
     if xp.cuda.runtime.getDeviceCount() == 1:
         return load(0)
@@ -88,6 +90,14 @@ def launcher(xp: Any, source: str, name: str) -> Callable:
         function(grid, block, arguments, **options)
 
     return launch
+
+
+def _allow_shared(xp, function: int, device: int) -> None:
+    """Let launches of a function ask for all the shared memory that a block may have, beyond 48 KiB."""
+    driver, runtime = xp.cuda.driver, xp.cuda.runtime
+    most = runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
+    own = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
+    driver.funcSetAttribute(function, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most - own)
 
 
 @cache

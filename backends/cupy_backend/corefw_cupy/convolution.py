@@ -1,8 +1,8 @@
 """Convolutions, the gradient of their kernels, and windows of images as columns.
 
-Large groups are products of matrices that are gathered on the way (convolution.cu), small ones are summed directly
-(convolution_direct.cu); kernels of one element are products of matrices already. Where there is cuDNN, it computes the
-large ones.
+Large groups are products of matrices that are gathered on the way (convolution_tensor.cu by tensor cores,
+convolution.cu), small ones are summed directly (convolution_direct.cu); kernels of one element are products of matrices
+already. Where there is cuDNN, it computes the large ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy import cudnn
 from corefw_cupy.convolution_geometry import Geometry, Layout
@@ -26,8 +26,8 @@ SINGLE = {dtype: name for dtype, name in SMALL.items() if dtype not in HALVES}
 OTHERS = {dtype: name for dtype, name in NUMBERS.items() if dtype not in SMALL}
 #: by (rows, columns) of a tile its type in convolution.cu: rows, columns, and the bytes of a row's part in a slab
 TILES = {(32, 128): "Tile<32, 128, 64>", (64, 64): "Tile<64, 64, 64>", (128, 128): "Tile<128, 128, 32>"}
-#: and in convolution_half.cu: rows, columns, and how many warps lie one below the other
-HALF_TILES = {(32, 128): "Tile<32, 128, 1>", (64, 64): "Tile<64, 64, 2>", (128, 128): "Tile<128, 128, 2>"}
+#: and in convolution_tensor.cu: rows, columns, and how many warps lie one below the other
+TENSOR_TILES = {(32, 128): "Tile<32, 128, 1>", (64, 64): "Tile<64, 64, 2>", (128, 128): "Tile<128, 128, 2>"}
 COMMON_TILE = (64, 64)  # the only one for numbers of 64 bits and more
 DEPTH = 16  # about how many products of a sum are in a slab
 MOST_DIRECT_ROWS, MOST_DIRECT_TAPS = 7, 128
@@ -57,18 +57,19 @@ class Convolutions:
         self.add = Pointwise(cuda, "add_bias", ("T", "T"), 0, "int64", "T", "x + y", {"T": SMALL})
 
         def functions(name):
-            """By dtype, the function for all tiles."""
-            half = cuda.function("convolution_half.cu", name, T=HALVES, TILE=HALF_TILES)
+            """By whether float32 may be rounded to TensorFloat-32 and by dtype, the function for all tiles."""
+            tensor = cuda.function("convolution_tensor.cu", name, T=SMALL, TILE=TENSOR_TILES)
             single = cuda.function("convolution.cu", name, T=SINGLE, TILE=TILES)
             other = cuda.function("convolution.cu", name, T=OTHERS, TILE={COMMON_TILE: TILES[COMMON_TILE]})
-            return {d: half if d in HALVES else single if d in SINGLE else other for d in NUMBERS}
+            precise = {d: tensor if d in HALVES else single if d in SINGLE else other for d in NUMBERS}
+            return {True: {**precise, **dict.fromkeys(SINGLE, tensor)}, False: precise}
 
         self.convolve, self.weigh = functions("convolve"), functions("weigh")
         self.convolve_directly = cuda.function("convolution_direct.cu", "convolve_directly", T=NUMBERS)
         self.weigh_directly = cuda.function("convolution_weigh_direct.cu", "weigh_directly", T=FLOATS)
         self.windows_to_columns = cuda.function("windows.cu", "windows_to_columns", T=BITS)
         self.columns_to_images = cuda.function("overlay.cu", "columns_to_images", T=NUMBERS)
-        self.join_splits = cuda.function("convolution_direct.cu", "join_splits", T=NUMBERS)
+        self.join_splits = cuda.function("splits.cu", "join_splits", T=NUMBERS)
 
     def forward(self, input, weight, bias, *options):
         """The result of the op `convolution`."""
@@ -157,7 +158,7 @@ class Convolutions:
     def _tiled(self, functions, dtype, rows: int, columns: int, groups: int):
         """The function for a product of these sizes, and how many blocks it takes."""
         tile = geometry.tile(rows, columns, groups) if dtype in SMALL else COMMON_TILE
-        function = functions[dtype][dtype, tile]
+        function = functions[registry.library["allow_tf32"]][dtype][dtype, tile]
         return function, -(-rows // tile[0]) * -(-columns // tile[1]) * groups
 
     def _partial(self, out, splits: int):

@@ -11,6 +11,8 @@ template <class Combine> __device__ A combine_row(A value)
     return value;
 }
 
+const int RESIDENT = sizeof(A) == 4 && D <= 128 ? 2 : 1; // blocks that an SM shall have registers for
+
 extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT)
     attention(const T *query, const T *key, const T *value, const T *bias, Attention of, bool causal, double scale,
               T *output, A *logsumexp)
@@ -51,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT)
                 for (int n = 0; n < STEP; ++n)
                     sums[i][s][n] *= factor;
         }
-        multiply_tile(tile, values.from(begin), column, sums, weights, stage);
+        multiply_tile<false>(tile, values.from(begin), column, sums, weights, stage);
     }
     for (int i = 0; i < EACH; ++i) {
         total[i] = combine_row<Add>(total[i]);

@@ -27,12 +27,14 @@ struct Rows {
     __device__ Rows from(int64 first) const { return {data + first * stride, stride, count - first, width}; }
 };
 
-// The matrix of a head.
+// The matrix of a head. A grid's size is of 32 bits, and so are numbers of heads.
 __device__ inline const T *matrix_of(const Attention &of, const Operand &operand, const T *data, int64 head)
 {
+    uint32 left = head;
     for (int dim = of.dims - 1; dim >= 0; --dim) {
-        data += head % of.sizes[dim] * operand.batch[dim];
-        head /= of.sizes[dim];
+        uint32 size = of.sizes[dim], outer = left / size;
+        data += (left - outer * size) * operand.batch[dim];
+        left = outer;
     }
     return data;
 }
@@ -80,6 +82,6 @@ struct Place {
 
 __device__ inline Place place_of(const Attention &of, int64 count, int rows, bool last_first)
 {
-    int64 tiles = (count + rows - 1) / rows, tile = blockIdx.x / of.heads;
-    return {blockIdx.x % of.heads, (last_first ? tiles - 1 - tile : tile) * rows};
+    int64 tiles = (count + rows - 1) / rows, tile = blockIdx.x / (uint32)of.heads;
+    return {blockIdx.x % (uint32)of.heads, (last_first ? tiles - 1 - tile : tile) * rows};
 }

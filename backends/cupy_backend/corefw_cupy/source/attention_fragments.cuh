@@ -30,42 +30,33 @@ __device__ inline void load_tile(const Rows &rows, int count, T *tile)
     end_of_copies();
 }
 
-// A warp's rows of the block's own tile, as left factors.
-template <int strips> struct Left {
-    uint32 of[strips][D / 16][4];
-
-    __device__ void load(const T *tile)
-    {
-        int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-        const T *row = tile + (warp * 16 * strips + lane % 16) * PITCH + lane / 16 * 8;
-#pragma unroll
-        for (int strip = 0; strip < strips; ++strip)
-#pragma unroll
-            for (int k = 0; k < D / 16; ++k)
-                load_fragments<false>(of[strip][k], row + strip * 16 * PITCH + k * 16);
-    }
-};
-
-// products = own rows times the rows of a tile.
+// products = a warp's rows of the block's own tile times the rows of another tile. Own rows are read again for each
+// tile: registers hold sums.
 template <int strips, int tiles>
-__device__ void multiply_rows(const Left<strips> &own, const T *tile, float (&products)[strips][tiles][4])
+__device__ void multiply_rows(const T *own, const T *other, float (&products)[strips][tiles][4])
 {
-    int lane = threadIdx.x % WARP;
-    const T *row = tile + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8;
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const T *left = own + (warp * 16 * strips + lane % 16) * PITCH + lane / 16 * 8;
+    const T *right = other + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8;
 #pragma unroll
-    for (int n = 0; n < tiles; n += 2) {
+    for (int strip = 0; strip < strips; ++strip)
+        for (int n = 0; n < tiles; ++n)
+            for (int i = 0; i < 4; ++i)
+                products[strip][n][i] = 0;
+#pragma unroll
+    for (int k = 0; k < D / 16; ++k) {
+        uint32 rows[strips][4];
 #pragma unroll
         for (int strip = 0; strip < strips; ++strip)
-            for (int i = 0; i < 4; ++i)
-                products[strip][n][i] = products[strip][n + 1][i] = 0;
+            load_fragments<false>(rows[strip], left + strip * 16 * PITCH + k * 16);
 #pragma unroll
-        for (int k = 0; k < D / 16; ++k) {
+        for (int n = 0; n < tiles; n += 2) {
             uint32 found[4];
-            load_fragments<false>(found, row + n * 8 * PITCH + k * 16);
+            load_fragments<false>(found, right + n * 8 * PITCH + k * 16);
 #pragma unroll
             for (int strip = 0; strip < strips; ++strip) {
-                multiply_fragments<T>(products[strip][n], own.of[strip][k], {found[0], found[1]});
-                multiply_fragments<T>(products[strip][n + 1], own.of[strip][k], {found[2], found[3]});
+                multiply_fragments<T>(products[strip][n], rows[strip], {found[0], found[1]});
+                multiply_fragments<T>(products[strip][n + 1], rows[strip], {found[2], found[3]});
             }
         }
     }
@@ -119,25 +110,31 @@ __device__ inline int column_of(int n, int i)
 template <bool turned, int tiles>
 __device__ void score(const Scores &scores, int64 first, int64 begin, int64 end, float (&products)[tiles][4])
 {
+    const int width = tiles * 8;
     float scale = scores.scale * LOG2_E;
-    int64 known = min(end - begin, (int64)tiles * 8);
+    int known = min(end - begin, (int64)width);
+    int diagonal = max(min(first - begin, (int64)width), -16ll); // where the first row meets it, or beyond the tile
     for (int half = 0; half < 2; ++half) {
         int64 row = first + 8 * half;
-        int from = 0, to = known; // the columns that are allowed
+        int from = 0, to = turned && row >= scores.keys ? 0 : known; // the columns that are allowed
         if (scores.causal && turned)
-            from = max(min(row - begin, (int64)tiles * 8), 0ll);
+            from = diagonal + 8 * half;
         if (scores.causal && !turned)
-            to = max(min(row + 1 - begin, known), 0ll);
+            to = min(diagonal + 8 * half + 1, known);
         for (int n = 0; n < tiles; ++n)
             for (int i = 2 * half; i < 2 * half + 2; ++i) {
                 int column = column_of(n, i);
-                float &product = products[n][i];
-                product *= scale;
-                if (column < from || column >= to)
-                    product = -INFINITY;
-                else if (scores.bias && row < (turned ? scores.keys : scores.queries))
-                    product += scores.added(turned ? begin + column : row, turned ? row : begin + column) * LOG2_E;
+                products[n][i] = column < from || column >= to ? -INFINITY : products[n][i] * scale;
             }
+        if (scores.bias && (turned || row < scores.queries)) {
+            int64 step = turned ? scores.row : scores.column;
+            const T *bias = scores.bias + row * (turned ? scores.column : scores.row);
+            bias += (begin + column_of(0, 0)) * step;
+            for (int n = 0; n < tiles; ++n, bias += 8 * step)
+                for (int i = 0; i < 2; ++i)
+                    if (column_of(n, i) >= from && column_of(n, i) < to)
+                        products[n][2 * half + i] += bias[i * step] * LOG2_E;
+        }
     }
 }
 

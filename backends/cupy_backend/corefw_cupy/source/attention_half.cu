@@ -1,10 +1,12 @@
-// Attention of half types by tensor cores, as attention.cu does it by fused multiply-adds. While a tile of keys is
-// multiplied, that of the values is on its way, and while values are, the next keys.
+// Attention of half types by tensor cores, as attention.cu does it by fused multiply-adds. While keys are multiplied,
+// their values are on the way, and while values are, the next keys. Shared memory (attention.py) holds OWN rows of
+// queries, STAGE keys and their values.
 
 #include "attention_fragments.cuh"
 
-const int STRIPS = D <= 64 ? 2 : 1, OWN = 16 * WARPS * STRIPS; // queries of a warp and of a block
-const int OTHER = D <= 128 ? 64 : 32;                           // keys of a tile
+const int STRIPS = D <= 128 ? 2 : 1, OWN = 16 * WARPS * STRIPS; // queries of a warp and of a block
+const int STAGE = D <= 128 ? 64 : 32;                           // keys that pass at once
+const int OTHER = D <= 64 ? 64 : 32;                            // of which registers hold the scores: a tile
 
 // `value` of the four lanes of a row combined.
 template <class Combine> __device__ float combine_row(float value)
@@ -39,12 +41,12 @@ __device__ void weigh(float (&tile)[tiles][4], float (&largest)[2], float (&tota
     }
 }
 
-extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
+extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS, 2)
     attention(const T *query, const T *key, const T *value, const T *bias, Attention of, bool causal, double scale,
               T *output, float *logsumexp)
 {
-    alignas(16) __shared__ T tiles[2 * OTHER * PITCH];
-    T *key_tile = tiles, *value_tile = tiles + OTHER * PITCH;
+    DYNAMIC_SHARED(T, own);
+    T *key_stage = own + OWN * PITCH, *value_stage = key_stage + STAGE * PITCH;
     Place place = place_of(of, of.queries, OWN, causal);
     int64 end = causal && place.first + OWN < of.keys ? place.first + OWN : of.keys;
     Rows keys = rows_of(of, of.key, key, place.head, end, of.width);
@@ -52,35 +54,35 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS)
     Scores scores = scores_of(of, bias, place.head, causal, scale);
     int64 first = place.first + own_row<STRIPS>();
 
-    Left<STRIPS> queries;
-    load_tile(rows_of(of, of.query, query, place.head, of.queries, of.width).from(place.first), OWN, tiles);
-    wait_for_copies<0>();
-    __syncthreads();
-    queries.load(tiles);
-    __syncthreads();
+    load_tile(rows_of(of, of.query, query, place.head, of.queries, of.width).from(place.first), OWN, own);
 
     float sums[STRIPS][D / 8][4] = {}, largest[STRIPS][2], total[STRIPS][2] = {}; // largest: of scores times LOG2_E
     for (int strip = 0; strip < STRIPS; ++strip)
         largest[strip][0] = largest[strip][1] = -INFINITY;
-    load_tile(keys, OTHER, key_tile);
-    for (int64 begin = 0; begin < end; begin += OTHER) {
-        float tile[STRIPS][OTHER / 8][4];
-        load_tile(values.from(begin), OTHER, value_tile);
+    load_tile(keys, STAGE, key_stage);
+    for (int64 begin = 0; begin < end; begin += STAGE) {
+        load_tile(values.from(begin), STAGE, value_stage);
         wait_for_copies<1>();
         __syncthreads(); // the keys are there
-        multiply_rows(queries, key_tile, tile);
-        __syncthreads();
-        load_tile(keys.from(begin + OTHER), OTHER, key_tile);
-
+        for (int row = 0; row < STAGE; row += OTHER) {
+            float tile[STRIPS][OTHER / 8][4];
+            multiply_rows(own, key_stage + row * PITCH, tile);
+            if (row + OTHER == STAGE) {
+                __syncthreads(); // the keys are done with
+                load_tile(keys.from(begin + STAGE), STAGE, key_stage);
+            }
 #pragma unroll
-        for (int strip = 0; strip < STRIPS; ++strip) {
-            score<false>(scores, first + 16 * strip, begin, end, tile[strip]);
-            weigh(tile[strip], largest[strip], total[strip], sums[strip]);
+            for (int strip = 0; strip < STRIPS; ++strip) {
+                score<false>(scores, first + 16 * strip, begin + row, end, tile[strip]);
+                weigh(tile[strip], largest[strip], total[strip], sums[strip]);
+            }
+            if (row == 0) {
+                wait_for_copies<STAGE == OTHER>();
+                __syncthreads(); // the values are there
+            }
+            multiply_weights(tile, value_stage + row * PITCH, sums);
         }
-        wait_for_copies<1>();
-        __syncthreads(); // the values are there
-        multiply_weights(tile, value_tile, sums);
-        __syncthreads();
+        __syncthreads(); // the values are done with
     }
     wait_for_copies<0>();
     output += place.head * of.queries * of.value_width;

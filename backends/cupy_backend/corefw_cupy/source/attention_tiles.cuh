@@ -10,7 +10,6 @@ const int STAGE = 2 * DEPTH * PITCH;             // elements that wait to be mul
 const int STEP = D % 64 == 0 ? 4 : D % 32 == 0 ? 2 : 1; // neighbouring columns of a thread, of D
 const int STEPS = D / (SIDE * STEP);
 const int STAGED = STAGE / D < TILE ? STAGE / D / EACH * EACH : TILE; // rows of D columns that fit into a stage
-const int RESIDENT = sizeof(A) == 4 && D <= 128 ? 2 : 1; // blocks that an SM shall have registers for
 
 template <class Number, int width> struct alignas(sizeof(Number) * width) Group {
     Number values[width];
@@ -74,16 +73,18 @@ __device__ inline int column_of(int s, int n)
     return (s * SIDE + threadIdx.x % SIDE) * STEP + n;
 }
 
-// sums += the tile (64 rows, 64 columns) times 64 rows of y, of which D columns from `column` on are used.
-__device__ inline void multiply_tile(const A (&tile)[EACH][EACH], const Rows &y, int64 column, Sums &sums, A *weights,
-                                     A *stage)
+// sums += the tile (64 rows, 64 columns), or if `turned` its transpose, times 64 rows of y, of which D columns from
+// `column` on are used.
+template <bool turned>
+__device__ void multiply_tile(const A (&tile)[EACH][EACH], const Rows &y, int64 column, Sums &sums, A *weights,
+                              A *stage)
 {
     int across = threadIdx.x % SIDE * EACH, down = threadIdx.x / SIDE * EACH;
     for (int i = 0; i < EACH; ++i) {
         Group<A, EACH> row;
         for (int j = 0; j < EACH; ++j)
-            row.values[j] = tile[i][j];
-        *(Group<A, EACH> *)(weights + (down + i) * PITCH + across) = row;
+            row.values[j] = turned ? tile[j][i] : tile[i][j];
+        *(Group<A, EACH> *)(weights + (turned ? (across + i) * PITCH + down : (down + i) * PITCH + across)) = row;
     }
     for (int begin = 0; begin < TILE && begin < y.count; begin += STAGED) {
         __syncthreads();

@@ -1,5 +1,4 @@
-// Convolutions whose groups are too small to be products of matrices, depthwise ones above all; and the last step of
-// convolutions whose sums were split over blocks.
+// Convolutions whose groups are too small to be products of matrices, depthwise ones above all.
 
 #include "convolution.cuh"
 
@@ -35,17 +34,4 @@ extern "C" __global__ void convolve_directly(const T *image, const T *kernel, co
             }
         out[c.place_offset + group * c.place_group + in_group * c.place_row + at.other] = (T)sum;
     }
-}
-
-// The sum of what the blocks of a split sum left, in order, and the bias of each channel.
-extern "C" __global__ void join_splits(const Number *partial, const T *bias, T *out, int64 n, int64 splits,
-                                       int64 channels, int64 size)
-{
-    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    Number sum = bias ? (Number)bias[i / size % channels] : Number(0);
-    for (int64 split = 0; split < splits; ++split)
-        sum = sum + partial[split * n + i];
-    out[i] = (T)sum;
 }

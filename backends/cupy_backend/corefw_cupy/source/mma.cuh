@@ -1,12 +1,31 @@
-// Tensor cores by inline PTX: products of fragments of 16-bit matrices that the lanes of a warp hold together, and how
-// they come from shared memory. The emulated twins exchange fragments as the PTX ISA lays them out.
+// Tensor cores by inline PTX: products of fragments of matrices that the lanes of a warp hold together, and how those
+// of 16 bits come from shared memory. The emulated twins exchange fragments as the PTX ISA lays them out.
 //
-// With group = lane / 4 and pair = lane % 4, registers hold two neighbours, the first in the lower half:
+// With group = lane / 4 and pair = lane % 4, registers hold two neighbours of 16 bits, the first in the lower half:
 //   A (16 x 16): rows group, group + 8, group, group + 8; columns 2 pair + 0, 0, 8, 8
 //   B (16 x 8):  rows 2 pair + 0, 8; column group
 //   C (16 x 8, one float each): rows group, group, group + 8, group + 8; columns 2 pair + 0, 1, 0, 1
+// Of tf32, registers hold one number:
+//   A (16 x 8): rows group, group + 8, group, group + 8; columns pair + 0, 0, 4, 4
+//   B (8 x 8):  rows pair + 0, 4; column group
 
 #include "types.cuh"
+
+// A float32 rounded to TensorFloat-32, which has 10 bits of mantissa: to nearest, ties away from zero.
+struct tf32 {
+    uint32 bits;
+
+    tf32() = default;
+
+    __device__ tf32(float value)
+    {
+#ifdef EMULATED
+        bits = value != value ? 0x7fffffff : (__float_as_uint(value) + 0x1000) & ~0x1fffu;
+#else
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+#endif
+    }
+};
 
 #ifdef EMULATED
 
@@ -26,32 +45,41 @@ template <class Value> struct Gathered {
     }
 };
 
-template <class Half> Half half_of(uint32 pair, int which)
-{
-    Half half;
-    half.bits = pair >> 16 * which;
-    return half;
-}
+// Numbers as registers hold them: how many, and which of them is `which`.
+template <class Half> struct Packed {
+    static const int count = 2;
+    static float number(uint32 held, int which)
+    {
+        Half half;
+        half.bits = held >> 16 * which;
+        return half;
+    }
+};
+template <> struct Packed<tf32> {
+    static const int count = 1;
+    static float number(uint32 held, int) { return __uint_as_float(held & ~0x1fffu); }
+};
 
 template <class Half> uint32 pack(float first, float second)
 {
     return Half(first).bits | (uint32)Half(second).bits << 16;
 }
 
-template <class Half> void multiply_fragments(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
+template <class Number> void multiply_fragments(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
 {
     struct Operands {
         uint32 a[4], b[2];
     } own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
     Gathered<Operands> lanes(own);
+    const int count = Packed<Number>::count, half = 4 * count; // of the numbers that are summed over
     int group = emulator::lane() / 4, pair = emulator::lane() % 4;
     for (int i = 0; i < 4; ++i) {
         int row = group + i / 2 * 8, column = 2 * pair + i % 2;
-        for (int k = 0; k < 16; ++k) {
-            int holder = k % 8 / 2;
-            uint32 left = lanes.of[row % 8 * 4 + holder].a[k / 8 * 2 + row / 8];
-            uint32 right = lanes.of[column * 4 + holder].b[k / 8];
-            c[i] += float(half_of<Half>(left, k % 2)) * float(half_of<Half>(right, k % 2));
+        for (int k = 0; k < 2 * half; ++k) {
+            int holder = k % half / count;
+            uint32 left = lanes.of[row % 8 * 4 + holder].a[k / half * 2 + row / 8];
+            uint32 right = lanes.of[column * 4 + holder].b[k / half];
+            c[i] += Packed<Number>::number(left, k % count) * Packed<Number>::number(right, k % count);
         }
     }
 }
@@ -68,16 +96,39 @@ template <bool turned, class Half> void load_fragments(uint32 (&found)[4], const
     }
 }
 
+// Copies that are under way, by thread: what they will write is spoilt until the thread waits for them.
+struct Copy {
+    void *to;
+    const void *from;
+    bool exists;
+};
+inline std::vector<std::vector<Copy>> under_way[emulator::MOST_THREADS]; // by group, of which the last one is open
+
 inline void copy_later(void *to, const void *from, bool exists)
 {
-    exists ? memcpy(to, from, 16) : memset(to, 0, 16);
+    auto &groups = under_way[emulator::current->thread];
+    if (groups.empty())
+        groups.emplace_back();
+    groups.back().push_back({to, from, exists});
+    memset(to, 0xff, 16);
 }
-inline void end_of_copies() {}
-template <int left> void wait_for_copies() {}
+inline void end_of_copies()
+{
+    under_way[emulator::current->thread].emplace_back();
+}
+template <int left> void wait_for_copies()
+{
+    auto &groups = under_way[emulator::current->thread];
+    while (groups.size() > left + 1) {
+        for (const Copy &copy : groups.front())
+            copy.exists ? memcpy(copy.to, copy.from, 16) : memset(copy.to, 0, 16);
+        groups.erase(groups.begin());
+    }
+}
 
 #else
 
-template <class Half> struct Tensor; // what differs between the half types
+template <class Number> struct Tensor; // what differs between the types
 
 template <> struct Tensor<float16> {
     __device__ static void multiply(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
@@ -109,6 +160,15 @@ template <> struct Tensor<bfloat16> {
     }
 };
 
+template <> struct Tensor<tf32> {
+    __device__ static void multiply(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
+    {
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+};
+
 // Two numbers as neighbours in a register.
 template <class Half> __device__ uint32 pack(float first, float second)
 {
@@ -116,9 +176,9 @@ template <class Half> __device__ uint32 pack(float first, float second)
 }
 
 // c += a b.
-template <class Half> __device__ void multiply_fragments(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
+template <class Number> __device__ void multiply_fragments(float (&c)[4], const uint32 (&a)[4], const uint32 (&b)[2])
 {
-    Tensor<Half>::multiply(c, a, b);
+    Tensor<Number>::multiply(c, a, b);
 }
 
 __device__ inline uint32 shared_address(const void *pointer)
