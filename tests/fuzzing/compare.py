@@ -270,24 +270,25 @@ class _Comparison:
         return type(a) is Picture and type(b) is Picture and near(a.array, b.array, a.dtype)
 
     def _versions(self) -> tuple[Difference, Program] | None:
+        if documented.uncounted(self.program, self.sides):
+            return None
+        exchanged = self._exchanged()
         for number, (a, b) in enumerate(zip(self.first.finals, self.second.finals)):
-            if type(a) is Picture and type(b) is Picture:
+            if type(a) is Picture and type(b) is Picture and a.memory not in exchanged:
                 mine, yours = (
                     final.version - side.pictures[number].version for final, side in ((a, self.first), (b, self.second))
                 )
-                if bool(mine) != bool(yours) and not documented.uncounted(
-                    self.program, self.sides
-                ):  # how often is a matter of how a change is made
+                if bool(mine) != bool(yours):  # how often is a matter of how a change is made
                     return self.difference("version", number, f"changed {mine} and {yours} times", late=True)
         return None
 
     def _sharing(self) -> tuple[Difference, Program] | None:
         """Two results over one memory on one side only."""
-        grown = {final.memory for number, final in enumerate(self.first.finals) if self._grown(number)}
+        exchanged = self._exchanged()
         pairs = [
             (number, a.memory, b.memory)
             for number, (a, b) in enumerate(zip(self.first.finals, self.second.finals))
-            if type(a) is Picture and type(b) is Picture and a.array.size and a.memory not in grown
+            if type(a) is Picture and type(b) is Picture and a.array.size and a.memory not in exchanged
         ]
         for i, (number, mine, yours) in enumerate(pairs):
             for other, mine_too, yours_too in pairs[:i]:
@@ -301,10 +302,14 @@ class _Comparison:
                     )
         return None
 
-    def _grown(self, number: int) -> bool:
-        """Whether the tensor has been resized since it was made: PyTorch may give it more of the same memory."""
-        made, final = self.first.pictures[number], self.first.finals[number]
-        return type(made) is Picture and type(final) is Picture and made.array.shape != final.array.shape
+    def _exchanged(self) -> set[int]:
+        """The memory, before and after, of tensors that were resized: PyTorch may give them more of the same."""
+        pairs = [
+            (made, final)
+            for made, final in zip(self.first.pictures, self.first.finals)
+            if type(made) is Picture and type(final) is Picture and made.array.shape != final.array.shape
+        ]
+        return {picture.memory for pair in pairs for picture in pair if picture.memory}
 
 
 def _rounded_inside(comparison: _Comparison, number: int) -> bool:

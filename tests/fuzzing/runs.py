@@ -109,8 +109,8 @@ class PyTorch:
             return False
         try:
             nodes = [tensor.grad_fn or tensor.view_as(tensor).grad_fn]
-        except RuntimeError:  # one of several views whose base was changed: its history is lost
-            return True
+        except RuntimeError:  # one of several views whose base was changed: its history is the base's
+            return tensor._base.requires_grad
         seen = set(nodes)
         while nodes:
             node = nodes.pop()
