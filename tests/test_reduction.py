@@ -215,6 +215,7 @@ EMPTY = torch.ones(0, 3)
         (lambda: torch.tensor([1, 2]).var(), RuntimeError, "var"),
         (lambda: torch.tensor([1, 2]).norm(), RuntimeError, "norm"),
         (lambda: torch.tensor([1, 2]).nanmean(), RuntimeError, "nanmean"),
+        (lambda: torch.ones(2).nanmean(dtype=torch.bool), RuntimeError, "nanmean.*got Bool"),
         (lambda: torch.tensor([True]).argmax(), RuntimeError, "argmax"),
         (lambda: torch.tensor([1j]).amax(), RuntimeError, "amax"),
         (lambda: torch.ones(3).trace(), RuntimeError, "expected a matrix"),

@@ -149,10 +149,9 @@ def nanmean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | No
     >>> torch.tensor([1.0, torch.nan, 2.0]).nanmean()
     tensor(1.5000)
     """
-    if input.place.dtype.category < dtypes.FLOATING and dtype is None:
-        raise DtypeError(
-            "nanmean(): expected input to have floating point or complex dtype but got " + input.place.dtype.title
-        )
+    summed = dtype or input.place.dtype
+    if summed.category < dtypes.FLOATING:
+        raise DtypeError(f"nanmean(): expected a floating point or complex dtype but got {summed.title}")
     return input.nansum(dim, keepdim, dtype=dtype) / input.isnan().logical_not().sum(dim, keepdim)
 
 
