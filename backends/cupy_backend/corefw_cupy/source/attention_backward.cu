@@ -6,7 +6,7 @@
 
 // The grid has in x a number of blocks for each head, which take turns with its tiles of keys, and as many share each
 // of the `buffers` of dQ; in y one for D columns each of the gradients.
-extern "C" __global__ void __launch_bounds__(TILE_THREADS)
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, 1)
     attention_backward(const T *gradient, const T *query, const T *key, const T *value, const T *bias,
                        const A *logsumexp, const A *averages, Attention of, bool causal, double scale, A *grad_query,
                        int64 buffers, T *grad_key, T *grad_value)
