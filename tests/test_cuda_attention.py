@@ -159,3 +159,17 @@ def test_geometry_joins_dimensions():
     found, _ = attention.geometry(4, dense, dense, dense, of_heads)
     assert found.memory["sizes"][0, :2].tolist() == [2, 3]
     assert found.memory["bias"]["batch"][0, :2].tolist() == [0, 25]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_results_lie_in_memory_like_the_operands(kernels, dtype):
+    """Heads that were split from the columns of one matrix are joined again without a copy."""
+    whole = memory.device(RNG.normal(size=(2, 5, 3, 2, 4)).astype(dtype))  # samples, rows, (q, k, v), heads, columns
+    operands = [whole[:, :, i].transpose(0, 2, 1, 3) for i in range(3)]
+    output, logs = kernels["attention"](*operands, None, False, 0.5)
+    gradients = kernels["attention_backward"](output, *operands, output, logs, None, False, 0.5)
+    for result in (output, *gradients):
+        assert result.shape == (2, 2, 5, 4) and result.transpose(0, 2, 1, 3).flags.c_contiguous
+    dense = [x.copy() for x in map(memory.host, operands)]
+    output, logs = kernels["attention"](*map(memory.device, dense), None, False, 0.5)
+    assert output.flags.c_contiguous

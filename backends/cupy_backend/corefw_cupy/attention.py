@@ -12,7 +12,7 @@ import numpy as np
 from corefw.dispatch.registry import Kernel, registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, REALS, STATISTIC, THREADS, argument, blocks, offered
-from corefw_cupy.layouts import merged
+from corefw_cupy.layouts import inverse, merged
 
 MAX_BATCH = 8  # as in attention.cuh
 TILE = 64  # rows of a block, as in attention_tiles.cuh
@@ -25,7 +25,8 @@ DOUBLE = {dtype: name for dtype, name in REALS.items() if dtype.itemsize == 8}
 SINGLE = {dtype: name for dtype, name in FLOATS.items() if dtype not in DOUBLE}
 FEW_BLOCKS = 264  # of the gradients, where blocks must not add to the same sums: two for each multiprocessor of an H100
 _STRIDES = [("row", "i8"), ("column", "i8"), ("batch", "i8", MAX_BATCH)]
-_OPERANDS = ("query", "key", "value", "bias", "gradient", "output")
+_RESULTS = ("grad_query", "grad_key", "grad_value")
+_OPERANDS = ("query", "key", "value", "bias", "gradient", "output", *_RESULTS)
 _SIZES = [(name, "i8") for name in ("heads", "queries", "keys", "width", "value_width", "dims")]
 ATTENTION = np.dtype([*_SIZES, ("sizes", "i8", MAX_BATCH), *((name, _STRIDES) for name in _OPERANDS)])
 
@@ -45,8 +46,8 @@ def geometry(itemsize: int, *operands: Any) -> tuple[Any, int]:
     """The struct Attention and the number of heads for operands given as (shape, strides in bytes), in the order of the
     struct; those of which there are none may be None or missing. Refuses shapes that do not fit."""
     (*batch, queries, width), (*_, keys, _), (*_, value_width) = (shape for shape, _ in operands[:3])
-    result = (queries, value_width)
-    matrices = ((queries, width), (keys, width), (keys, value_width), (queries, keys), result, result)
+    result, inputs = (queries, value_width), ((queries, width), (keys, width), (keys, value_width))
+    matrices = *inputs, (queries, keys), result, result, *inputs
     strides = []
     for name, operand, matrix in zip(_OPERANDS, operands, matrices):
         wanted = (*batch, *matrix)
@@ -70,6 +71,23 @@ def geometry(itemsize: int, *operands: Any) -> tuple[Any, int]:
     return argument(found), prod(batch)
 
 
+@lru_cache(maxsize=1 << 12)
+def arrangement(strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions of a result from the outermost in memory to the innermost, as those of an array of these strides
+    lie, but for rows that have no gaps; and the order that turns them back.
+
+    What was split into heads that are not the first dimension is joined again without a copy.
+    """
+    *leading, last = range(len(strides))
+    order = *sorted(leading, key=lambda d: -strides[d]), last
+    return order, inverse(order)
+
+
+def described(*arrays):
+    """The arrays as `geometry` takes them."""
+    return [None if array is None else (array.shape, array.strides) for array in arrays]
+
+
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     forward = cuda.function("attention.cu", "attention", T=FLOATS, D=COLUMNS)
@@ -84,19 +102,23 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         """The array, or a copy whose matrices have rows without gaps."""
         return array if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize else cuda.dense(array)
 
-    def arranged(query, key, value, bias, *others):
-        """The operands as kernels read them, the struct Attention, and the number of heads."""
+    def readable(query, key, value, bias, *others):
+        """The operands as kernels read them."""
         given = (query, key, value, *others) if bias is None else (query, key, value, bias, *others)
         if min(query.ndim, key.ndim, value.ndim) < 2 or any(x.dtype != query.dtype for x in given):
             raise ValueError("matrices of one dtype expected")
-        operands = [with_rows(query), with_rows(key), with_rows(value), bias, *map(with_rows, others)]
-        return operands, *geometry(query.itemsize, *[None if x is None else (x.shape, x.strides) for x in operands])
+        return with_rows(query), with_rows(key), with_rows(value), bias, *map(with_rows, others)
+
+    def result(like, width):
+        """New matrices of that many columns, which lie in memory like others."""
+        (order, back), shape = arrangement(like.strides), (*like.shape[:-1], width)
+        return cuda.empty(tuple([shape[d] for d in order]), like.dtype).transpose(back)
 
     def attention(query, key, value, bias, is_causal, scale):
-        (query, key, value, bias), of, heads = arranged(query, key, value, bias)
+        query, key, value, bias = readable(query, key, value, bias)
         shape, width, dtype = query.shape[:-1], value.shape[-1], query.dtype
-        output = cuda.empty((*shape, width), dtype)
-        logsumexp = cuda.empty(shape, STATISTIC[dtype])
+        output, logsumexp = result(query, width), cuda.empty(shape, STATISTIC[dtype])
+        of, heads = geometry(query.itemsize, *described(query, key, value, bias, None, output))
         if logsumexp.size:
             widest, mask = max(query.shape[-1], width), 0 if bias is None else bias
             arguments = query, key, value, mask, of, is_causal, float(scale), output, logsumexp
@@ -112,13 +134,13 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return output, logsumexp
 
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
-        operands, of, heads = arranged(query, key, value, bias, gradient, output)
-        query, key, value, bias, gradient, output = operands
+        query, key, value, bias, gradient, output = readable(query, key, value, bias, gradient, output)
         dtype, statistic = query.dtype, STATISTIC[query.dtype]
+        grad_query, grad_key, grad_value = results = tuple([result(x, x.shape[-1]) for x in (query, key, value)])
+        of, heads = geometry(query.itemsize, *described(query, key, value, bias, gradient, output, *results))
         if logsumexp.shape != query.shape[:-1]:
             raise ValueError("one logarithm per query expected")
         logsumexp = cuda.dense(logsumexp if logsumexp.dtype == statistic else cuda.copying.cast(logsumexp, statistic))
-        grad_key, grad_value = cuda.empty(key.shape, dtype), cuda.empty(value.shape, dtype)
         averages = cuda.empty(logsumexp.shape, statistic)
         if averages.size:
             grid = blocks(averages.size, THREADS // 32)
@@ -126,18 +148,17 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         turns, buffers = -(-key.shape[-2] // TILE), 1
         if registry.deterministic and heads:
             turns = buffers = min(turns, -(-FEW_BLOCKS // heads))
-        sums = cuda.copying.full((buffers, *query.shape), 0, statistic)  # of the gradient of queries
+        joined = dtype == statistic and buffers == 1  # blocks add to the gradient itself
+        sums = grad_query if joined else cuda.empty((buffers, grad_query.size), statistic)
+        cuda.copying.fill(sums, 0)
         if heads * turns:
             read = gradient, query, key, value, 0 if bias is None else bias, logsumexp, averages
             arguments = *read, of, is_causal, float(scale), sums, buffers, grad_key, grad_value
             launch_backward(max(query.shape[-1], value.shape[-1]), dtype, heads * turns, arguments)
-        if dtype == statistic and buffers == 1:
-            return sums.reshape(query.shape), grad_key, grad_value
-        grad_query = cuda.empty(query.shape, dtype)
-        if grad_query.size:
+        if grad_query.size and not joined:
             size = grad_query.size
             join_splits[dtype](blocks(size), (THREADS,), (sums, 0, grad_query, size, buffers, 1, 1))
-        return grad_query, grad_key, grad_value
+        return results
 
     def launch_backward(width, dtype, count, arguments):
         """Launch so many blocks of the gradients of matrices of at most `width` columns."""

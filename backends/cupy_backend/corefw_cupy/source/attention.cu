@@ -62,6 +62,6 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, RESIDENT)
             logsumexp[place.head * of.queries + first + i] = nowhere ? INFINITY : log(total[i]) + largest[i];
         total[i] = 1 / (nowhere ? 1 : total[i]);
     }
-    write_sums(sums, total, output + place.head * of.queries * of.value_width, place.first, of.queries, column,
-               of.value_width);
+    output = matrix_of(of, of.output, output, place.head);
+    write_sums(sums, total, output, of.output.row, place.first, of.queries, column, of.value_width);
 }

@@ -15,7 +15,7 @@ struct Operand {
 // The sizes of a head, the dimensions that tell heads apart, and the operands (attention.py).
 struct Attention {
     int64 heads, queries, keys, width, value_width, dims, sizes[MAX_BATCH];
-    Operand query, key, value, bias, gradient, output;
+    Operand query, key, value, bias, gradient, output, grad_query, grad_key, grad_value;
 };
 
 // Rows of a matrix, each without gaps.
@@ -28,7 +28,8 @@ struct Rows {
 };
 
 // The matrix of a head. A grid's size is of 32 bits, and so are numbers of heads.
-__device__ inline const T *matrix_of(const Attention &of, const Operand &operand, const T *data, int64 head)
+template <class Element>
+__device__ Element *matrix_of(const Attention &of, const Operand &operand, Element *data, int64 head)
 {
     uint32 left = head;
     for (int dim = of.dims - 1; dim >= 0; --dim) {

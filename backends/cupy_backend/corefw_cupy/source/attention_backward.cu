@@ -20,9 +20,10 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, 1)
     Scores scores = scores_of(of, bias, head, causal, scale);
     logsumexp += head * of.queries;
     averages += head * of.queries;
-    grad_query += (turn % (uint32)buffers * of.heads + head) * of.queries * of.width;
-    grad_key += head * of.keys * of.width;
-    grad_value += head * of.keys * of.value_width;
+    grad_query += turn % (uint32)buffers * of.heads * of.queries * of.width;
+    grad_query = matrix_of(of, of.grad_query, grad_query, head);
+    grad_key = matrix_of(of, of.grad_key, grad_key, head);
+    grad_value = matrix_of(of, of.grad_value, grad_value, head);
 
     int64 column = blockIdx.y * (int64)D;
     int down = threadIdx.x / SIDE * EACH, across = threadIdx.x % SIDE * EACH;
@@ -49,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, 1)
             Sums of_queries = {};
             multiply_tile<true>(changes, own_keys, column, of_queries, weights, stage);
             for (int i = 0; i < EACH; ++i) {
-                A *to = grad_query + (begin + down + i) * of.width + column;
+                A *to = grad_query + (begin + down + i) * of.grad_query.row + column;
                 for (int s = 0; s < STEPS; ++s)
                     for (int n = 0; n < STEP; ++n)
                         if (begin + down + i < of.queries && column + column_of(s, n) < of.width)
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, 1)
             scales[i] = scores.scale;
             ones[i] = 1;
         }
-        write_sums(of_keys, scales, grad_key, first, of.keys, column, of.width);
-        write_sums(of_values, ones, grad_value, first, of.keys, column, of.value_width);
+        write_sums(of_keys, scales, grad_key, of.grad_key.row, first, of.keys, column, of.width);
+        write_sums(of_values, ones, grad_value, of.grad_value.row, first, of.keys, column, of.value_width);
     }
 }

@@ -9,14 +9,14 @@ const int SCORES_PITCH = OTHER + 8;     // of rows of dSᵀ
 
 // Add `factor` times what a tile of keys contributes to the dQ of OTHER queries, of which the first `known` exist. Two
 // warps share a strip of queries, and take turns with its columns.
-__device__ inline void add_to_queries(const T *of_scores, const T *keys, float factor, float *to, int64 known,
-                                      int64 width)
+__device__ inline void add_to_queries(const T *of_scores, const T *keys, float factor, float *to, int64 stride,
+                                      int64 known, int64 width)
 {
     int lane = threadIdx.x % WARP, strip = threadIdx.x / WARP % 2 * 16, side = threadIdx.x / WARP / 2 * 16;
     const T *left = of_scores + (lane / 16 * 8 + lane % 8) * SCORES_PITCH + strip + lane / 8 % 2 * 8;
     const T *right = keys + lane % 16 * PITCH + side + lane / 16 * 8;
     int row = strip + lane / 4, first = side + column_of(0, 0);
-    float *rows[2] = {to + row * width + first, to + (row + 8) * width + first};
+    float *rows[2] = {to + row * stride + first, to + (row + 8) * stride + first};
     uint32 scores[OWN / 16][4];
 #pragma unroll
     for (int k = 0; k < OWN / 16; ++k)
@@ -61,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS, 2)
     Scores scores = scores_of(of, bias, head, causal, scale);
     logsumexp += head * of.queries;
     averages += head * of.queries;
-    grad_query += (turn % (uint32)buffers * of.heads + head) * of.queries * of.width;
+    grad_query += turn % (uint32)buffers * of.heads * of.queries * of.width;
+    grad_query = matrix_of(of, of.grad_query, grad_query, head);
 
     auto load = [&](int64 begin, int which) {
         T *tile = passing + which * 2 * OTHER * PITCH;
@@ -104,14 +105,15 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS, 2)
             }
             multiply_weights(changes, query_tile, of_keys);
             __syncthreads(); // dSᵀ is there
-            add_to_queries(of_scores, own_keys, scores.scale, grad_query + begin * of.width, of.queries - begin,
-                           of.width);
+            add_to_queries(of_scores, own_keys, scores.scale, grad_query + begin * of.grad_query.row, of.grad_query.row,
+                           of.queries - begin, of.width);
         }
         wait_for_copies<0>();
         float factor = scores.scale;
-        T *to_keys = grad_key + head * of.keys * of.width, *to_values = grad_value + head * of.keys * of.value_width;
-        write_sums(of_keys[0], factor, factor, to_keys, first + row, of.keys, of.width);
-        write_sums(of_values[0], 1, 1, to_values, first + row, of.keys, of.value_width);
+        T *to_keys = matrix_of(of, of.grad_key, grad_key, head);
+        T *to_values = matrix_of(of, of.grad_value, grad_value, head);
+        write_sums(of_keys[0], factor, factor, to_keys, of.grad_key.row, first + row, of.keys, of.width);
+        write_sums(of_values[0], 1, 1, to_values, of.grad_value.row, first + row, of.keys, of.value_width);
         __syncthreads(); // the tiles are done with
     }
 }

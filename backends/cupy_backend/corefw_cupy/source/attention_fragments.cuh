@@ -138,9 +138,10 @@ __device__ void score(const Scores &scores, int64 first, int64 begin, int64 end,
     }
 }
 
-// Write the sums of a strip, each row times its factor, into a matrix of `width` columns without gaps.
-__device__ inline void write_sums(const float (&sums)[D / 8][4], float upper, float lower, T *to, int64 first,
-                                  int64 count, int64 width)
+// Write the sums of a strip, each row times its factor, into a matrix of `width` columns whose rows are `stride`
+// elements, a multiple of that, apart.
+__device__ inline void write_sums(const float (&sums)[D / 8][4], float upper, float lower, T *to, int64 stride,
+                                  int64 first, int64 count, int64 width)
 {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -152,7 +153,7 @@ __device__ inline void write_sums(const float (&sums)[D / 8][4], float upper, fl
         for (int n = 0; n < D / 8; ++n) {
             int column = column_of(n, 0);
             float a = sums[n][2 * half] * factor, b = sums[n][2 * half + 1] * factor;
-            T *at = to + row * width + column;
+            T *at = to + row * stride + column;
             if (column + 1 < width && width % 2 == 0)
                 *(uint32 *)at = pack<T>(a, b);
             else

@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS, 2)
         __syncthreads(); // the values are done with
     }
     wait_for_copies<0>();
-    output += place.head * of.queries * of.value_width;
+    output = matrix_of(of, of.output, output, place.head);
     logsumexp += place.head * of.queries;
 #pragma unroll
     for (int strip = 0; strip < STRIPS; ++strip) {
@@ -98,6 +98,7 @@ extern "C" __global__ void __launch_bounds__(FRAGMENT_THREADS, 2)
                 logsumexp[row] = nowhere ? INFINITY : (log2f(sum) + largest[strip][half]) * LN_2;
             factors[half] = 1 / (nowhere ? 1 : sum);
         }
-        write_sums(sums[strip], factors[0], factors[1], output, first + 16 * strip, of.queries, of.value_width);
+        write_sums(sums[strip], factors[0], factors[1], output, of.output.row, first + 16 * strip, of.queries,
+                   of.value_width);
     }
 }

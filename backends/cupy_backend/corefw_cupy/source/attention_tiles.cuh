@@ -109,15 +109,15 @@ __device__ void multiply_tile(const A (&tile)[EACH][EACH], const Rows &y, int64 
     __syncthreads(); // weights may be written again
 }
 
-// Write sums, each row times its factor, into a matrix of `width` columns without gaps.
-__device__ inline void write_sums(const Sums &sums, const A (&factors)[EACH], T *to, int64 first, int64 count,
-                                  int64 column, int64 width)
+// Write sums, each row times its factor, into a matrix of `width` columns whose rows are `stride` elements apart.
+__device__ inline void write_sums(const Sums &sums, const A (&factors)[EACH], T *to, int64 stride, int64 first,
+                                  int64 count, int64 column, int64 width)
 {
     for (int i = 0; i < EACH; ++i) {
         int64 row = first + threadIdx.x / SIDE * EACH + i;
         for (int s = 0; s < STEPS; ++s)
             for (int n = 0; n < STEP; ++n)
                 if (row < count && column + column_of(s, n) < width)
-                    to[row * width + column + column_of(s, n)] = sums[i][s][n] * factors[i];
+                    to[row * stride + column + column_of(s, n)] = sums[i][s][n] * factors[i];
     }
 }
