@@ -23,7 +23,7 @@ PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 
 C := backends/c_backend
-KERNELS := $(addprefix $(C)/,pyproject.toml setup.py) $(wildcard $(C)/building/*.py $(C)/corefw_c/source/*)
+KERNELS := $(addprefix $(C)/,pyproject.toml setup.py) $(wildcard $(C)/building/*.py $(C)/corefw_c/source/* $(C)/corefw_c/source/*/*)
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python

@@ -27,7 +27,7 @@ from corefw.dispatch.registry import registry
 from corefw_cupy import backend
 from corefw_cupy.cublas_lt import PROTOTYPES
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.faults import Faults
+from corefw_cupy.device_asserts import Faults
 from corefw_cupy.runtime import CupyRuntime
 from tests.emulation.namespace import namespace
 

@@ -14,10 +14,9 @@ __version__ = "0.1.0"
 import math as _math
 from importlib import import_module as _import_module
 
+from corefw import declarations as _ops
 from corefw import dtypes as _dtypes
-from corefw import methods as _methods
-from corefw import ops as _ops
-from corefw import surface as _surface
+from corefw import tensor_api as _surface
 from corefw.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -28,10 +27,10 @@ from corefw.autograd.grad_mode import (
 )
 from corefw.devices import device, get_default_device, set_default_device
 from corefw.dispatch.constants import set_default_dtype
-from corefw.dispatch.generator import Generator
 from corefw.dispatch.inspect import backend, explain
 from corefw.dispatch.modes import ledger
 from corefw.dispatch.names import published as _published
+from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry as _registry
 from corefw.dtypes import (
     bfloat16,
@@ -76,7 +75,8 @@ from corefw.settings import (
     use_deterministic_algorithms,
 )
 from corefw.shapes import Size
-from corefw.surface import (
+from corefw.tensor import Tensor
+from corefw.tensor_api import (
     as_tensor,
     asarray,
     broadcast_shapes,
@@ -93,7 +93,7 @@ from corefw.surface import (
     to_dlpack,
     typename,
 )
-from corefw.tensor import Tensor
+from corefw.tensor_api import methods as _methods
 
 bool, float, double, half, chalf = _dtypes.bool_, float32, float64, float16, complex32
 int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128
@@ -136,8 +136,8 @@ _OPS = """
 """
 #: the in-place forms that PyTorch has as functions
 _INPLACE = ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "relu_", "selu_", "threshold_")
-globals().update(_published("corefw", {_name: _registry.ops[_name].function for _name in _OPS.split()}))
-globals().update(_published("corefw", {_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE}))
+globals().update(_published("corefw", {_name: _registry.declared[_name].function for _name in _OPS.split()}))
+globals().update(_published("corefw", {_name: _registry.declared[_name[:-1]].inplace_function for _name in _INPLACE}))
 
 _methods.attach_ops()
 _methods.attach_operators()

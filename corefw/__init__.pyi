@@ -27,11 +27,11 @@ from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
 from corefw.devices import set_default_device as set_default_device
 from corefw.dispatch.constants import set_default_dtype as set_default_dtype
-from corefw.dispatch.generator import Generator as Generator
 from corefw.dispatch.inspect import BackendInfo as _BackendInfo
 from corefw.dispatch.inspect import backend as backend
 from corefw.dispatch.inspect import explain as explain
 from corefw.dispatch.modes import ledger as ledger
+from corefw.dispatch.random_generator import Generator as Generator
 from corefw.dtypes import can_cast as can_cast
 from corefw.dtypes import dtype as dtype
 from corefw.dtypes import finfo as finfo
@@ -69,23 +69,23 @@ from corefw.settings import set_float32_matmul_precision as set_float32_matmul_p
 from corefw.settings import set_num_threads as set_num_threads
 from corefw.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from corefw.shapes import Size as Size
-from corefw.surface.construction import as_tensor as as_tensor
-from corefw.surface.construction import asarray as asarray
-from corefw.surface.construction import frombuffer as frombuffer
-from corefw.surface.construction import tensor as tensor
-from corefw.surface.interchange import from_dlpack as from_dlpack
-from corefw.surface.interchange import from_numpy as from_numpy
-from corefw.surface.interchange import to_dlpack as to_dlpack
-from corefw.surface.legacy import TensorType as _TensorType
-from corefw.surface.legacy import tensor_types as tensor_types
-from corefw.surface.legacy import typename as typename
-from corefw.surface.properties import broadcast_shapes as broadcast_shapes
-from corefw.surface.properties import get_device as get_device
-from corefw.surface.properties import is_inference as is_inference
-from corefw.surface.properties import is_tensor as is_tensor
-from corefw.surface.properties import numel as numel
-from corefw.surface.properties import result_type as result_type
 from corefw.tensor import Tensor as Tensor
+from corefw.tensor_api.construction import as_tensor as as_tensor
+from corefw.tensor_api.construction import asarray as asarray
+from corefw.tensor_api.construction import frombuffer as frombuffer
+from corefw.tensor_api.construction import tensor as tensor
+from corefw.tensor_api.interchange import from_dlpack as from_dlpack
+from corefw.tensor_api.interchange import from_numpy as from_numpy
+from corefw.tensor_api.interchange import to_dlpack as to_dlpack
+from corefw.tensor_api.legacy import TensorType as _TensorType
+from corefw.tensor_api.legacy import tensor_types as tensor_types
+from corefw.tensor_api.legacy import typename as typename
+from corefw.tensor_api.properties import broadcast_shapes as broadcast_shapes
+from corefw.tensor_api.properties import get_device as get_device
+from corefw.tensor_api.properties import is_inference as is_inference
+from corefw.tensor_api.properties import is_tensor as is_tensor
+from corefw.tensor_api.properties import numel as numel
+from corefw.tensor_api.properties import result_type as result_type
 
 BFloat16Tensor: _TensorType
 BoolTensor: _TensorType

@@ -63,8 +63,8 @@ def explain(arguments: argparse.Namespace) -> int:
         device = corefw.device(arguments.device)
     except RuntimeError as error:
         raise UsageError(str(error)) from error
-    if arguments.op.removesuffix("_") not in registry.ops and arguments.op not in registry.ops:
-        raise UsageError(f"no op is called '{arguments.op}'{did_you_mean(arguments.op, registry.ops)}")
+    if arguments.op.removesuffix("_") not in registry.declared and arguments.op not in registry.declared:
+        raise UsageError(f"no op is called '{arguments.op}'{did_you_mean(arguments.op, registry.declared)}")
     shapes = arguments.shape or [(1,)] * arguments.tensors
     given = [corefw.zeros(shape, dtype=dtypes.of_name(arguments.dtype), device=device) for shape in shapes]
     print(corefw.explain(arguments.op, *given))

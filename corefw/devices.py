@@ -1,4 +1,4 @@
-"""Devices and places: where elements lie, and the (device, dtype) pair that every dispatch is keyed by."""
+"""Devices and dispatch keys: where elements lie, and the (device, dtype) pair that every dispatch is keyed by."""
 
 from __future__ import annotations
 
@@ -132,11 +132,11 @@ def set_default_device(device: str | device | int | None) -> None:
     _default.device = _Default.device.__class__("cpu" if device is None else device)
 
 
-class Place:
-    """An interned (device, dtype) pair; the key of every dispatch, hashed by identity."""
+class DispatchKey:
+    """An interned (device, dtype) pair, by which kernels are looked up, hashed by identity."""
 
     __slots__ = ("device", "dtype", "runtime")
-    _interned: dict[tuple[device, dtype], Place] = {}
+    _interned: dict[tuple[device, dtype], DispatchKey] = {}
 
     def __init__(self, device: device, dtype: dtype, runtime):
         self.device = device
@@ -146,14 +146,14 @@ class Place:
     def __repr__(self) -> str:
         return f"{self.device}/{self.dtype.name}"
 
-    def with_dtype(self, dtype: dtype) -> Place:
-        """The place of the same device with another dtype."""
+    def with_dtype(self, dtype: dtype) -> DispatchKey:
+        """The dispatch key of the same device with another dtype."""
         try:
-            return Place._interned[self.device, dtype]
+            return DispatchKey._interned[self.device, dtype]
         except KeyError:
-            return Place.intern(self.device, dtype, self.runtime)
+            return DispatchKey.intern(self.device, dtype, self.runtime)
 
     @staticmethod
-    def intern(device: device, dtype: dtype, runtime) -> Place:
+    def intern(device: device, dtype: dtype, runtime) -> DispatchKey:
         """The one Place of (device, dtype), made on first use."""
-        return Place._interned.setdefault((device, dtype), Place(device, dtype, runtime))
+        return DispatchKey._interned.setdefault((device, dtype), DispatchKey(device, dtype, runtime))

@@ -29,6 +29,6 @@ _NAMES = [
     "rfftfreq",
     "rfftn",
 ]
-globals().update(_published("corefw.fft", {_name: _registry.ops[f"fft_{_name}"].function for _name in _NAMES}))
+globals().update(_published("corefw.fft", {_name: _registry.declared[f"fft_{_name}"].function for _name in _NAMES}))
 
 __all__ = _NAMES

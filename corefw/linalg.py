@@ -32,7 +32,9 @@ _NAMES = [
     "vecdot",
     "vector_norm",
 ]
-globals().update(_published("corefw.linalg", {_name: _registry.ops[f"linalg_{_name}"].function for _name in _NAMES}))
-matmul = _registry.ops["matmul"].function
+globals().update(
+    _published("corefw.linalg", {_name: _registry.declared[f"linalg_{_name}"].function for _name in _NAMES})
+)
+matmul = _registry.declared["matmul"].function
 
 __all__ = ["LinAlgError", "matmul", *_NAMES]

@@ -98,8 +98,8 @@ class profile(Mode):
         self._events: list[Event] = []
         self._stack = threading.local()
 
-    def wrap(self, op, place, who, function):
-        clock, runtime, index = time.perf_counter_ns, place.runtime, place.device.index
+    def wrap(self, op, dispatch_key, who, function):
+        clock, runtime, index = time.perf_counter_ns, dispatch_key.runtime, dispatch_key.device.index
 
         def timed(*arguments, **options):
             shapes = tuple(tuple(a.shape) for a in arguments if hasattr(a, "shape")) if self.record_shapes else ()

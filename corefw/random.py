@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from corefw.devices import device
-from corefw.dispatch.generator import Generator, defaults
+from corefw.dispatch.random_generator import Generator, defaults
 from corefw.tensor import Tensor
 
 default_generator = defaults.of(device("cpu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 
 
 def get_num_threads() -> int:
@@ -27,12 +28,12 @@ def set_num_threads(num: int) -> None:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never
     do."""
-    registry.deterministic = bool(mode)
+    settings.deterministic = bool(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic kernels were asked for."""
-    return registry.deterministic
+    return settings.deterministic
 
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -44,7 +45,7 @@ def get_float32_matmul_precision() -> str:
     >>> get_float32_matmul_precision()
     'highest'
     """
-    return "high" if registry.allow_tf32 else "highest"
+    return "high" if settings.allow_tf32 else "highest"
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -56,4 +57,4 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     if precision not in _PRECISIONS:
         raise RuntimeError(f"set_float32_matmul_precision expects one of {', '.join(_PRECISIONS)}, got {precision!r}")
-    registry.allow_tf32 = precision != "highest"
+    settings.allow_tf32 = precision != "highest"

@@ -131,7 +131,7 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-def same_shape(input: Shape, *statics) -> Shape:
+def same_shape(input: Shape, *attributes) -> Shape:
     """The shape rule of an op whose result has the shape of its first tensor."""
     return input
 
@@ -302,7 +302,7 @@ def packed_steps(batch_sizes: Shape, reverse: bool = False) -> list[Shape]:
 
 
 # -- rules of reductions ----------------------------------------------------------------------------------------------
-def reduced_shape(input: Shape, dim=None, keepdim=False, *statics) -> Shape:
+def reduced_shape(input: Shape, dim=None, keepdim=False, *attributes) -> Shape:
     """The input's shape without the dimensions reduced over."""
     return reduced(input, (dim,) if dim.__class__ is int else dim, keepdim)
 
@@ -310,7 +310,7 @@ def reduced_shape(input: Shape, dim=None, keepdim=False, *statics) -> Shape:
 def nonempty(name: str, error: type[Exception] = ShapeError):
     """The shape rule of a reduction that has no value for nothing, such as a maximum."""
 
-    def shape(input: Shape, dim=None, keepdim=False, *statics) -> Shape:
+    def shape(input: Shape, dim=None, keepdim=False, *attributes) -> Shape:
         if dim is None and not prod(input):
             raise error(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
@@ -328,7 +328,7 @@ def picked(name: str):
     """The shape rule of a reduction that picks an element: its value and its position."""
     rule = nonempty(name)
 
-    def shape(input: Shape, dim, keepdim, *statics) -> tuple[Shape, Shape]:
+    def shape(input: Shape, dim, keepdim, *attributes) -> tuple[Shape, Shape]:
         result = rule(input, dim, keepdim)
         return result, result
 

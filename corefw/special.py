@@ -27,6 +27,6 @@ _OPS = {
     "xlog1py": "special_xlog1py",
     "xlogy": "xlogy",
 }
-globals().update(_published("corefw.special", {_name: _registry.ops[_op].function for _name, _op in _OPS.items()}))
+globals().update(_published("corefw.special", {_name: _registry.declared[_op].function for _name, _op in _OPS.items()}))
 
 __all__ = list(_OPS)

@@ -15,18 +15,18 @@ next_sequence: Callable[[], int] = count().__next__
 class Tensor:
     """A multi-dimensional array of one dtype on one device, with PyTorch's methods.
 
-    Slots: ``array`` the device's raw array; ``place`` its (device, dtype); ``node`` what computed it, None if no
-    gradient flows; ``origin`` how it was taken from another tensor, None for a tensor of its own; ``version`` a
+    Slots: ``array`` the device's raw array; ``dispatch_key`` its (device, dtype); ``node`` what computed it, None if no
+    gradient flows; ``view_info`` how it was taken from another tensor, None for a tensor of its own; ``version`` a
     one-element list counting in-place changes, shared by all tensors over one memory.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "array", "node", "origin", "place", "version")
+    __slots__ = ("__dict__", "__weakref__", "array", "dispatch_key", "node", "version", "view_info")
     __array_priority__ = 1000  # NumPy operators defer to Tensor's
     __hash__ = object.__hash__
     array: Any
-    place: Any
+    dispatch_key: Any
     node: Any
-    origin: Any
+    view_info: Any
     version: list[int]
     _grad: Any = None  # what `backward` accumulated
 
@@ -44,18 +44,18 @@ class Constant(Tensor):
 new: Callable[[type[Any]], Any] = object.__new__
 
 
-def wrap(array, place, node=None) -> Tensor:
-    """A fresh Tensor over a raw array of `place`."""
+def wrap(array, dispatch_key, node=None) -> Tensor:
+    """A fresh Tensor over a raw array of `dispatch_key`."""
     tensor = new(Tensor)
     tensor.array = array
-    tensor.place = place
+    tensor.dispatch_key = dispatch_key
     tensor.node = node
-    tensor.origin = None
+    tensor.view_info = None
     tensor.version = [0] if not inferring else fresh_version()
     return tensor
 
 
-class View:
+class ViewInfo:
     """How a tensor was taken from another one: enough to take it again from a changed `base`.
 
     Slots: ``base`` the tensor that owns memory and history; ``parent`` the View of the tensor it was taken from (None
@@ -66,7 +66,7 @@ class View:
 
     __slots__ = ("arguments", "base", "base_node", "function", "parent", "recorded")
     base: Tensor
-    parent: View | None
+    parent: ViewInfo | None
     function: Callable[..., Any]
     arguments: tuple
     base_node: Node | None
@@ -75,13 +75,13 @@ class View:
     base: Tensor
     base_node: Node | None
     function: Any
-    parent: View | None
+    parent: ViewInfo | None
     recorded: bool
 
     def steps(self) -> list[tuple[Any, tuple]]:
         """The view ops from the base to this view, each with its arguments."""
         found = []
-        step: View | None = self
+        step: ViewInfo | None = self
         while step is not None:
             found.append((step.function, step.arguments))
             step = step.parent
@@ -99,17 +99,17 @@ class Node:
     """One recorded computation: calls its op's gradient formulas with what was saved.
 
     Slots: ``inputs`` the nodes of the op's tensor arguments (None where no gradient flows); ``saved`` what the formulas
-    need, None once freed; ``shape, place`` of the output, to which the engine brings arriving gradients;
+    need, None once freed; ``shape, dispatch_key`` of the output, to which the engine brings arriving gradients;
     ``sequence`` the creation order; ``hooks`` a Hooks object or None.
     Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "hooks", "inputs", "place", "saved", "sequence", "shape")
+    __slots__ = ("__dict__", "__weakref__", "dispatch_key", "hooks", "inputs", "saved", "sequence", "shape")
     inputs: tuple
     saved: Any  # a tuple or, where hooks packed it, an iterable; None once freed
     shape: tuple[int, ...]
-    place: Any
+    dispatch_key: Any
     sequence: int
     hooks: Any
     saves_tensors = False

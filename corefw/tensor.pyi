@@ -8,7 +8,7 @@ from numpy import ndarray as _ndarray
 
 from corefw.autograd.handles import RemovableHandle as _RemovableHandle
 from corefw.devices import device as _device
-from corefw.dispatch.generator import Generator as _Generator
+from corefw.dispatch.random_generator import Generator as _Generator
 from corefw.dtypes import dtype as _dtype
 from corefw.layouts import layout as _layout
 from corefw.layouts import memory_format as _memory_format
@@ -27,7 +27,7 @@ from corefw.return_types import sort as _sort
 from corefw.return_types import svd as _svd
 from corefw.return_types import topk as _topk
 from corefw.shapes import Size as _Size
-from corefw.surface.memory import UntypedStorage as _UntypedStorage
+from corefw.tensor_api.memory import UntypedStorage as _UntypedStorage
 
 next_sequence: Callable[[], int]
 new: Callable[[type[Any]], Any]
@@ -36,9 +36,9 @@ class Tensor:
     r"""A multi-dimensional array of one dtype on one device, with PyTorch's methods."""
 
     array: Any
-    place: Any
+    dispatch_key: Any
     node: Any
-    origin: Any
+    view_info: Any
     version: list[builtins.int]
     _grad: Any
     @property
@@ -1571,14 +1571,14 @@ class Constant(Tensor):
 
     number: Any
 
-def wrap(array: Any, place: Any, node: Any = None) -> Tensor:
+def wrap(array: Any, dispatch_key: Any, node: Any = None) -> Tensor:
     r"""A fresh Tensor over a raw array of `place`."""
 
-class View:
+class ViewInfo:
     r"""How a tensor was taken from another one: enough to take it again from a changed `base`."""
 
     base: Tensor
-    parent: View | None
+    parent: ViewInfo | None
     function: Any
     arguments: tuple
     base_node: Node | None
@@ -1595,7 +1595,7 @@ class Node:
     inputs: tuple
     saved: Any
     shape: tuple[int, ...]
-    place: Any
+    dispatch_key: Any
     sequence: int
     hooks: Any
     saved_kinds: tuple[tuple[str, str], ...]

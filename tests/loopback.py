@@ -8,7 +8,8 @@ import pluggy
 
 from corefw import dtypes
 from corefw.dispatch import plugins
-from corefw.dispatch.registry import Backend, Kernel, registry
+from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.registry import registry
 from corefw.dispatch.runtime import Runtime
 from corefw_numpy import table
 from corefw_numpy.runtime import NumpyRuntime

@@ -14,7 +14,7 @@ from cupy_backends.cuda.libs import nvrtc
 from corefw_cupy import table
 from corefw_cupy.compilation import compiled
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.faults import Faults
+from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.launch import Function, text
 from tests.emulation.namespace import namespace
 
@@ -32,7 +32,7 @@ def available() -> bool:
 
 def functions() -> list[Function]:
     """All CUDA functions of the backend."""
-    made = Cuda(namespace(), Faults(np.zeros(4, np.int64), lambda: None, blocking=False))
+    made = Cuda(namespace(), DeviceAsserts(np.zeros(4, np.int64), lambda: None, blocking=False))
     table(made)
     return made.functions
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 HOOK = """
 import pluggy
-from corefw.dispatch.registry import Backend, Kernel
+from corefw.dispatch.backend import Backend, Kernel
 hookimpl = pluggy.HookimplMarker("corefw")
 """
 

@@ -36,8 +36,8 @@ def test_inplace_keeps_the_gradient():
 def test_functions_ending_in_an_underscore(name):
     arguments = (0.0, 2.0) if name == "threshold" else ()
     x = torch.tensor(VALUES)
-    expected = registry.ops[name].function(x, *arguments).tolist()
-    assert registry.ops[name].inplace_function(x, *arguments) is x
+    expected = registry.declared[name].function(x, *arguments).tolist()
+    assert registry.declared[name].inplace_function(x, *arguments) is x
     assert x.tolist() == expected
 
 

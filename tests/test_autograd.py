@@ -9,8 +9,8 @@ import pytest
 
 import corefw as torch
 from corefw.autograd import graph
-from corefw.dispatch.record import mode
 from corefw.dispatch.registry import registry
+from corefw.graph.grad_mode import mode
 
 
 def leaf(*values, dtype=torch.float64):
@@ -910,7 +910,7 @@ def test_leaf_rules():
 def test_every_op_node_knows_what_it_saves():
     from corefw.dispatch.generation.compiling import node_class
 
-    for op in set(registry.ops.values()):
+    for op in set(registry.declared.values()):
         if op.gradients:
             cls = node_class(op)
             assert cls.saves_tensors == any(kind in ("output", "tensor", "tensors") for _, kind in cls.saved_kinds)

@@ -188,7 +188,7 @@ def _(draw, dtype):
 def _(draw, dtype):
     input, *options = ROWS["avg_pool"](draw, dtype)
     try:
-        shape = shape_of(registry.ops["avg_pool"], (input, *options))
+        shape = shape_of(registry.declared["avg_pool"], (input, *options))
     except (RuntimeError, ValueError):
         assume(False)
     return draw(arrays(shape, dtype)), input.shape, *options
@@ -389,7 +389,7 @@ def _(draw, dtype):
     return hx, weight, output, gates, batches, reverse, *gradients(draw, dtype, output, state, gates)
 
 
-# -- positions and movements ------------------------------------------------------------------------------------------
+# -- positions and data_movement --------------------------------------------------------------------------------------
 ELEMENT = st.sampled_from(("?", "b", "h", "i", "l", "e", "f", "d", "F", "D"))
 
 

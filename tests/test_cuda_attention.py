@@ -98,7 +98,9 @@ def test_deterministic_gradients(kernels, dtype, blocks, monkeypatch):
     check(kernels, dtype, (2,), (70, 200, 16, 16), True, None)
 
 
-@pytest.mark.parametrize(("file", "from_end"), barriers("attention_half.cu", "attention_backward_half.cu"))
+@pytest.mark.parametrize(
+    ("file", "from_end"), barriers("attention/attention_half.cu", "attention/attention_backward_half.cu")
+)
 def test_every_barrier_is_needed(file, from_end, monkeypatch):
     monkeypatch.setattr(device, "text", without_barrier(file, from_end))
     monkeypatch.setattr(registry, "deterministic", True)  # blocks have several tiles of keys then

@@ -134,7 +134,7 @@ def test_a_module_is_loaded_once_on_each_device(driver):
 
 def test_conversions_to_integers_keep_the_lowest_bits():
     """A device's own conversion of -1.0 to uint8 gives 0, where every CPU gives 255."""
-    source = """#include "elementwise.cuh"
+    source = """#include "elementwise/elementwise.cuh"
     extern "C" __global__ void convert(float *x, RESULT *y) { *y = converted<RESULT>(*x); }"""
     for result, wanted in {"uint8": "s64", "int16": "s64", "uint32": "s64", "int64": "s64", "float64": "f64"}.items():
         program = nvrtc.nvrtc.createProgram(text(source, {"RESULT": result, "T": "float32"}), "source.cu", (), ())

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cupy")
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 from corefw_cupy import convolution as family
 from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy.convolution_geometry import Layout
@@ -65,7 +65,7 @@ def test_gradient_of_kernels_whole_and_split(tile, least, dtype, monkeypatch):
 
 @pytest.fixture
 def tf32(monkeypatch):
-    monkeypatch.setitem(registry.library, "allow_tf32", True)
+    monkeypatch.setitem(settings.library, "allow_tf32", True)
 
 
 def to_tf32(array):
@@ -101,7 +101,7 @@ def test_tensor_float_32(tf32, op, of_x, of_other, how, tile, monkeypatch):
     found = memory.host(computed(ours, op, *given, how))
     np.testing.assert_allclose(found, rounded, 1e-6, 2e-5)  # sums are of float32
     assert (np.abs(found - exact) <= 2**-10 * magnitude).all(), "each factor is rounded by at most 2**-11 of it"
-    monkeypatch.setitem(registry.library, "allow_tf32", False)
+    monkeypatch.setitem(settings.library, "allow_tf32", False)
     np.testing.assert_allclose(memory.host(computed(ours, op, *given, how)), exact, 1e-6, 2e-5)
     assert np.abs(rounded - exact).max() > 1e-3, "that is not what TensorFloat-32 gives"
 
@@ -116,7 +116,7 @@ def test_tensor_float_32_of_what_is_no_finite_number(tf32):
     assert np.isnan(found).any() and np.isinf(found).any()
 
 
-@pytest.mark.parametrize(("file", "from_end"), barriers("convolution_tensor.cu"))
+@pytest.mark.parametrize(("file", "from_end"), barriers("convolution/convolution_tensor.cu"))
 def test_every_barrier_is_needed(tf32, file, from_end, monkeypatch):
     monkeypatch.setattr(device, "text", without_barrier(file, from_end))
     with pytest.raises(AssertionError, match="Arrays are not equal"):
@@ -330,15 +330,15 @@ def test_cudnn_gradient_of_kernels(with_cudnn):
 def test_cudnn_precision_and_determinism(with_cudnn, monkeypatch):
     arguments = numbers(1, 9, 5), numbers(12, 9, 3), None, *options(1)
     check(with_cudnn, *arguments)
-    monkeypatch.setitem(registry.library, "allow_tf32", True)
-    monkeypatch.setitem(registry.library, "deterministic", True)
+    monkeypatch.setitem(settings.library, "allow_tf32", True)
+    monkeypatch.setitem(settings.library, "deterministic", True)
     check(with_cudnn, *arguments)
     without = [set(entry[1:]) for entry in Graph.log if entry[0] == "without"]
     assert without == [{"tensor core", "inputs", "reduction"}, {"nondeterministic"}]
 
 
 def test_cudnn_can_be_switched_off(with_cudnn, monkeypatch):
-    monkeypatch.setitem(registry.library, "enabled", False)
+    monkeypatch.setitem(settings.library, "enabled", False)
     check(with_cudnn, numbers(1, 9, 5), numbers(12, 9, 3), None, *options(1))
     assert graphs() == []
 

@@ -11,7 +11,7 @@ from corefw_numpy import joining as expected
 from tests.emulation import memory
 from tests.emulation.device import cuda
 
-EXPECTED = {**expected.kernels(np), **expected.movements(np)}
+EXPECTED = {**expected.kernels(np), **expected.data_movement(np)}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ pytest.importorskip("cupy")
 from corefw_cupy import optimizer
 from corefw_cupy.layouts import memory_order
 from corefw_cupy.parameter_lists import CHUNK, tables
-from corefw_numpy.optimizer import movements
+from corefw_numpy.optimizer import data_movement
 from tests.emulation import compiler, memory
 from tests.emulation.device import cuda
 
@@ -74,7 +74,7 @@ def compare(kernels, name, states, counts, options, dtype, shapes, places):
     for turn in range(3):
         first = [[i % 2 == 0 and turn == 0 for i in range(len(shapes))]] if name == "sgd_step" else []
         buffers = [[]] if name == "sgd_step" and not states else []
-        movements(np)[name](*hosts, *buffers, *own, *first, *options)
+        data_movement(np)[name](*hosts, *buffers, *own, *first, *options)
         kernels[name](*devices, *buffers, *others, *first, *options)
     for wanted, made in zip(hosts, devices):
         for w, m in zip(wanted, made):
@@ -101,7 +101,7 @@ def test_more_tensors_than_a_table_holds_and_more_elements_than_a_block_takes(ke
 
 
 def test_plans_are_forgotten_with_their_arrays(kernels):
-    step = optimizer.Step(cuda(), "sgd.cu", "sgd_step", (2, 3), 1)
+    step = optimizer.Step(cuda(), "optimizer/sgd.cu", "sgd_step", (2, 3), 1)
     lists = [[memory.device(np.ones(3, "f4"))] for _ in range(2)]
     for _ in range(2):
         step(*lists, [], [], lambda: [(0.0,)], (0.5, 0.0, 0.0, 0.0, False, False))

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import corefw as torch
-from corefw.devices import Place
-from corefw.dispatch.registry import place_of, registry
+from corefw.devices import DispatchKey
+from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.tensor import wrap
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -43,8 +43,8 @@ def cuda(monkeypatch):
     yield runtime
     driver.State.device = 0
     runtime.memory_use.hook.__exit__()
-    for key in [key for key in Place._interned if key[0].type == "cuda"]:
-        del Place._interned[key]
+    for key in [key for key in DispatchKey._interned if key[0].type == "cuda"]:
+        del DispatchKey._interned[key]
     registry.forget()
 
 
@@ -302,7 +302,7 @@ def test_memory_of_other_libraries_has_the_size_of_what_is_shown(cuda, view, mon
     monkeypatch.setattr(cuda, "cupy", SimpleNamespace(**vars(cuda.cupy), from_dlpack=read))
     array = eval(view, {"x": memory.device(np.arange(100.0, dtype=np.float32).reshape(10, 10))})
     shown = [step * (n - 1) for step, n in zip(array.strides, array.shape)]
-    x = wrap(cuda.from_dlpack(capsule(array)), place_of(torch.device("cuda", 0), torch.float32))
+    x = wrap(cuda.from_dlpack(capsule(array)), dispatch_key_of(torch.device("cuda", 0), torch.float32))
     assert x.untyped_storage().nbytes() == (sum(shown) + 4 if array.size else 0)
     assert x.as_strided(x.shape, x.stride()).tolist() == memory.host(array).tolist()
     assert x[...].flatten().tolist() == memory.host(array).ravel().tolist()

@@ -20,7 +20,7 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*
 
 def test_every_function_in_the_sources_is_used():
     declared = {(f.source.split('"')[1], f.name) for f in FUNCTIONS if "__global__" not in f.source}
-    complete = {file.name: text(f'#include "{file.name}"', {}) for file in FOLDER.glob("*.cu")}
+    complete = {file.name: text(f'#include "{file.name}"', {}) for file in FOLDER.glob("*/*.cu")}
     written = {(file, name) for file, source in complete.items() for name in KERNEL.findall(source)}
     assert declared == written
 
@@ -67,7 +67,7 @@ def test_generated_functions(kind, architecture):
     assert nvrtc.compile_all(chosen, architecture, GENERATED[architecture]) >= len(chosen)
 
 
-@pytest.mark.parametrize("file", ["attention_half.cu", "attention_backward_half.cu"])
+@pytest.mark.parametrize("file", ["attention/attention_half.cu", "attention/attention_backward_half.cu"])
 def test_attention_by_tensor_cores_keeps_its_sums_in_registers(file):
     chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
     rows = list(cuda_resources.table(chosen))
@@ -89,7 +89,7 @@ def test_what_spills_is_reported():
         x[threadIdx.x] = turned[63 - threadIdx.x]; }"""
     found = cuda_resources.resources(source, "sm_90")
     assert found["spill"].registers == 32 and min(found["spill"].stored, found["spill"].loaded) >= 100
-    assert found["share"][1:] == (0, 0, 256)
+    assert found["distribute"][1:] == (0, 0, 256)
 
 
 def test_a_faulty_source_is_refused():

@@ -21,13 +21,13 @@ class Cube(Function):
     def forward(ctx, x, factor=1.0):
         ctx.save_for_backward(x)
         ctx.factor = factor
-        ctx.shape, ctx.inputs, ctx.saved, ctx.place = x.shape, 1, 2, 3  # names that the node has too
+        ctx.shape, ctx.inputs, ctx.saved, ctx.dispatch_key = x.shape, 1, 2, 3  # names that the node has too
         return x * x * x * factor
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        assert (ctx.shape, ctx.inputs, ctx.saved, ctx.place) == (x.shape, 1, 2, 3)
+        assert (ctx.shape, ctx.inputs, ctx.saved, ctx.dispatch_key) == (x.shape, 1, 2, 3)
         return grad * 3 * x * x * ctx.factor, None
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import corefw
-from corefw.dispatch.registry import Backend, Kernel, registry
+from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.registry import registry
 from corefw.testing import oracle_available
 from tests.fuzzing import documented
 from tests.fuzzing.batches import differs, grown, run_batch, shrunk
@@ -104,7 +105,8 @@ FATAL = """
 import os, sys, time
 sys.path.insert(0, {root!r})
 import corefw
-from corefw.dispatch.registry import Backend, Kernel, registry
+from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.registry import registry
 from tests.fuzzing import run, workers
 from tests.fuzzing.runs import Corefw
 
@@ -176,8 +178,16 @@ def test_entries_that_depend_on_a_dropped_one_go_with_it():
 #: ops that programs reach through others: parts of random functions, of casts, of reductions and of optimizers
 PARTS = ("_at", "_step")
 INNER = {
-    *("bernoulli_from", "cast", "independent", "index_reduce_", "masked_dropout", "masked_dropout_backward", "share"),
-    *("total_norm", "unique_values", "unpick"),
+    *(
+        "bernoulli_from",
+        "cast",
+        "independent",
+        "index_reduce_",
+        "masked_dropout",
+        "masked_dropout_backward",
+        "distribute",
+    ),
+    *("total_norm", "unique_values", "select_backward"),
 }
 
 
@@ -185,14 +195,14 @@ def test_every_op_is_drawn():
     """A new op is fuzzed without more ado, by its declaration or its row."""
     reached = {op.name for op, _ in drawable_ops()} | {case.op for case, _ in table()}
     reached |= {name.strip(".").replace(".", "_") for name in (*FUNCTIONS, *LIKE)}
-    ops = {op.name for op in registry.ops.values() if not op.name.startswith(("empty", "new_empty"))}
+    ops = {op.name for op in registry.declared.values() if not op.name.startswith(("empty", "new_empty"))}
     assert {name for name in ops - reached if not name.endswith(PARTS)} == INNER
 
 
 def test_documented_differences_name_ops():
     named = documented.FACTORS | documented.RANDOM | documented.COMPARISONS | documented.TIES
     named |= documented.THEIR_GRADIENTS | documented.CONSTANT | documented.UNCOUNTED | documented.CONJUGATES
-    unknown = {n for n in named if n not in registry.ops and n + "_" not in registry.ops}
+    unknown = {n for n in named if n not in registry.declared and n + "_" not in registry.declared}
     assert unknown <= {"eigh", "svd", "qr", "lstsq"}
 
 

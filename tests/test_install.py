@@ -35,7 +35,7 @@ class Checkout:
     def __init__(self, folder: Path):
         self.folder, self.log = folder / "a checkout", folder / "calls"
         self.source = self.folder / HOME / "corefw_c" / "source"
-        leave = {path.name for path in (ROOT / HOME / "corefw_c" / "source").glob("*.c")} - SOURCES
+        leave = {path.name for path in (ROOT / HOME / "corefw_c" / "source").glob("*/*.c")} - SOURCES
         leave |= {"build", "dist", "*.so", "*.egg-info", "__pycache__"}
         shutil.copytree(ROOT / HOME, self.folder / HOME, ignore=shutil.ignore_patterns(*leave))
         for name in ("Makefile", "pyproject.toml", "scripts/build_c", "backends/cupy_backend/pyproject.toml"):
@@ -43,7 +43,7 @@ class Checkout:
             shutil.copy2(ROOT / name, self.folder / name)
         ours = ("COREFW_C", "CFLAGS", "LDFLAGS", "MAKE", "MFLAGS")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        header = str(self.source / "array.h")
+        header = str(self.source / "core" / "array.h")
         self.environment = {**kept, "CC": str(COMPILER), "CALLS": str(self.log), "HEADER": header, "MAX_JOBS": "2"}
 
     def run(self, *command, cwd=".", **variables) -> subprocess.CompletedProcess:
@@ -147,14 +147,14 @@ def test_files_are_compiled_at_the_same_time_the_slowest_first(checkout):
 def test_only_what_changed_is_compiled(checkout):
     assert checkout.build().returncode == 0
     assert checkout.build().stderr == "" and not checkout.compiled()
-    os.utime(checkout.source / "lists.c")
+    os.utime(checkout.source / "core" / "lists.c")
     assert "compiling 1 files" in checkout.build().stderr and checkout.compiled() == [("lists.c", "v4")]
-    os.utime(checkout.source / "array.h")
+    os.utime(checkout.source / "core" / "array.h")
     checkout.build()
     assert {name for name, _ in checkout.compiled()} == SOURCES, "all include it"
     checkout.build(CFLAGS="-DX")
     assert {name for name, _ in checkout.compiled()} == SOURCES, "other flags make other files"
-    os.utime(checkout.source / "lists.c", (2e9, 2e9))
+    os.utime(checkout.source / "core" / "lists.c", (2e9, 2e9))
     for _ in range(2):
         checkout.build(CFLAGS="-DX")
         assert checkout.compiled() == [("lists.c", "v4")], "what was saved while it was compiled is compiled again"
@@ -266,7 +266,7 @@ def test_make_builds_again_what_changed(checkout):
         file.parent.mkdir(exist_ok=True)
         file.write_text("")
     assert "build_c" not in checkout.run("make", "-n", "kernels").stdout
-    for changed in ("corefw_c/source/fold.inc", "building/levels.py", "setup.py", "pyproject.toml"):
+    for changed in ("corefw_c/source/reduction/reduce.inc", "building/levels.py", "setup.py", "pyproject.toml"):
         for file in (compiled, stamps[2]):
             os.utime(file)
         os.utime(checkout.folder / HOME / changed, (2e9, 2e9))

@@ -33,12 +33,12 @@ def test_nothing_is_counted_after_the_block():
 
 def test_what_was_resolved_is_dropped_when_a_choice_of_backends_ends():
     work()
-    assert registry.ops["softmax"].table
+    assert registry.declared["softmax"].table
     with torch.backend("numpy"):
-        assert not any(op.table or op.number_table or op.inplace_table for op in registry.ops.values())
+        assert not any(op.table or op.number_table or op.inplace_table for op in registry.declared.values())
         torch.ones(2).add_(1)
         torch.ones(2, dtype=torch.float16) * 0.1
-    assert not any(op.table or op.number_table or op.inplace_table for op in registry.ops.values())
+    assert not any(op.table or op.number_table or op.inplace_table for op in registry.declared.values())
 
 
 def test_modes_stack_and_end_after_an_error():

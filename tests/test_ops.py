@@ -19,8 +19,8 @@ WITHOUT_ROW: dict[str, str] = {
     "range": "warns that it is deprecated, which is an error here",
     "unique_values": "the kernel of unique and unique_consecutive",
     "view_as_complex": "takes one memory layout only: tests/test_pointwise.py",
-    "unpick": "the gradient of picking elements (amax, median, sort), tested through it",
-    "share": "the gradient among equal elements (amax, norms), tested through it",
+    "select_backward": "the gradient of picking elements (amax, median, sort), tested through it",
+    "distribute": "the gradient among equal elements (amax, norms), tested through it",
     **dict.fromkeys(("random", "filling", "dropout"), _STREAM),
     "optimizer": "whole steps of whole lists, compared with PyTorch's in tests/test_optim.py",
 }
@@ -30,11 +30,11 @@ __all__ = ["test_op"]
 
 def _needs_row(op) -> bool:
     """Ops that take a place instead of tensors are called by the functions that have the rows."""
-    return not any(p.kind == "place" for p in op.parameters) and not {op.name, op.family} & WITHOUT_ROW.keys()
+    return not any(p.kind == "dispatch_key" for p in op.parameters) and not {op.name, op.family} & WITHOUT_ROW.keys()
 
 
 def test_every_op_has_a_row():
-    missing = {op.name for op in registry.ops.values() if _needs_row(op)} - {case.op for case in CASES}
+    missing = {op.name for op in registry.declared.values() if _needs_row(op)} - {case.op for case in CASES}
     assert not missing, f"{len(missing)} ops have no row: {', '.join(sorted(missing))}"
-    declared = {name for op in registry.ops.values() for name in (op.name, op.family)}
+    declared = {name for op in registry.declared.values() for name in (op.name, op.family)}
     assert not WITHOUT_ROW.keys() - declared, "an exception names what is not declared"

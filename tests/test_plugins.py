@@ -246,13 +246,13 @@ def test_explain_names_each_backend_once(run):
     program = """
         import corefw as torch
         from corefw.dispatch.registry import registry
-        for name in {op.name for op in registry.ops.values() if op.rule is not None}:
+        for name in {op.name for op in registry.declared.values() if op.rule is not None}:
             lines = torch.explain(name).splitlines()[1:-1]
             assert len({line.split()[0] for line in lines}) == len(lines) or "at" in lines[-1].split(), lines
         print(torch.explain("sum", torch.ones(2)))
     """
     assert run(program, "cpu.fast")[1:] == [
-        "  place: cpu/float32, computed in float32",
+        "  dispatch key: cpu/float32, computed in float32",
         "  numpy (priority 0): chosen",
         "  -> kernel of backend 'numpy' (priority 0)",
     ]
@@ -286,7 +286,7 @@ def test_explain_tells_of_the_fallback(run):
     """
     lines = run(program, "bare.bare", COREFW_FALLBACK="cpu")
     assert lines[1:5] == [
-        "  place: bare:0/float32",
+        "  dispatch key: bare:0/float32",
         "  no kernel for bare:0/float32; copied to the fallback cpu and back",
         "  numpy (priority 0): chosen",
         "  -> fallback to cpu: kernel of backend 'numpy' (priority 0)",

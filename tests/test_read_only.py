@@ -225,7 +225,7 @@ def test_c_kernels_write_to_no_read_only_result(monkeypatch):
     target, refused = Target("c", "cpu"), set()
     with target.preferred():
         for case in CASES:
-            op = registry.ops[case.op]
+            op = registry.declared[case.op]
             if not target.concerns(op):
                 continue
             for sample in samples(case, representative(case, op)):

@@ -84,7 +84,7 @@ def test_dtypes_and_views_return(dtype, take):
     loaded = again(x)
     assert same(loaded, x) and loaded.storage_offset() == (x.storage_offset() if x.numel() else 0)
     loaded.fill_(1)  # writable memory of its own
-    assert loaded.origin is None
+    assert loaded.view_info is None
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))

@@ -11,8 +11,9 @@ import pytest
 
 import corefw
 from corefw import dtypes
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.declare import primitive
-from corefw.dispatch.registry import Backend, Kernel, registry
+from corefw.dispatch.registry import registry
 from corefw.dispatch.rules import floating
 from corefw.shapes import broadcast
 from corefw.testing import (
@@ -96,7 +97,7 @@ class Planted:
         registry.add_backend(Backend("planted", "1", ("cpu",), kernels, priority=-7))
 
     def __exit__(self, *exception):
-        registry.ops.pop("planted", None)
+        registry.declared.pop("planted", None)
         registry.backends.pop("planted", None)
         registry.kernels.pop(("planted", "cpu"), None)
 
@@ -165,7 +166,7 @@ def test_undeclared_op_is_reported():
 
 def test_missing_docstring_is_reported(planted):
     planted.declare()
-    registry.ops["planted"].body.__doc__ = None
+    registry.declared["planted"].body.__doc__ = None
     with pytest.raises(AssertionError, match="docstring"):
         Check(PROPERTIES["documentation"], ROW, TARGET)()
 
@@ -245,7 +246,7 @@ def test_samples_are_the_same_every_time():
 def test_make_tensor(dtype):
     made = make_tensor(2, 50, dtype=dtype, low=0, high=5)
     values = host(made)
-    assert values.shape == (2, 50) and made.place.dtype is dtype
+    assert values.shape == (2, 50) and made.dispatch_key.dtype is dtype
     assert (np.abs(values.astype(complex)) <= 5 * 2**0.5).all() and len(np.unique(values.astype(complex))) > 1
     values = host(make_tensor((40,), dtype=dtype, low=0, high=2, exclude_zero=True, noncontiguous=True))
     assert dtype is dtypes.bool_ or (values != 0).all()

@@ -7,8 +7,8 @@ import warnings
 
 from corefw.autograd.recorder import exchange_step
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import mode
 from corefw.errors import GradientError
+from corefw.graph.grad_mode import mode
 from corefw.tensor import Node
 from corefw.tracebacks import is_internal
 

@@ -9,8 +9,8 @@ from corefw.autograd.differentiate import backward
 from corefw.autograd.engine import hooks_of
 from corefw.autograd.handles import RemovableHandle
 from corefw.autograd.saved import saved_values
-from corefw.dispatch.record import node_of
 from corefw.errors import GradientError
+from corefw.graph.views import node_of
 from corefw.tensor import Accumulate, Node, Output, Tensor
 from corefw.tracebacks import hide_internal_frames
 

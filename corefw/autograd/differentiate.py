@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from corefw.autograd.engine import run
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import mode, no_recording, node_of
 from corefw.errors import GradientError
+from corefw.graph.grad_mode import mode, no_recording
+from corefw.graph.views import node_of
 from corefw.tensor import Node, Output, Tensor, wrap
 from corefw.tracebacks import ends_at_caller
 
@@ -42,22 +43,24 @@ def _as_tuple(values) -> tuple:
     )
 
 
-def _one(shape: tuple[int, ...], place) -> Tensor:
+def _one(shape: tuple[int, ...], dispatch_key) -> Tensor:
     """The gradient of a scalar with respect to itself."""
     if shape and any(size != 1 for size in shape):
         raise GradientError("grad can be implicitly created only for scalar outputs")
-    if not place.dtype.is_floating_point:
-        raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {place.dtype!r}")
+    if not dispatch_key.dtype.is_floating_point:
+        raise GradientError(
+            f"grad can be implicitly created only for real scalar outputs but got {dispatch_key.dtype!r}"
+        )
     if shape:
-        return ops.ones(shape, dtype=place.dtype, device=place.device)
-    runtime = place.runtime
-    return wrap(runtime.clone(runtime.constant(1.0, place.dtype, place.device.index)), place)
+        return ops.ones(shape, dtype=dispatch_key.dtype, device=dispatch_key.device)
+    runtime = dispatch_key.runtime
+    return wrap(runtime.clone(runtime.constant(1.0, dispatch_key.dtype, dispatch_key.device.index)), dispatch_key)
 
 
-def _first_gradient(shape: tuple[int, ...], place, gradient: Tensor | None, batched: bool = False) -> Tensor:
-    """The gradient to start from, of an output of this shape and place: the given one, or one for a scalar."""
+def _first_gradient(shape: tuple[int, ...], dispatch_key, gradient: Tensor | None, batched: bool = False) -> Tensor:
+    """The gradient to start from, of an output of this shape and dispatch key: the given one, or one for a scalar."""
     if gradient is None:
-        return _one(shape, place)
+        return _one(shape, dispatch_key)
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     given = gradient.array.shape[1:] if batched else gradient.array.shape
@@ -67,14 +70,15 @@ def _first_gradient(shape: tuple[int, ...], place, gradient: Tensor | None, batc
             f"Mismatch in shape: {what} has a shape of {tuple(gradient.array.shape)} and output has a shape of "
             f"{tuple(shape)}."
         )
-    if gradient.place is place:
+    if gradient.dispatch_key is dispatch_key:
         return gradient
-    if gradient.place.dtype.is_complex != place.dtype.is_complex:
+    if gradient.dispatch_key.dtype.is_complex != dispatch_key.dtype.is_complex:
         raise GradientError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output has a dtype of {gradient.place.dtype!r} and output has a dtype of {place.dtype!r}."
+            f"grad_output has a dtype of {gradient.dispatch_key.dtype!r} and output has a dtype of "
+            f"{dispatch_key.dtype!r}."
         )
-    return gradient.to(device=place.device, dtype=place.dtype)
+    return gradient.to(device=dispatch_key.device, dtype=dispatch_key.dtype)
 
 
 def _roots(
@@ -90,12 +94,12 @@ def _root(i: int, output: Differentiable, gradient: Tensor | None, batched: bool
     """Node and first gradient of the i-th of what is differentiated."""
     node: Node | None
     if isinstance(output, GradientEdge):
-        node, shape, place = output.target, output.target.shape, output.target.place
+        node, shape, dispatch_key = output.target, output.target.shape, output.target.dispatch_key
     else:
-        node, shape, place = node_of(output), output.array.shape, output.place
+        node, shape, dispatch_key = node_of(output), output.array.shape, output.dispatch_key
     if node is None:
         raise GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-    return node, _first_gradient(shape, place, gradient, batched)
+    return node, _first_gradient(shape, dispatch_key, gradient, batched)
 
 
 @ends_at_caller
@@ -243,7 +247,7 @@ def grad(
 
 def zeros(node: Node) -> Tensor:
     """A gradient of zeros for the output of `node`."""
-    return ops.zeros(node.shape, dtype=node.place.dtype, device=node.place.device)
+    return ops.zeros(node.shape, dtype=node.dispatch_key.dtype, device=node.dispatch_key.device)
 
 
 def _batched(roots, targets, retain_graph: bool, create_graph: bool) -> list[Tensor | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from corefw.dispatch.record import node_of
+from corefw.graph.views import node_of
 from corefw.tensor import Accumulate, Node, Output, Tensor
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.operands import refuse_read_only
-from corefw.dispatch.record import mode
 from corefw.dispatch.registry import registry
 from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor, View, new, wrap
+from corefw.graph.grad_mode import mode
+from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, new, wrap
 
-_add = registry.ops["add"]
+_add = registry.declared["add"]
 
 
 class Hooks:
@@ -40,7 +40,7 @@ def hooks_of(node: Node) -> Hooks:
 
 
 def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tensor | None]) -> Tensor:
-    """Bring a gradient, one of the `gradients` that `node` returned, to the shape and place of the output of
+    """Bring a gradient, one of the `gradients` that `node` returned, to the shape and dispatch key of the output of
     `following`.
 
     What was broadcast is summed over; a complex gradient of a real value loses its imaginary part.
@@ -55,11 +55,11 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
                 f"Function {node.name()} returned an invalid gradient at index {index} - got "
                 f"{list(gradient.array.shape)} but expected shape compatible with {list(shape)}"
             ) from None
-    place = following.place
-    if gradient.place is not place:
-        if gradient.place.dtype.is_complex and not place.dtype.is_complex:
+    dispatch_key = following.dispatch_key
+    if gradient.dispatch_key is not dispatch_key:
+        if gradient.dispatch_key.dtype.is_complex and not dispatch_key.dtype.is_complex:
             gradient = gradient.real
-        gradient = gradient.to(device=place.device, dtype=place.dtype)
+        gradient = gradient.to(device=dispatch_key.device, dtype=dispatch_key.dtype)
     return gradient
 
 
@@ -89,18 +89,18 @@ def _is_ours(gradient: Tensor) -> bool:
         return False
     if getrefcount(array) > _OWN_HOLDERS[1]:
         return False
-    if gradient.origin is not None:
-        return _is_all_of_ours(gradient.origin, array)
+    if gradient.view_info is not None:
+        return _is_all_of_ours(gradient.view_info, array)
     base = getattr(array, "base", None)  # who owns the memory, where that is another object
     return base is None or (getrefcount(base) <= _OWN_HOLDERS[1] and 0 not in array.strides)
 
 
-def _is_all_of_ours(view: View, array) -> bool:
+def _is_all_of_ours(view: ViewInfo, array) -> bool:
     """Whether an array shows all of a base that only its `view` holds; further views would hold the base too."""
     memory = getattr(array, "base", None)
     return (
         view.base.array is memory
-        and view.base.origin is None
+        and view.base.view_info is None
         and view.base.node is None
         and prod(array.shape) == prod(memory.shape)
         and 0 not in array.strides
@@ -109,7 +109,7 @@ def _is_all_of_ours(view: View, array) -> bool:
     )
 
 
-def _base_holders(view: View, memory) -> tuple[int, int]:
+def _base_holders(view: ViewInfo, memory) -> tuple[int, int]:
     """How many references there are to the base of a view and to its array."""
     return getrefcount(view.base), getrefcount(memory)
 
@@ -117,7 +117,7 @@ def _base_holders(view: View, memory) -> tuple[int, int]:
 def _own_base_holders() -> tuple[int, int]:
     """What `_base_holders` finds when only the view holds its base, and the array shown and `memory` the base's."""
     memory = object()
-    view, shown = new(View), [memory]
+    view, shown = new(ViewInfo), [memory]
     view.base = wrap(memory, None)
     return _base_holders(view, shown[0])
 
@@ -135,15 +135,15 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
         if create_graph:
             leaf._grad = gradient.clone()
         elif _is_ours(gradient):
-            gradient.origin = None
+            gradient.view_info = None
             leaf._grad = gradient
         else:
             leaf._grad = gradient.detach().clone()
     elif create_graph:
         leaf._grad = present + gradient
-    elif present.place is gradient.place and present.origin is None:
+    elif present.dispatch_key is gradient.dispatch_key and present.view_info is None:
         try:
-            _add.inplace_table[present.place](present.array, present.array, gradient.array)
+            _add.inplace_table[present.dispatch_key](present.array, present.array, gradient.array)
         except ValueError:
             refuse_read_only("backward", present)
             raise
@@ -320,7 +320,7 @@ def run(
             for following, g in zip(node.inputs, gradients):
                 if following is None or g is None or (needed is not None and following not in needed):
                     continue
-                if g.place is not following.place or g.array.shape != following.shape:
+                if g.dispatch_key is not following.dispatch_key or g.array.shape != following.shape:
                     g = fit(g, following, node, gradients)
                 if only is None and not queue:
                     only, carried = following, g

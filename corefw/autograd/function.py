@@ -10,9 +10,12 @@ from typing import Any
 
 from corefw.autograd.saved import restored_output
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import check_writable, freed, mode, no_recording, node_of, output_node, rebase, stale
 from corefw.dtypes import FLOATING
 from corefw.errors import GradientError
+from corefw.graph.grad_mode import mode, no_recording
+from corefw.graph.inplace import check_writable, rebase
+from corefw.graph.nodes import freed, output_node, stale
+from corefw.graph.views import node_of
 from corefw.tensor import Node, Tensor, new, next_sequence
 
 
@@ -68,7 +71,7 @@ class FunctionNode(Node):
     function: type[Function]
     arguments: tuple[bool, ...]  # for each argument of apply whether it is a tensor
     ctx: FunctionCtx
-    output_infos: tuple  # (shape, place) of each output, None for what is no tensor
+    output_infos: tuple  # (shape, dispatch key) of each output, None for what is no tensor
     saves_tensors = True
 
     def backward(self, gradient):
@@ -139,7 +142,7 @@ class FunctionNode(Node):
                 if self._is_constant(int(name.removeprefix("output"))):
                     tensor.node = None
             if version is not None and version[0] != count:
-                raise stale(self.name(), tensor.array.shape, tensor.place, count, version[0])
+                raise stale(self.name(), tensor.array.shape, tensor.dispatch_key, count, version[0])
             tensors.append(tensor)
         return tuple(tensors)
 
@@ -269,8 +272,8 @@ def _holds(tensors, tensor) -> bool:
 def _alias(tensor: Tensor) -> Tensor:
     """Another tensor over the same memory."""
     result = new(type(tensor))
-    result.array, result.place, result.version = tensor.array, tensor.place, tensor.version
-    result.origin = result.node = None
+    result.array, result.dispatch_key, result.version = tensor.array, tensor.dispatch_key, tensor.version
+    result.view_info = result.node = None
     return result
 
 
@@ -280,7 +283,7 @@ def _distinct(raw: tuple, inputs: list[Tensor], ctx: FunctionCtx) -> tuple:
         _alias(o)
         if isinstance(o, Tensor)
         and not _holds(ctx.dirty_tensors, o)
-        and (_holds(inputs, o) or o.node is not None or o.origin is not None)
+        and (_holds(inputs, o) or o.node is not None or o.view_info is not None)
         else o
         for o in raw
     )
@@ -295,7 +298,7 @@ def _check_dirty(ctx: FunctionCtx, inputs: list[Tensor], raw: tuple) -> None:
             )
         if node_of(tensor) is not None:
             check_writable(tensor)
-        if tensor.origin is not None and (len(raw) > 1 or not _holds(inputs[:1], tensor)):
+        if tensor.view_info is not None and (len(raw) > 1 or not _holds(inputs[:1], tensor)):
             raise GradientError(
                 "a view was modified in place by a Function with several outputs, or not as its first tensor; clone "
                 "the view first"
@@ -312,17 +315,17 @@ def _record(cls, ctx: FunctionCtx, inputs, are_tensors, nodes, raw: tuple, recor
     node.sequence = next_sequence()
     node.arguments = are_tensors
     node.ctx = ctx
-    infos = tuple((r.array.shape, r.place) if isinstance(r, Tensor) else None for r in results)
+    infos = tuple((r.array.shape, r.dispatch_key) if isinstance(r, Tensor) else None for r in results)
     node.output_infos = infos
     if len(results) == 1:
-        node.shape, node.place = infos[0] if infos[0] is not None else (None, None)
+        node.shape, node.dispatch_key = infos[0] if infos[0] is not None else (None, None)
     else:
         node.outputs = len(results)
-        node.shape, node.place = None, tuple(None if info is None else info[1] for info in infos)
+        node.shape, node.dispatch_key = None, tuple(None if info is None else info[1] for info in infos)
     constant = {
         i
         for i, (r, o) in enumerate(zip(results, raw))
-        if not isinstance(r, Tensor) or r.place.dtype.category < FLOATING or _holds(ctx.non_differentiable, o)
+        if not isinstance(r, Tensor) or r.dispatch_key.dtype.category < FLOATING or _holds(ctx.non_differentiable, o)
     }
     if constant:
         node.constant_outputs = constant
@@ -343,7 +346,7 @@ def _record(cls, ctx: FunctionCtx, inputs, are_tensors, nodes, raw: tuple, recor
         if i in constant:
             continue
         if len(results) > 1:
-            result.node = output_node(node, i, result.array, result.place)
+            result.node = output_node(node, i, result.array, result.dispatch_key)
         elif _holds(dirty, result):
             rebase(result, node)
         else:
@@ -389,7 +392,7 @@ def _undifferentiable(tensor: Tensor, nodes: tuple[Node, ...]) -> Tensor:
     result = _alias(tensor)
     node = result.node = new(DelayedError)
     node.inputs, node.saved, node.hooks = nodes, (), None
-    node.shape, node.place = tensor.array.shape, tensor.place
+    node.shape, node.dispatch_key = tensor.array.shape, tensor.dispatch_key
     node.sequence = next_sequence()
     node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
     return result

@@ -6,7 +6,7 @@ import functools
 import inspect
 from threading import get_ident
 
-from corefw.dispatch.record import mode
+from corefw.graph.grad_mode import mode
 from corefw.versions import inferring
 
 

@@ -11,7 +11,7 @@ from corefw import dtypes
 from corefw.autograd.differentiate import grad
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor, wrap
 
 
@@ -36,19 +36,21 @@ def _flat(values) -> list[Tensor]:
 
 def _host(tensor: Tensor) -> np.ndarray:
     """The content as a NumPy array of float64 or complex128."""
-    array = tensor.place.runtime.download(tensor.array)
-    return np.array(array, np.complex128 if tensor.place.dtype.is_complex else np.float64)
+    array = tensor.dispatch_key.runtime.download(tensor.array)
+    return np.array(array, np.complex128 if tensor.dispatch_key.dtype.is_complex else np.float64)
 
 
 def _write(tensor: Tensor, values: np.ndarray) -> None:
-    runtime, place = tensor.place.runtime, tensor.place
-    runtime.copy(tensor.array, runtime.upload(values.astype(place.dtype.numpy), place.device.index))
+    runtime, dispatch_key = tensor.dispatch_key.runtime, tensor.dispatch_key
+    runtime.copy(tensor.array, runtime.upload(values.astype(dispatch_key.dtype.numpy), dispatch_key.device.index))
 
 
 def _like(values: np.ndarray, tensor: Tensor) -> Tensor:
     """`values` as a fresh tensor of the dtype and device of `tensor`."""
-    place = tensor.place
-    return wrap(place.runtime.upload(np.array(values, place.dtype.numpy), place.device.index), place)
+    dispatch_key = tensor.dispatch_key
+    return wrap(
+        dispatch_key.runtime.upload(np.array(values, dispatch_key.dtype.numpy), dispatch_key.device.index), dispatch_key
+    )
 
 
 def _outputs(function: Callable, inputs) -> list[Tensor]:
@@ -56,7 +58,7 @@ def _outputs(function: Callable, inputs) -> list[Tensor]:
     return [
         o
         for o in _as_tuple(function(*_as_tuple(inputs)))
-        if isinstance(o, Tensor) and o.place.dtype.category >= dtypes.FLOATING
+        if isinstance(o, Tensor) and o.dispatch_key.dtype.category >= dtypes.FLOATING
     ]
 
 
@@ -78,7 +80,7 @@ def _numerical(
     result: list[list] = [[] for _ in sizes]
     for j, tensor in enumerate(checked):
         values = _host(tensor)
-        complex_input = tensor.place.dtype.is_complex
+        complex_input = tensor.dispatch_key.dtype.is_complex
         kind = np.complex128 if complex_input else np.float64
         for row, size in zip(result, sizes):
             row.append(tuple(np.zeros((values.size, size), kind) for _ in range(2)))
@@ -104,9 +106,11 @@ def _numerical(
 def _analytical(output: Tensor, checked: list[Tensor], seed: complex) -> list[np.ndarray]:
     """By one backward per element of `output`, each starting from `seed`."""
     count = output.numel()
-    found = [np.zeros((t.numel(), count), np.complex128 if t.place.dtype.is_complex else np.float64) for t in checked]
+    found = [
+        np.zeros((t.numel(), count), np.complex128 if t.dispatch_key.dtype.is_complex else np.float64) for t in checked
+    ]
     for column in range(count):
-        start = np.zeros(count, np.complex128 if output.place.dtype.is_complex else np.float64)
+        start = np.zeros(count, np.complex128 if output.dispatch_key.dtype.is_complex else np.float64)
         start[column] = seed
         gradients = _gradients(output, checked, start)
         for jacobian, tensor, gradient in zip(found, checked, gradients):
@@ -114,7 +118,7 @@ def _analytical(output: Tensor, checked: list[Tensor], seed: complex) -> list[np
                 continue
             if gradient.array.shape != tensor.array.shape:
                 raise GradcheckError("Analytical gradient has incorrect size")
-            if gradient.place.dtype is not tensor.place.dtype:
+            if gradient.dispatch_key.dtype is not tensor.dispatch_key.dtype:
                 raise GradcheckError("Analytical gradient has dtype mismatch")
             jacobian[:, column] = _host(gradient).reshape(-1)
     return found
@@ -139,7 +143,7 @@ def _check_inputs(checked: list[Tensor]) -> None:
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for i, tensor in enumerate(checked):
-        if tensor.place.dtype not in (dtypes.float64, dtypes.complex128):
+        if tensor.dispatch_key.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. ",
@@ -173,7 +177,7 @@ def _check_output(
     i: int, output: Tensor, checked: list[Tensor], numerical, atol: float, rtol: float, nondet_tol: float
 ):
     """Compare the Jacobians of one output, and two runs of its backward."""
-    parts = (("real", 1.0), ("imaginary", 1j)) if output.place.dtype.is_complex else (("", 1.0),)
+    parts = (("real", 1.0), ("imaginary", 1j)) if output.dispatch_key.dtype.is_complex else (("", 1.0),)
     for k, (part, seed) in enumerate(parts):
         first = _analytical(output, checked, seed)
         second = _analytical(output, checked, seed)
@@ -325,7 +329,7 @@ def gradgradcheck(
 def _random_like(output: Tensor, rng: np.random.Generator, strided: bool) -> Tensor:
     shape = output.array.shape
     values = rng.standard_normal(shape)
-    if output.place.dtype.is_complex:
+    if output.dispatch_key.dtype.is_complex:
         values = values + 1j * rng.standard_normal(shape)
     seed = _like(values, output)
     if strided and shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from corefw.dispatch.record import mode
+from corefw.graph.grad_mode import mode
 from corefw.tensor import Node
 
 Step = Callable[[Node], None]

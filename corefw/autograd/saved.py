@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from corefw.dispatch.record import freed, no_recording, node_of, output_node
 from corefw.dtypes import FLOATING
 from corefw.errors import GradientError
+from corefw.graph.grad_mode import no_recording
+from corefw.graph.nodes import freed, output_node
+from corefw.graph.views import node_of
 from corefw.tensor import Constant, Node, Tensor, wrap
 
 _PYTORCH_NAMES = {"self": "input", "result": "out"}  # in `grad_fn._saved_self`
@@ -40,10 +42,14 @@ def saved_values(node: Node) -> dict[str, Any]:
 def restored_output(node: Node, name: str, array) -> Tensor:
     """The node's output called `name` over its saved array; saving the tensor itself would make a cycle."""
     if not node.output_names:
-        return wrap(array, node.place, node)
+        return wrap(array, node.dispatch_key, node)
     index = node.output_names.index(name)
-    place = node.place[index]
-    return wrap(array, place, output_node(node, index, array, place) if place.dtype.category >= FLOATING else None)
+    dispatch_key = node.dispatch_key[index]
+    return wrap(
+        array,
+        dispatch_key,
+        output_node(node, index, array, dispatch_key) if dispatch_key.dtype.category >= FLOATING else None,
+    )
 
 
 class _PackedTensor:
@@ -71,7 +77,7 @@ class _PackedTensor:
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(found).__name__}"
             )
-        return wrap(found.array, found.place, self.node)
+        return wrap(found.array, found.dispatch_key, self.node)
 
 
 class Packed:

@@ -1,6 +1,6 @@
 """PyTorch's questions about CUDA."""
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 
 
 class _Matmul:
@@ -9,11 +9,11 @@ class _Matmul:
     @property
     def allow_tf32(self) -> bool:
         """False at first, as in PyTorch."""
-        return registry.allow_tf32
+        return settings.allow_tf32
 
     @allow_tf32.setter
     def allow_tf32(self, allowed: bool) -> None:
-        registry.allow_tf32 = bool(allowed)
+        settings.allow_tf32 = bool(allowed)
 
 
 matmul = _Matmul()

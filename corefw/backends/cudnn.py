@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 
 SWITCHES = ("allow_tf32", "benchmark", "deterministic", "enabled")
 
@@ -29,12 +30,12 @@ class _Switches(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name in SWITCHES:
-            return registry.library[name]
+            return settings.library[name]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SWITCHES:
-            registry.library[name] = bool(value)
+            settings.library[name] = bool(value)
         else:
             super().__setattr__(name, value)
 

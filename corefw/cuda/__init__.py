@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from corefw.devices import device as _device
-from corefw.dispatch.generator import defaults as _defaults
+from corefw.dispatch.random_generator import defaults as _defaults
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError
 

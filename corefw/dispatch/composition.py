@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 
-from corefw.devices import Place, device
+from corefw.devices import DispatchKey, device
 from corefw.dispatch.declare import Declaration
-from corefw.dispatch.generator import Generator
 from corefw.dispatch.modes import Mode
-from corefw.dispatch.record import no_recording
-from corefw.dispatch.registry import Op, place_of, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.runtime import MetaArray
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor, wrap
 
 
@@ -24,7 +25,7 @@ def named_ops(op: Op) -> list[Op]:
 
     Python's operators, which may as well work on numbers, are not looked for.
 
-    >>> [one.name for one in named_ops(registry.ops["conv2d"])]
+    >>> [one.name for one in named_ops(registry.declared["conv2d"])]
     ['convolution', 'constant_pad_nd', 'indexed_pad']
     """
     found, waiting = {op: False}, [*_named(op.body, set())]
@@ -44,8 +45,8 @@ def _named(function: Callable, seen: set[Callable]) -> Iterator[Op]:
     loaded: object = None
     for step in dis.get_instructions(function):
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            if step.argval in registry.ops and not isinstance(loaded, ModuleType):
-                yield registry.ops[step.argval]
+            if step.argval in registry.declared and not isinstance(loaded, ModuleType):
+                yield registry.declared[step.argval]
             loaded = None
         elif step.opname == "LOAD_GLOBAL":
             loaded = function.__globals__.get(step.argval)
@@ -64,18 +65,18 @@ class Rehearsal(Mode):
     Attributes: ``met`` the ops with the dtypes in which they ran, in the order of their first run.
     """
 
-    def __init__(self, whole: Callable[[Op, Place], bool]):
+    def __init__(self, whole: Callable[[Op, DispatchKey], bool]):
         self.whole = whole
-        self.met: dict[tuple[Op, Place], None] = {}
+        self.met: dict[tuple[Op, DispatchKey], None] = {}
         self._inside = 0
 
-    def wrap(self, op, place, who, function):
-        if op.view or not self.whole(op, place):
+    def wrap(self, op, dispatch_key, who, function):
+        if op.view or not self.whole(op, dispatch_key):
             return function
 
         def met(*arguments, **options):
             if not self._inside:
-                self.met[op, place] = None
+                self.met[op, dispatch_key] = None
             self._inside += 1
             try:
                 return function(*arguments, **options)
@@ -85,14 +86,16 @@ class Rehearsal(Mode):
         return met
 
 
-def rehearse(op: Op, whole: Callable[[Op, Place], bool], args, kwargs, where: device) -> list[tuple[Op, Place]]:
+def rehearse(
+    op: Op, whole: Callable[[Op, DispatchKey], bool], args, kwargs, where: device
+) -> list[tuple[Op, DispatchKey]]:
     """The ops for which `whole` holds that a call of `op` would run, with their places on the device `where`; only
     shapes are computed. Whatever the body raises is raised: on shapes alone not every body runs."""
 
-    def there(place: Place) -> Place:
-        return place_of(where, place.dtype) if place.device.type == "meta" else place
+    def there(dispatch_key: DispatchKey) -> DispatchKey:
+        return dispatch_key_of(where, dispatch_key.dtype) if dispatch_key.device.type == "meta" else dispatch_key
 
-    rehearsal = Rehearsal(lambda one, place: whole(one, there(place)))
+    rehearsal = Rehearsal(lambda one, dispatch_key: whole(one, there(dispatch_key)))
     others, registry.modes = registry.modes, []  # what the user counts or times is not this
     try:
         with rehearsal, device("meta"), no_recording(), warnings.catch_warnings():
@@ -100,15 +103,18 @@ def rehearse(op: Op, whole: Callable[[Op, Place], bool], args, kwargs, where: de
             op.function(*map(_shape_only, args), **{name: _shape_only(value) for name, value in kwargs.items()})
     finally:
         registry.modes = others
-    return list(dict.fromkeys((one, there(place)) for one, place in rehearsal.met))
+    return list(dict.fromkeys((one, there(dispatch_key)) for one, dispatch_key in rehearsal.met))
 
 
 def _shape_only(value):
     """An argument with tensors replaced by ones without memory; no generator, whose state would go on."""
     if isinstance(value, Tensor):
-        array, place = value.array, value.place
-        offset = place.runtime.storage_offset(array)
-        return wrap(MetaArray(array.shape, array.dtype, array.strides, offset), place_of(device("meta"), place.dtype))
+        array, dispatch_key = value.array, value.dispatch_key
+        offset = dispatch_key.runtime.storage_offset(array)
+        return wrap(
+            MetaArray(array.shape, array.dtype, array.strides, offset),
+            dispatch_key_of(device("meta"), dispatch_key.dtype),
+        )
     if value.__class__ in (list, tuple):
         return value.__class__(map(_shape_only, value))
     return None if isinstance(value, Generator) else value

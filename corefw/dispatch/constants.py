@@ -21,34 +21,34 @@ def _holds(integer: dtype, number: int) -> bool:
     return -(integer.is_signed << bits) <= number < 1 << bits
 
 
-def _is_half(place) -> bool:
-    return computed(place.dtype) is not place.dtype
+def _is_half(dispatch_key) -> bool:
+    return computed(dispatch_key.dtype) is not dispatch_key.dtype
 
 
-def _shared(number, value, place) -> Constant:
+def _shared(number, value, dispatch_key) -> Constant:
     """The operand that stands for `number`, with `value` as its element."""
     tensor = new(Constant)
-    tensor.array = place.runtime.constant(value, place.dtype, place.device.index)
-    tensor.place = place
-    tensor.node = tensor.origin = None
+    tensor.array = dispatch_key.runtime.constant(value, dispatch_key.dtype, dispatch_key.device.index)
+    tensor.dispatch_key = dispatch_key
+    tensor.node = tensor.view_info = None
     tensor.version = [0]
     tensor.number = number
     return tensor
 
 
-def _beside(number, place):
-    """The place of a number as an operand, and whether it is of the tensor's category."""
+def _beside(number, dispatch_key):
+    """The dispatch key of a number as an operand, and whether it is of the tensor's category."""
     kind = dtypes.of_number(number)
-    if kind.category > place.dtype.category:
-        return place.with_dtype(dtypes.combine(place.dtype, kind)), False
-    if _is_half(place):
-        return place.with_dtype(dtypes.float32), False  # a number keeps its precision beside half types
-    return place, kind.category == place.dtype.category
+    if kind.category > dispatch_key.dtype.category:
+        return dispatch_key.with_dtype(dtypes.combine(dispatch_key.dtype, kind)), False
+    if _is_half(dispatch_key):
+        return dispatch_key.with_dtype(dtypes.float32), False  # a number keeps its precision beside half types
+    return dispatch_key, kind.category == dispatch_key.dtype.category
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _constant(number, place, sign) -> Constant:
-    found, alike = _beside(number, place)
+def _constant(number, dispatch_key, sign) -> Constant:
+    found, alike = _beside(number, dispatch_key)
     if found.dtype.category == dtypes.INTEGER and number.__class__ is int:
         fitting_number(number, dtypes.int64)
         if alike and not _holds(found.dtype, number):
@@ -57,25 +57,26 @@ def _constant(number, place, sign) -> Constant:
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _bound(number, place, sign) -> Constant:
-    found, _ = _beside(number, place)
-    value = number if _is_half(place) else fitting_number(number, found.dtype)
+def _bound(number, dispatch_key, sign) -> Constant:
+    found, _ = _beside(number, dispatch_key)
+    value = number if _is_half(dispatch_key) else fitting_number(number, found.dtype)
     return _shared(value, value, found)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _element(number, place, sign) -> Constant:
-    value = fitting_number(number, place.dtype)
-    return _shared(value, value, place)
+def _element(number, dispatch_key, sign) -> Constant:
+    value = fitting_number(number, dispatch_key.dtype)
+    return _shared(value, value, dispatch_key)
 
 
-def constant(number, place) -> Constant:
-    """A Python number as an operand beside a tensor of `place`: of its dtype unless the number's category is higher.
+def constant(number, dispatch_key) -> Constant:
+    """A Python number as an operand beside a tensor of `dispatch_key`: of its dtype unless the number's category is
+    higher.
 
     The tensor is shared between calls and never written to.
     """
     sign = copysign(1.0, number) if number.__class__ is float else 1.0  # 0.0 and -0.0 are equal keys
-    return _constant(number, place, sign)
+    return _constant(number, dispatch_key, sign)
 
 
 def set_default_dtype(d: dtype) -> None:
@@ -95,35 +96,36 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def _operands(make: Callable[..., Constant]) -> Callable:
-    def operand(value, place):
-        """`value` as a tensor beside one of `place`, if it is a number; else itself, for the caller to refuse."""
+    def operand(value, dispatch_key):
+        """`value` as a tensor beside one of `dispatch_key`, if it is a number; else itself, for the caller to
+        refuse."""
         kind = value.__class__
         if kind is float:
-            return make(value, place, copysign(1.0, value))  # 0.0 and -0.0 are equal keys
+            return make(value, dispatch_key, copysign(1.0, value))  # 0.0 and -0.0 are equal keys
         if kind is int or kind is bool or kind is complex:
-            return make(value, place, 1.0)
+            return make(value, dispatch_key, 1.0)
         if isinstance(value, np.generic):
-            return operand(value.item(), place)
+            return operand(value.item(), dispatch_key)
         return value
 
     return operand
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _assigned(number, place, sign) -> Constant:
+def _assigned(number, dispatch_key, sign) -> Constant:
     """As `_element`, but half types take every real number: beyond their range it is infinite."""
-    if _is_half(place) and number.__class__ is not complex:
-        return _constant(number, place, sign)
-    return _element(number, place, sign)
+    if _is_half(dispatch_key) and number.__class__ is not complex:
+        return _constant(number, dispatch_key, sign)
+    return _element(number, dispatch_key, sign)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _exponent(number, place, sign) -> Constant:
-    if place.dtype.category == dtypes.INTEGER and number.__class__ is int:
+def _exponent(number, dispatch_key, sign) -> Constant:
+    if dispatch_key.dtype.category == dtypes.INTEGER and number.__class__ is int:
         if number < 0:
             raise ConversionError("Integers to negative integer powers are not allowed.")
-        number = fitting_number(number, place.dtype)
-    return _constant(number, place, sign)
+        number = fitting_number(number, dispatch_key.dtype)
+    return _constant(number, dispatch_key, sign)
 
 
 #: numbers in arithmetic; exponents; numbers that the common dtype must hold; numbers that become elements of a tensor

@@ -8,10 +8,12 @@ from typing import Any
 
 from corefw import return_types
 from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_out
-from corefw.dispatch.record import become
-from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
+from corefw.dispatch.op import REQUIRED, Op, Parameter
+from corefw.dispatch.registry import registry
 from corefw.dispatch.rules import DtypeRule
+from corefw.dispatch.tables import Table
 from corefw.dtypes import MODULE, check_castable
+from corefw.graph.inplace import become
 from corefw.tensor import Tensor
 
 # Annotations of op parameters. A parameter without one is a tensor if it has no default,
@@ -30,7 +32,7 @@ _KINDS = {
     "Statistic": "index",
     "Tensors": "tensors",
     "Indices": "indices",
-    "Place": "place",
+    "DispatchKey": "dispatch_key",
     "Dim": "dim",
     "Dims": "dims",
     "GivenDims": "dims",
@@ -43,7 +45,7 @@ class Ops:
     ``ops.cat(...)``."""
 
     def __getattr__(self, name: str):
-        found = registry.ops.get(name)
+        found = registry.declared.get(name)
         if found is None:
             raise AttributeError(f"no op is called {name!r}")
         self.__dict__[name] = found.function
@@ -54,7 +56,7 @@ ops = Ops()
 
 
 class Declaration:
-    """What a decorated function becomes: callable as the op, extended by ``@op.gradient``."""
+    """What a decorated function becomes: callable as the op, extended by its gradients."""
 
     __slots__ = ("op",)
 
@@ -64,8 +66,9 @@ class Declaration:
     def __call__(self, *args, **kwargs):
         return self.op.function(*args, **kwargs)
 
-    def gradient(self, *names: str, saved_for: tuple[str, ...] = ()) -> Callable[[Callable], Declaration]:
-        """Declare the gradient of the inputs called `names`.
+    def gradient(self, *names: str, saved_for: tuple[str, ...] = ()) -> Callable[[Callable], Callable]:
+        """Declare the gradient of the inputs called `names`: the vector-Jacobian product that the function below
+        computes.
 
         The formula's argument names say what is saved: ``grad`` (of the output; ``grad_<name>`` for one of several
         outputs, ``grads`` for all outputs of a view op), ``out`` or an output's name, an input, ``<input>_shape``, a
@@ -74,12 +77,19 @@ class Declaration:
         Broadcasting is undone, and the dtype restored, by the engine.
         """
 
-        def decorate(formula: Callable) -> Declaration:
+        def decorate(formula: Callable) -> Callable:
             self.op.gradients[names] = formula
             self.op.saved_for[names] = saved_for or names
-            return self
+            return formula
 
         return decorate
+
+    def gradients(self, **formulas: Callable) -> None:
+        """Declare gradients in one line each: ``exp.gradients(input=lambda grad, out: grad * out)``."""
+        for name, formula in formulas.items():
+            vjp = f"{self.op.name}_vjp" if len(formulas) == 1 else f"{self.op.name}_vjp_{name}"
+            formula.__code__ = formula.__code__.replace(co_name=vjp, co_qualname=vjp)  # what tracebacks show
+            self.gradient(name)(formula)
 
     def no_gradient(self, *names: str) -> Declaration:
         """Declare that no gradient flows to these inputs though the result depends on them."""
@@ -96,7 +106,7 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
     for i, name in enumerate(names):
         default = defaults.get(name, REQUIRED)
         annotation = annotations.get(name, "")
-        kind = _KINDS.get(annotation.removesuffix(" | None"), "static")
+        kind = _KINDS.get(annotation.removesuffix(" | None"), "attribute")
         if not annotation and default in (REQUIRED, None):
             kind = "tensor" if default is REQUIRED else "optional"
         elif name == "inplace":
@@ -108,14 +118,16 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
 def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None, options: dict) -> Declaration:
     name = options.pop("name", function.__name__)
     op = Op(name, _parameters(function), function, rule, shape, **options)
+    op.table, op.number_table = Table(op), Table(op, numbers=True)
+    op.inplace_table = op.table.inplace
     taken = RESERVED & {p.name for p in op.parameters}
     if rule is not None and taken:
         raise ValueError(
             f"op {name!r}: the generated code has names of its own for {', '.join(sorted(taken))}; rename them"
         )
-    if name in registry.ops:
+    if name in registry.declared:
         raise ValueError(
-            f"op {name!r} is declared twice: in {registry.ops[name].body.__module__} and {function.__module__}"
+            f"op {name!r} is declared twice: in {registry.declared[name].body.__module__} and {function.__module__}"
         )
     if op.outputs:
         op.result_type = tuple if op.view else _result_type(options.get("result_name", name), op.outputs)
@@ -127,9 +139,9 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         build_functions(op)
         if op.view and op.inplace:
             op.inplace_function = _inplace_view(op)
-    registry.ops[name] = op
+    registry.declared[name] = op
     for alias in op.aliases:
-        registry.ops[alias] = op
+        registry.declared[alias] = op
     return Declaration(op)
 
 
@@ -162,7 +174,7 @@ def _inplace_by_copy(op: Op):
         recorded = any(isinstance(value, Tensor) and value.requires_grad for value in operands)
         before = input.clone() if recorded else input  # what the gradients need of it must not change
         result = op.function(before, *arguments, **options)
-        check_castable(result.place.dtype, input.place.dtype)
+        check_castable(result.dispatch_key.dtype, input.dispatch_key.dtype)
         return input.copy_(result)
 
     inplace.__name__ = inplace.__qualname__ = op.name + "_"
@@ -202,15 +214,15 @@ def composite(
 def view(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
     """Declare an op whose result shares memory with its input.
 
-    The function maps the input's geometry - (shape, strides, offset) in elements - and the statics to the result's (a
-    list of geometries with ``outputs``); devices derive their kernels from it.
+    The function maps the input's geometry - (shape, strides, offset) in elements - and the attributes to the result's
+    (a list of geometries with ``outputs``); devices derive their kernels from it.
     """
     return lambda function: _declare(function, dtype, None, {"view": True, **options})
 
 
 def alias(name: str, declared: Declaration) -> None:
     """Let the op also be called `name`."""
-    registry.ops[name] = declared.op
+    registry.declared[name] = declared.op
 
 
 __all__ = ["Declaration", "alias", "composite", "ops", "primitive", "view"]

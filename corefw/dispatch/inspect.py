@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from corefw import dtypes
-from corefw.devices import Place, get_default_device
+from corefw.devices import DispatchKey, get_default_device
 from corefw.dispatch import plugins
 from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
+from corefw.dispatch.op import Op
 from corefw.dispatch.operands import result_type
 from corefw.dispatch.preferences import usable_backend
-from corefw.dispatch.registry import Op, place_of, registry
-from corefw.dispatch.resolution import decide, fallback_place
+from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.dispatch.resolution import decide, fallback_key
 from corefw.errors import CorefwError, did_you_mean
 from corefw.tensor import Tensor
 
@@ -116,51 +117,53 @@ def explain(op, *args, **kwargs) -> str:
     >>> import corefw as torch
     >>> print(torch.explain("linalg_inv", torch.eye(2)))
     linalg_inv(float32[2, 2] on cpu)
-      place: cpu/float32, computed in float32
+      dispatch key: cpu/float32, computed in float32
       numpy (priority 0): chosen
       -> kernel of backend 'numpy' (priority 0)
     """
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
-    declared = registry.ops.get(name.removesuffix("_")) if name not in registry.ops else registry.ops[name]
+    declared = (
+        registry.declared.get(name.removesuffix("_")) if name not in registry.declared else registry.declared[name]
+    )
     if declared is None:
-        raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.ops)}")
+        raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.declared)}")
     given = ", ".join([*map(_describe, args), *(f"{k}={_describe(v)}" for k, v in kwargs.items())])
-    place = _place(declared, args, kwargs)
-    lines, outcome = _decision(declared, place)
-    if _is_composed(declared, place):
-        lines += _inside(declared, place, args, kwargs)
+    dispatch_key = _dispatch_key(declared, args, kwargs)
+    lines, outcome = _decision(declared, dispatch_key)
+    if _is_composed(declared, dispatch_key):
+        lines += _inside(declared, dispatch_key, args, kwargs)
     lines += [f"mode: {type(mode).__name__}" for mode in registry.modes]
     return "\n  ".join([f"{declared.name}({given})", *lines, f"-> {outcome}"])
 
 
-def _decision(op: Op, place: Place) -> tuple[list[str], str]:
-    """What is weighed for an op at a place, and what comes of it."""
+def _decision(op: Op, dispatch_key: DispatchKey) -> tuple[list[str], str]:
+    """What is weighed for an op at a dispatch key, and what comes of it."""
     if op.rule is None:
-        return [f"place: {place}", "a composition of other ops; no backend can replace it"], "its body"
+        return [f"dispatch key: {dispatch_key}", "a composition of other ops; no backend can replace it"], "its body"
     try:
-        decision = decide(op, place)
+        decision = decide(op, dispatch_key)
     except CorefwError as error:
-        other = fallback_place(op, place)
+        other = fallback_key(op, dispatch_key)
         if other is None:
-            return [f"place: {place}"], f"error: {error}"
+            return [f"dispatch key: {dispatch_key}"], f"error: {error}"
         lines, outcome = _decision(op, other)
-        lines = [f"no kernel for {place}; copied to the fallback {other.device} and back", *lines[1:]]
-        return [f"place: {place}", *lines], f"fallback to {registry.fallback}: {outcome}"
+        lines = [f"no kernel for {dispatch_key}; copied to the fallback {other.device} and back", *lines[1:]]
+        return [f"dispatch key: {dispatch_key}", *lines], f"fallback to {registry.fallback}: {outcome}"
     computed = (decision.wide or decision.compute).name
-    return [f"place: {place}, computed in {computed}", *decision.trail], decision.how
+    return [f"dispatch key: {dispatch_key}, computed in {computed}", *decision.trail], decision.how
 
 
-def _is_composed(op: Op, place: Place) -> bool:
+def _is_composed(op: Op, dispatch_key: DispatchKey) -> bool:
     """Whether an op runs its body, made of other ops."""
     if op.primitive or op.view:
         return False
-    return op.rule is None or (op.rule.accepts(place.dtype) and decide(op, place).backend is None)
+    return op.rule is None or (op.rule.accepts(dispatch_key.dtype) and decide(op, dispatch_key).backend is None)
 
 
-def _inside(op: Op, place: Place, args, kwargs) -> list[str]:
+def _inside(op: Op, dispatch_key: DispatchKey, args, kwargs) -> list[str]:
     """What the ops inside of one that is composed would run."""
     try:
-        met = rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, place.device)
+        met = rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, dispatch_key.device)
         return [f"{one.name} at {at}: {_decision(one, at)[1]}" for one, at in met]
     except Exception as error:  # whatever the body makes of these arguments, or of tensors without elements
         reason = shorten(f"{type(error).__name__}: {error}", 120)
@@ -170,14 +173,14 @@ def _inside(op: Op, place: Place, args, kwargs) -> list[str]:
 
 def _describe(value) -> str:
     if isinstance(value, Tensor):
-        return f"{value.place.dtype.name}{list(value.array.shape)} on {value.place.device}"
+        return f"{value.dispatch_key.dtype.name}{list(value.array.shape)} on {value.dispatch_key.device}"
     if isinstance(value, list | tuple) and any(isinstance(v, Tensor) for v in value):
         return "[" + ", ".join(map(_describe, value)) + "]"
     return repr(value)
 
 
-def _place(op: Op, args, kwargs) -> Place:
-    """The place that the arguments' tensors agree on, by default that of new tensors."""
+def _dispatch_key(op: Op, args, kwargs) -> DispatchKey:
+    """The dispatch key that the arguments' tensors agree on, by default that of new tensors."""
     given = dict(zip((p.name for p in op.parameters), args, strict=False)) | kwargs
     tensors: list = []
     for p in op.parameters:
@@ -186,10 +189,10 @@ def _place(op: Op, args, kwargs) -> Place:
             tensors.append(value)
         elif p.kind == "tensors" and value is not None:
             tensors += value
-        elif p.kind == "place" and value is not None:
+        elif p.kind == "dispatch_key" and value is not None:
             return value
     reference = next((t for t in tensors if isinstance(t, Tensor)), None)
     if reference is None:
-        return place_of(get_default_device(), dtypes.get_default_dtype())
-    tensors = [t if isinstance(t, Tensor) else constant(t, reference.place) for t in tensors]
-    return place_of(reference.place.device, result_type(*tensors))
+        return dispatch_key_of(get_default_device(), dtypes.get_default_dtype())
+    tensors = [t if isinstance(t, Tensor) else constant(t, reference.dispatch_key) for t in tensors]
+    return dispatch_key_of(reference.dispatch_key.device, result_type(*tensors))

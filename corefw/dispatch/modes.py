@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Callable
 
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.registry import Op, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
 
 
 class Mode:
     """A with-block in which every kernel is replaced by what `wrap` makes of it."""
 
-    def wrap(self, op: Op, place, who: str, function: Callable) -> Callable:
+    def wrap(self, op: Op, dispatch_key, who: str, function: Callable) -> Callable:
         """The function to run instead of `function`, the kernel (or composite body) that `who` offers for `op` at
-        `place`.
+        `dispatch_key`.
 
         `who` is a backend's name, "composite" (the op's body), "geometry" (a view by strides), "meta", or
         "fallback to <device>".
@@ -34,7 +35,7 @@ class Mode:
 class ledger(Mode):
     """Counts which backend ran which op, how often.
 
-    Attributes: ``counts`` a Counter of (op, place, backend).
+    Attributes: ``counts`` a Counter of (op, dispatch key, backend).
 
     >>> import corefw as torch
     >>> with torch.ledger() as book:
@@ -46,8 +47,8 @@ class ledger(Mode):
     def __init__(self):
         self.counts: Counter[tuple[str, str, str]] = Counter()
 
-    def wrap(self, op, place, who, function):
-        counts, key = self.counts, (op.name, repr(place), who)
+    def wrap(self, op, dispatch_key, who, function):
+        counts, key = self.counts, (op.name, repr(dispatch_key), who)
 
         def counted(*arguments, **options):
             counts[key] += 1
@@ -61,5 +62,8 @@ class ledger(Mode):
 
     def __str__(self) -> str:
         width = max((len(name) for name, _, _ in self.counts), default=2)
-        rows = [f"{n:>8}  {name:<{width}}  {place:<18}  {who}" for (name, place, who), n in self.counts.most_common()]
-        return "\n".join([f"{'calls':>8}  {'op':<{width}}  {'place':<18}  ran by", *rows])
+        rows = [
+            f"{n:>8}  {name:<{width}}  {dispatch_key:<18}  {who}"
+            for (name, dispatch_key, who), n in self.counts.most_common()
+        ]
+        return "\n".join([f"{'calls':>8}  {'op':<{width}}  {'dispatch key':<18}  ran by", *rows])

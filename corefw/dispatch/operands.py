@@ -9,11 +9,11 @@ from typing import NoReturn
 import numpy as np
 
 from corefw import dtypes
-from corefw.devices import Place, device
+from corefw.devices import DispatchKey, device
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.record import check_memory, check_overlap, mode
-from corefw.dispatch.registry import Op, Parameter, place_of
+from corefw.dispatch.op import Op, Parameter
+from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import check_accepted, shape_of
 from corefw.dispatch.rules import computed
 from corefw.dtypes import dtype
@@ -27,6 +27,8 @@ from corefw.errors import (
     ShapeError,
     read_only,
 )
+from corefw.graph.grad_mode import mode
+from corefw.graph.inplace import check_memory, check_overlap
 from corefw.shapes import check_storage
 from corefw.tensor import Constant, Tensor, wrap
 
@@ -45,25 +47,25 @@ def result_type(*tensors) -> dtype:
             d = dtypes.of_number(tensor)
             number = d if number is None else dtypes.promote_types(number, d)
         elif tensor.array.ndim:
-            d = tensor.place.dtype
+            d = tensor.dispatch_key.dtype
             dimensioned = d if dimensioned is None else dtypes.promote_types(dimensioned, d)
         elif tensor.__class__ is Constant:
-            d = tensor.place.dtype
+            d = tensor.dispatch_key.dtype
             number = d if number is None else dtypes.promote_types(number, d)
         else:
-            d = tensor.place.dtype
+            d = tensor.dispatch_key.dtype
             zero_dim = d if zero_dim is None else dtypes.promote_types(zero_dim, d)
     found = dtypes.combine(dimensioned, dtypes.combine(zero_dim, number))
     assert found is not None
     return found
 
 
-# -- operands of different places -------------------------------------------------------------------------------------
+# -- operands of different dispatch keys ------------------------------------------------------------------------------
 def _common_device(op: Op, tensors: list[Tensor]):
     """The device to compute on; a 0-d tensor of the CPU may stand beside tensors of any device."""
-    devices = {t.place.device for t in tensors}
+    devices = {t.dispatch_key.device for t in tensors}
     if len(devices) > 1:
-        devices = {t.place.device for t in tensors if t.array.ndim or t.place.device.type != "cpu"}
+        devices = {t.dispatch_key.device for t in tensors if t.array.ndim or t.dispatch_key.device.type != "cpu"}
     if len(devices) > 1:
         names = " and ".join(sorted(map(str, devices)))
         raise DeviceError(
@@ -73,16 +75,20 @@ def _common_device(op: Op, tensors: list[Tensor]):
     return devices.pop()
 
 
-def _bring(tensor: Tensor, place):
-    """The raw array of `tensor` at `place`."""
+def _bring(tensor: Tensor, dispatch_key):
+    """The raw array of `tensor` at `dispatch_key`."""
     array = tensor.array
-    if tensor.place.device is not place.device:
-        array = place.runtime.upload(tensor.place.runtime.download(array), place.device.index)
-    return array if tensor.place.dtype is place.dtype else place.runtime.cast(array, place.dtype)
+    if tensor.dispatch_key.device is not dispatch_key.device:
+        array = dispatch_key.runtime.upload(tensor.dispatch_key.runtime.download(array), dispatch_key.device.index)
+    return (
+        array
+        if tensor.dispatch_key.dtype is dispatch_key.dtype
+        else dispatch_key.runtime.cast(array, dispatch_key.dtype)
+    )
 
 
 def _prepare(op: Op, values):
-    """Common place, kernel arguments and table for operands of different places."""
+    """Common dispatch key, kernel arguments and table for operands of different places."""
     parameters = op.kernel_parameters
     operands: list[Tensor] = []
     others: list[Tensor] = []
@@ -99,27 +105,27 @@ def _prepare(op: Op, values):
         common = result_type(*operands)
         if op.rule.strict:
             for tensor in operands:
-                check_accepted(op, tensor.place.dtype)
+                check_accepted(op, tensor.dispatch_key.dtype)
         check_accepted(op, common)
         if op.rule.agreeing:
-            alike = [t.place.dtype for t in operands if t.array.ndim or t is not operands[-1]]
+            alike = [t.dispatch_key.dtype for t in operands if t.array.ndim or t is not operands[-1]]
             check_accepted(op, _check_agreement(op, alike))
         common = op.rule.compute(common)  # at once: a float result of integers takes -1 beside uint8 as it is
     elif op.rule.follows:
-        common = operands[0].place.dtype
+        common = operands[0].dispatch_key.dtype
         _warn_of_complex(common, operands)
     else:
-        common = _check_agreement(op, [t.place.dtype for t in operands if t.__class__ is not Constant])
-    place = place_of(common_device, common)
-    number_place, table = place, op.table
+        common = _check_agreement(op, [t.dispatch_key.dtype for t in operands if t.__class__ is not Constant])
+    dispatch_key = dispatch_key_of(common_device, common)
+    number_place, table = dispatch_key, op.table
     if op.rule.arithmetic and (wide := computed(common)) is not common and any(_is_weak(t, common) for t in operands):
-        number_place, table = place.with_dtype(wide), op.number_table
+        number_place, table = dispatch_key.with_dtype(wide), op.number_table
     arguments = [
         value
         if value is None
-        else _bring(value, number_place if _is_weak(value, common) else place)
+        else _bring(value, number_place if _is_weak(value, common) else dispatch_key)
         if p.kind in ("tensor", "optional")
-        else [_bring(t, place) for t in value]
+        else [_bring(t, dispatch_key) for t in value]
         if p.kind == "tensors"
         else value.array
         if p.kind == "index"
@@ -128,12 +134,12 @@ def _prepare(op: Op, values):
         else value
         for p, value in zip(parameters, values, strict=False)
     ]
-    return place, arguments, table
+    return dispatch_key, arguments, table
 
 
 def _is_weak(tensor: Tensor, common: dtype) -> bool:
     """Whether an operand is one element of another dtype, which has had no part in the choice of the common one."""
-    return not tensor.array.ndim and tensor.place.dtype is not common
+    return not tensor.array.ndim and tensor.dispatch_key.dtype is not common
 
 
 def _check_agreement(op: Op, found: list[dtype]) -> dtype:
@@ -152,7 +158,7 @@ def _warn_of_complex(common: dtype, operands: list[Tensor]) -> None:
     if common.is_complex:
         return
     for tensor in operands:
-        if tensor.place.dtype.is_complex:
+        if tensor.dispatch_key.dtype.is_complex:
             warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
 
 
@@ -163,29 +169,29 @@ def _run(kernel, arguments):
 
 def mixed(op: Op, *values):
     """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
-    place, arguments, table = _prepare(op, values)
-    kernel, result, array_type, _ = table[place]
+    dispatch_key, arguments, table = _prepare(op, values)
+    kernel, result, array_type, _ = table[dispatch_key]
     return _run(kernel, arguments), result, array_type
 
 
 def mixed_into(op: Op, *values) -> None:
     """Run `op` on tensors of different dtypes and leave the result in the first one's memory."""
     target = values[0]
-    place, arguments, table = _prepare(op, values)
-    kernel, result, array_type, _ = table[place]
-    if result.device is not target.place.device:
+    dispatch_key, arguments, table = _prepare(op, values)
+    kernel, result, array_type, _ = table[dispatch_key]
+    if result.device is not target.dispatch_key.device:
         raise DeviceError(
-            f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.place.device}"
+            f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.dispatch_key.device}"
         )
-    dtypes.check_castable(result.dtype, target.place.dtype)
-    if place is target.place:
-        table.inplace[place](target.array, *arguments)
+    dtypes.check_castable(result.dtype, target.dispatch_key.dtype)
+    if dispatch_key is target.dispatch_key:
+        table.inplace[dispatch_key](target.array, *arguments)
         return
     value = _run(kernel, arguments)
     if value.__class__ is not array_type:
-        value = place.runtime.wrap(value)
+        value = dispatch_key.runtime.wrap(value)
     check_same_shape(value.shape, target.array.shape)
-    place.runtime.copy(target.array, value)
+    dispatch_key.runtime.copy(target.array, value)
 
 
 def check_same_shape(result, target) -> None:
@@ -202,7 +208,7 @@ def unpacked(tensors: tuple) -> tuple:
 # -- out= -------------------------------------------------------------------------------------------------------------
 def refuse_read_only(name: str, *targets: Tensor) -> None:
     """Raise ReadOnlyError if the memory of one of the tensors is read-only."""
-    if not all(t.place.runtime.is_writable(t.array) for t in targets):
+    if not all(t.dispatch_key.runtime.is_writable(t.array) for t in targets):
         raise read_only(name)
 
 
@@ -253,12 +259,13 @@ def write_out(op: Op, out, *values, **options):
 
 def store(name: str, out: Tensor, value: Tensor) -> None:
     """Copy `value` into `out`, resizing it with PyTorch's warning if it has elements and another shape."""
-    if out.place.device is not value.place.device:
+    if out.dispatch_key.device is not value.dispatch_key.device:
         raise DeviceError(
-            f"{name}: Expected out tensor to have device {value.place.device}, but got {out.place.device} instead"
+            f"{name}: Expected out tensor to have device {value.dispatch_key.device}, but got "
+            f"{out.dispatch_key.device} instead"
         )
-    dtypes.check_castable(value.place.dtype, out.place.dtype)
-    runtime = out.place.runtime
+    dtypes.check_castable(value.dispatch_key.dtype, out.dispatch_key.dtype)
+    runtime = out.dispatch_key.runtime
     if out.array.shape == value.array.shape:
         check_memory(out)
     else:
@@ -272,9 +279,9 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        out.array = runtime.empty(value.array.shape, out.place.dtype, out.place.device.index)
-        if out.origin is not None:  # no view any more: neither memory nor history are the base's
-            out.node = out.origin = None
+        out.array = runtime.empty(value.array.shape, out.dispatch_key.dtype, out.dispatch_key.device.index)
+        if out.view_info is not None:  # no view any more: neither memory nor history are the base's
+            out.node = out.view_info = None
             out.version = [*out.version]
     try:
         runtime.copy(out.array, value.array)
@@ -306,13 +313,13 @@ def _convert(op: Op, values: tuple) -> list | None:
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, np.ndarray):
-            place = place_of(
-                reference.place.device if reference is not None else device("cpu"), dtypes.of_numpy(value.dtype)
+            dispatch_key = dispatch_key_of(
+                reference.dispatch_key.device if reference is not None else device("cpu"), dtypes.of_numpy(value.dtype)
             )
-            changed[i] = wrap(place.runtime.upload(value, place.device.index), place)
+            changed[i] = wrap(dispatch_key.runtime.upload(value, dispatch_key.device.index), dispatch_key)
         elif _is_number(value) and reference is not None:
             make = operand_of(op.rule) if i else operand  # a base is no exponent
-            changed[i] = make(value, reference.place)
+            changed[i] = make(value, reference.dispatch_key)
         else:
             raise TypeError(
                 f"{op.name}(): argument '{p.name}' (position {i + 1}) must be Tensor, not {type(value).__name__}"
@@ -326,7 +333,7 @@ def _keywords(op: Op, values) -> tuple[list, dict]:
     return positional, {p.name: v for p, v in zip(op.parameters, values, strict=True) if p.keyword_only}
 
 
-def recover(op: Op, error: Exception, *values):
+def slow_path(op: Op, error: Exception, *values):
     """Called when the hot path failed: turn numbers into tensors and run again, or raise an error that explains."""
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
@@ -335,16 +342,16 @@ def recover(op: Op, error: Exception, *values):
     raise_explained(op, error, values, op.name)
 
 
-def recover_operator(op: Op, error: Exception, *values):
+def slow_path_operator(op: Op, error: Exception, *values):
     """As `recover`, for a Python operator: an operand that is neither a tensor, a number nor an array may know
     better."""
     operands = (value for p, value in zip(op.parameters, values) if p.kind == "tensor")
     if any(not isinstance(value, Tensor | int | float | complex | np.generic | np.ndarray) for value in operands):
         return NotImplemented
-    return recover(op, error, *values)
+    return slow_path(op, error, *values)
 
 
-def recover_body(op: Op, error: AttributeError, *values):
+def slow_path_body(op: Op, error: AttributeError, *values):
     """As `recover`, for a composite's body; an error that is not about the kind of the arguments passes."""
     converted = _convert(op, values)
     if converted is None:
@@ -353,7 +360,7 @@ def recover_body(op: Op, error: AttributeError, *values):
     return op.function(*positional, **keywords)
 
 
-def recover_into(op: Op, error: Exception, *values):
+def slow_path_into(op: Op, error: Exception, *values):
     """As `recover`, for the in-place form."""
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
@@ -388,15 +395,17 @@ def _raw(op: Op, values) -> list:
 
 def _check_results(shapes, values) -> None:
     """Refuse results too large to count: one shape or several, as a shape rule gives them."""
-    places = [v if isinstance(v, Place) else v.place for v in values if isinstance(v, Place | Tensor)]
+    dispatch_keys = [
+        v if isinstance(v, DispatchKey) else v.dispatch_key for v in values if isinstance(v, DispatchKey | Tensor)
+    ]
     for shape in shapes if shapes and isinstance(shapes[0], tuple) else [shapes]:
-        check_storage(shape, max((place.dtype.itemsize for place in places), default=1))
+        check_storage(shape, max((dispatch_key.dtype.itemsize for dispatch_key in dispatch_keys), default=1))
 
 
 def explain_geometry(op: Op, values) -> None:
     """Run a view op's arithmetic on strides, which says what is wrong with the arguments."""
-    array, *statics = values
-    op.body((tuple(array.shape), tuple(s // array.dtype.itemsize for s in array.strides), 0), *statics)
+    array, *attributes = values
+    op.body((tuple(array.shape), tuple(s // array.dtype.itemsize for s in array.strides), 0), *attributes)
 
 
 def raise_explained(op: Op, error: Exception, values, name: str) -> NoReturn:
@@ -425,7 +434,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
                         f"{type(item).__name__}"
                     )
             tensors += value
-    if len({t.place.device for t in tensors}) > 1:
+    if len({t.dispatch_key.device for t in tensors}) > 1:
         try:
             _common_device(op, tensors)
         except DeviceError as disagreement:
@@ -444,7 +453,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
             return wrong
         except Exception:
             pass
-    shapes_text = ", ".join(f"{t.place.dtype.name}{list(t.array.shape)}" for t in tensors)
+    shapes_text = ", ".join(f"{t.dispatch_key.dtype.name}{list(t.array.shape)}" for t in tensors)
     # NumPy's word, PyTorch's word
     said = str(error).replace(" axis ", " dimension ") if isinstance(error, IndexError) else error
     text = f"{name}({shapes_text}): {said}"

@@ -7,7 +7,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from corefw.devices import on_unknown_type
-from corefw.dispatch.registry import Backend, registry
+from corefw.dispatch.backend import Backend
+from corefw.dispatch.registry import registry
 from corefw.errors import BackendError, SettingError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def register(plugin: ModuleType | object, name: str) -> None:
             backend = hooks[0].function()
             if not isinstance(backend, Backend):
                 raise BackendError(f"plugin '{name}': corefw_backend returned {type(backend).__name__}, not a Backend")
-            unknown = sorted({k.op for ks in backend.kernels.values() for k in ks} - set(registry.ops))
+            unknown = sorted({k.op for ks in backend.kernels.values() for k in ks} - set(registry.declared))
             if unknown:
                 raise BackendError(f"plugin '{name}' offers kernels for ops that do not exist: {', '.join(unknown)}")
             registry.add_backend(backend)

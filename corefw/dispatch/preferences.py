@@ -8,8 +8,10 @@ import warnings
 
 from corefw.devices import device
 from corefw.dispatch import plugins
+from corefw.dispatch.backend import Backend
 from corefw.dispatch.composition import named_ops
-from corefw.dispatch.registry import Backend, Op, place_of, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
 
@@ -111,9 +113,9 @@ def _check_device_type(variable: str, kind: str) -> None:
 
 
 def _op(name: str) -> Op:
-    if name not in registry.ops:
-        raise SettingError(f"COREFW_OPS: no op is called '{name}'{did_you_mean(name, registry.ops)}")
-    return registry.ops[name]
+    if name not in registry.declared:
+        raise SettingError(f"COREFW_OPS: no op is called '{name}'{did_you_mean(name, registry.declared)}")
+    return registry.declared[name]
 
 
 def _check_offered(op: Op, kind: str, names: tuple[str, ...]) -> None:
@@ -139,7 +141,7 @@ def _check_fallback(device_type: str) -> None:
     try:
         fallback = device(registry.fallback)
         if fallback.type != device_type:
-            place_of(fallback, float32)
+            dispatch_key_of(fallback, float32)
     except SettingError:
         raise
     except RuntimeError as error:

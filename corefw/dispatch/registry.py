@@ -1,185 +1,24 @@
-"""The registry: ops, the kernels that backends offer for them, and the tables that say which kernel runs where."""
+"""The registry: all ops, the kernels that backends offer for them, and the runtimes of devices."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from corefw import dtypes
-from corefw.devices import Place, add_device_type, device
-from corefw.dispatch.flags import unheard
+from corefw.devices import DispatchKey, add_device_type, device
+from corefw.dispatch.backend import API_VERSION, Backend, Kernel
+from corefw.dispatch.op import Op
 from corefw.dispatch.runtime import MetaRuntime, Runtime
 from corefw.dtypes import dtype
 from corefw.errors import BackendError, DeviceError, KernelNotFoundError
-
-API_VERSION = (1, 0)  # of the plugin interface: a plugin's major must be equal, its minor at most this
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A function on raw arrays that computes one op.
-
-    Attributes: ``function`` called with the op's arguments in declared order, tensors as raw arrays; ``dtypes`` the
-    computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's);
-    ``numbers`` the function to call where 0-d arrays of float32 stand beside arrays of half types, None if there is
-    none.
-    """
-
-    op: str
-    function: Callable
-    dtypes: frozenset[dtype] = frozenset(dtypes.ALL)
-    out: bool = False
-    numbers: Callable | None = None
-
-
-@dataclass
-class Backend:
-    """What a plugin gives: runtimes and kernels for some device types.
-
-    Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
-    ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
-    ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``detail`` what else tells which kernels
-    run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
-    backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
-    backend is registered; ``api`` the interface version it was written for.
-    """
-
-    name: str
-    version: str
-    devices: tuple[str, ...]
-    kernels: dict[str, Iterable[Kernel]] = field(default_factory=dict)
-    runtimes: dict[str, Runtime] = field(default_factory=dict)
-    priority: int = 0
-    compute_dtype: dict[dtype, dtype] = field(default_factory=dict)
-    detail: str = ""
-    unusable: str | None = None
-    set_num_threads: Callable[[int], None] | None = None
-    api: tuple[int, int] = API_VERSION
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
-
-    name: str
-    # "tensor", "optional", "index", "tensors", "indices", "place", "dim", "dims", "sizes", "inplace", "static"
-    kind: str
-    default: Any
-    annotation: str
-    keyword_only: bool = False
-
-
-REQUIRED = object()
-
-
-class Op:
-    """A declared op; `function` is what users call. Made by the decorators of `corefw.dispatch.declare`."""
-
-    def __init__(self, name, parameters, body, rule, shape, **options):
-        self.name: str = name
-        self.parameters: tuple[Parameter, ...] = parameters
-        self.body: Callable = body
-        self.family: str = body.__module__.rpartition(".")[2]  # "pointwise", ...: the file that declares it
-        self.rule: Any = rule  # a DtypeRule, None for a plain function
-        self.shape: Callable | None = shape
-        self.primitive: bool = options.get("primitive", False)
-        self.view: bool = options.get("view", False)
-        self.outputs: tuple[str, ...] = options.get("outputs", ())
-        self.rewrites: tuple[str, ...] = options.get("rewrites", ())
-        self.inplace: bool = options.get("inplace", False)
-        self.takes_out: bool = options.get("out", False)
-        self.method: bool | str = options.get("method", True)
-        self.aliases: tuple[str, ...] = options.get("aliases", ())
-        self.grad_name: str = options.get("grad_name", "")
-        self.gradients: dict[tuple[str, ...], Callable] = {}
-        self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
-        self.zero_gradients: tuple[str, ...] = ()
-        self.function: Callable = body
-        self.inplace_function: Any = None  # None if the op has no in-place form
-        self.result_type: Any = tuple  # of several outputs: a named tuple
-        self.node_class: Any = None  # its Node subclass, made when first needed
-        self.table: Table = Table(self)
-        self.inplace_table: InplaceTable = self.table.inplace
-        self.number_table: Table = Table(self, numbers=True)
-
-    @property
-    def kernel_parameters(self) -> list[Parameter]:
-        """The parameters that a kernel is called with, in order."""
-        return [p for p in self.parameters if p.name not in self.rewrites and p.kind not in ("place", "inplace")]
-
-    @property
-    def tensor_parameters(self) -> list[Parameter]:
-        """The parameters that hold one tensor each."""
-        return [p for p in self.parameters if p.kind in ("tensor", "optional", "index")]
-
-    def __repr__(self) -> str:
-        return f"<op {self.name}>"
-
-
-# -- tables -----------------------------------------------------------------------------------------------------------
-class Table(dict):
-    """{place: (kernel, result place(s), array type, takes out=)} of one op, resolved on first use of a place.
-
-    The kernel of a composite without one is None; then the second item is the body to run. With `numbers` the kernels
-    take 0-d arrays of float32 beside arrays of half types.
-    """
-
-    __slots__ = ("inplace", "numbers", "op")
-
-    def __init__(self, op: Op, numbers: bool = False):
-        self.op = op
-        self.numbers = numbers
-        self.inplace = InplaceTable(self)
-
-    def __missing__(self, place: Place):
-        entry = self[place] = registry.resolve(self.op, place, self.numbers)
-        registry.filled.append(self)
-        return entry
-
-    def clear(self) -> None:
-        """Drop every entry."""
-        super().clear()
-        self.inplace.clear()
-
-
-class InplaceTable(dict):
-    """{place: function(target, *arguments)} of one op: runs the kernel and leaves the result in `target`."""
-
-    __slots__ = ("table",)
-
-    def __init__(self, table: Table):
-        self.table = table
-
-    def __missing__(self, place: Place):
-        kernel, result, array_type, writes = self.table[place]
-        copy = place.runtime.copy
-        dtypes.check_castable(result.dtype, place.dtype)
-        if writes and result is place:
-
-            def into(target, *arguments):
-                kernel(*arguments, out=target)
-        else:
-            wrap_array = place.runtime.wrap
-
-            def into(target, *arguments):
-                value = kernel(*arguments)
-                if value.__class__ is not array_type:
-                    value = wrap_array(value)
-                if value.shape != target.shape:
-                    raise ValueError(f"result of shape {list(value.shape)} for a target of shape {list(target.shape)}")
-                copy(target, value)
-
-        self[place] = into = unheard(into)
-        return into
 
 
 class Registry:
     """All ops, backends, runtimes and preferences of the process; there is one, `registry`."""
 
     def __init__(self):
-        self.ops: dict[str, Op] = {}
+        self.declared: dict[str, Op] = {}
         self.backends: dict[str, Backend] = {}
         self.failures: dict[str, BaseException] = {}  # plugins that could not be registered, with the reason
         self.runtimes: dict[str, tuple[str, Runtime]] = {}  # device type -> (backend, runtime)
@@ -188,16 +27,12 @@ class Registry:
         self.disabled: set[str] = set()
         self.fallback: str | None = None
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.deterministic = False  # whether results may not depend on the order in which a device works
-        self.allow_tf32 = False  # whether matrix products of float32 may round to TensorFloat-32
-        # PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
-        self.library = {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}
-        self.filled: list[Table] = []  # the tables that hold entries
+        self.filled: list[dict] = []  # the tables that hold entries
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
         self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
         self.checked: set[str] = set()  # device types for which the settings were found right
-        self.resolve: Callable[[Op, Place, bool], tuple]  # set by the resolver
+        self.resolve: Callable[[Op, DispatchKey, bool], tuple]  # set by the resolver
 
     # -- changes; each drops what was resolved ----------------------------------------------------------------
     def forget(self) -> None:
@@ -291,25 +126,27 @@ class Registry:
 
 
 registry = Registry()
+
+
 registry.runtimes["meta"] = ("corefw", MetaRuntime())
 
 
-def place_of(place_device: device, d: dtype) -> Place:
-    """The place of (device, dtype); a device without an index is given the current one."""
-    found = Place._interned.get((place_device, d))
+def dispatch_key_of(key_device: device, d: dtype) -> DispatchKey:
+    """The dispatch key of (device, dtype); a device without an index is given the current one."""
+    found = DispatchKey._interned.get((key_device, d))
     if found is not None:
         return found
-    runtime = registry.runtime(place_device.type)
-    if place_device.index is None:
+    runtime = registry.runtime(key_device.type)
+    if key_device.index is None:
         current = runtime.current_device()
         if current is not None:
-            return place_of(device(place_device.type, current), d)
+            return dispatch_key_of(device(key_device.type, current), d)
     elif runtime.current_device() is None:
-        return place_of(device(place_device.type), d)
-    elif place_device.index >= runtime.device_count():
+        return dispatch_key_of(device(key_device.type), d)
+    elif key_device.index >= runtime.device_count():
         raise DeviceError(
-            f"device {place_device} does not exist: there are {runtime.device_count()} of type '{place_device.type}'"
+            f"device {key_device} does not exist: there are {runtime.device_count()} of type '{key_device.type}'"
         )
     if d.numpy is None:
         raise KernelNotFoundError(f"dtype {d!r} cannot be stored by any backend")
-    return Place.intern(place_device, d, runtime)
+    return DispatchKey.intern(key_device, d, runtime)

@@ -1,4 +1,4 @@
-"""Resolution: which kernel serves an op at a place, and how it is fitted to what the place holds."""
+"""Resolution: which kernel serves an op at a dispatch key, and how it is fitted to what the dispatch key holds."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corefw import dtypes
-from corefw.devices import Place, device
+from corefw.devices import DispatchKey, device
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.record import no_recording
-from corefw.dispatch.registry import Backend, Kernel, Op, place_of, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
 from corefw.dispatch.runtime import MetaArray
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import wrap
 
 
 @dataclass
 class Decision:
-    """Which kernel serves (op, place), and why: every candidate with the reason for its rank."""
+    """Which kernel serves (op, dispatch key), and why: every candidate with the reason for its rank."""
 
     op: Op
-    place: Place
+    dispatch_key: DispatchKey
     compute: dtype
     backend: Backend | None = None
     kernel: Kernel | None = None
@@ -32,18 +34,18 @@ class Decision:
     trail: list[str] = field(default_factory=list)
 
 
-def decide(op: Op, place: Place) -> Decision:
-    """Follow the resolution order for an op whose tensors lie at `place`; nothing runs.
+def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
+    """Follow the resolution order for an op whose tensors lie at `dispatch_key`; nothing runs.
 
     The order: a kernel for exactly this dtype, by the user's preference, then by priority; a kernel for the wider dtype
     that a backend names; the composite's body.
     """
     assert op.rule is not None
-    check_accepted(op, place.dtype)
-    compute = op.rule.compute(place.dtype)
-    decision = Decision(op, place, compute)
-    offers = registry.candidates(op.name, place.device.type)
-    wanted = registry.preference(op.name, place.device.type)
+    check_accepted(op, dispatch_key.dtype)
+    compute = op.rule.compute(dispatch_key.dtype)
+    decision = Decision(op, dispatch_key, compute)
+    offers = registry.candidates(op.name, dispatch_key.device.type)
+    wanted = registry.preference(op.name, dispatch_key.device.type)
     fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
     if fitting:
         decision.backend, decision.kernel = fitting[0]
@@ -66,7 +68,7 @@ def decide(op: Op, place: Place) -> Decision:
     if decision.kernel is None and op.view:
         decision.how = "geometry"
         decision.trail.append("strides of the view: chosen")
-    elif decision.kernel is None and place.device.type == "meta" and op.primitive:
+    elif decision.kernel is None and dispatch_key.device.type == "meta" and op.primitive:
         decision.how = "shape rule"
     elif decision.kernel is None and not op.primitive:
         decision.how = "body of the composite"
@@ -74,7 +76,7 @@ def decide(op: Op, place: Place) -> Decision:
     elif decision.kernel is None:
         offers_elsewhere = sorted({kind for (name, kind) in registry.kernels if name == op.name})
         raise KernelNotFoundError(
-            f"{op.name}: no kernel for {place} (computed in {compute.name}); candidates: "
+            f"{op.name}: no kernel for {dispatch_key} (computed in {compute.name}); candidates: "
             f"{'; '.join(decision.trail) or 'none'}; "
             f"disabled: {', '.join(sorted(registry.disabled)) or 'none'}; devices with kernels: "
             f"{', '.join(offers_elsewhere) or 'none'}. "
@@ -89,12 +91,12 @@ def _standing(backend: Backend, wanted: tuple[str, ...]) -> str:
     return f"({backend.detail}, {reason})" if backend.detail else f"({reason})"
 
 
-def fallback_place(op: Op, place: Place) -> Place | None:
-    """Where an op without a kernel for `place` may be computed instead, if the user allowed it."""
-    if registry.fallback is None or op.rule is None or not op.rule.accepts(place.dtype):
+def fallback_key(op: Op, dispatch_key: DispatchKey) -> DispatchKey | None:
+    """Where an op without a kernel for `dispatch_key` may be computed instead, if the user allowed it."""
+    if registry.fallback is None or op.rule is None or not op.rule.accepts(dispatch_key.dtype):
         return None
     other = device(registry.fallback)
-    return None if other.type == place.device.type else place_of(other, place.dtype)
+    return None if other.type == dispatch_key.device.type else dispatch_key_of(other, dispatch_key.dtype)
 
 
 def check_accepted(op: Op, d: dtype) -> None:
@@ -105,59 +107,63 @@ def check_accepted(op: Op, d: dtype) -> None:
         raise KernelNotFoundError(f"{op.name} is not supported for {d.name} inputs (it takes {names})")
 
 
-def resolve(op: Op, place: Place, numbers: bool = False):
-    """The table entry for `place`: (kernel, result place or places, array type, whether it takes ``out=``). With
-    `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
+def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
+    """The table entry for `dispatch_key`: (kernel, result dispatch key or dispatch keys, array type, whether it takes
+    ``out=``). With `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
     writes = False
     try:
-        decision = decide(op, place)
+        decision = decide(op, dispatch_key)
     except KernelNotFoundError:
-        other = fallback_place(op, place)
+        other = fallback_key(op, dispatch_key)
         if other is None:
             raise
-        kernel, who = fallback_kernel(op, place, other), f"fallback to {registry.fallback}"
+        kernel, who = fallback_kernel(op, dispatch_key, other), f"fallback to {registry.fallback}"
     else:
         if decision.kernel is not None and decision.backend is not None:
             function, who = decision.kernel.function, decision.backend.name
             if numbers and decision.wide is None:
-                function = decision.kernel.numbers or _widening(op, place)
-            kernel = place.runtime.guarded(function, place.device.index)
+                function = decision.kernel.numbers or _widening(op, dispatch_key)
+            kernel = dispatch_key.runtime.guarded(function, dispatch_key.device.index)
             if decision.wide is not None:
-                kernel = _computing_in(decision.wide, op, place, kernel)
-            elif decision.compute is not place.dtype:
-                kernel = _converting(decision.compute, op, place, kernel)
+                kernel = _computing_in(decision.wide, op, dispatch_key, kernel)
+            elif decision.compute is not dispatch_key.dtype:
+                kernel = _converting(decision.compute, op, dispatch_key, kernel)
             elif not numbers or decision.kernel.numbers is not None:
                 writes = decision.kernel.out
         elif decision.how == "shape rule":
-            kernel, who = _shape_kernel(op, place), "meta"
+            kernel, who = _shape_kernel(op, dispatch_key), "meta"
         elif decision.how == "geometry":
-            kernel, who = _geometry_kernel(op, place), "geometry"
+            kernel, who = _geometry_kernel(op, dispatch_key), "geometry"
         elif op.gradients:
-            kernel, who = _body_kernel(op, place), "composite"
+            kernel, who = _body_kernel(op, dispatch_key), "composite"
             wide = next(
-                (b.compute_dtype[place.dtype] for b in registry.backends.values() if place.dtype in b.compute_dtype),
+                (
+                    b.compute_dtype[dispatch_key.dtype]
+                    for b in registry.backends.values()
+                    if dispatch_key.dtype in b.compute_dtype
+                ),
                 None,
             )
             if wide is not None:  # what one op computes is rounded once, not after each step of the body
-                kernel = _computing_in(wide, op, place, kernel)
+                kernel = _computing_in(wide, op, dispatch_key, kernel)
         else:
             body = op.body
             for mode in registry.modes:
-                body = mode.wrap(op, place, "composite", body)
+                body = mode.wrap(op, dispatch_key, "composite", body)
             return None, body, None, False
     for mode in registry.modes:
-        kernel = mode.wrap(op, place, who, kernel)
-    results = tuple(place.with_dtype(result(place.dtype)) for result in op.rule.results)
-    return kernel, results if op.outputs else results[0], place.runtime.array_type, writes
+        kernel = mode.wrap(op, dispatch_key, who, kernel)
+    results = tuple(dispatch_key.with_dtype(result(dispatch_key.dtype)) for result in op.rule.results)
+    return kernel, results if op.outputs else results[0], dispatch_key.runtime.array_type, writes
 
 
 def _array_positions(op: Op, kinds=("tensor", "optional")) -> list[int]:
     return [i for i, p in enumerate(op.kernel_parameters) if p.kind in kinds]
 
 
-def _converting(compute: dtype, op: Op, place: Place, kernel: Callable) -> Callable:
+def _converting(compute: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     """`kernel` for operands of another dtype than the one it computes in: they are cast first."""
-    positions, cast = _array_positions(op), place.runtime.cast
+    positions, cast = _array_positions(op), dispatch_key.runtime.cast
     several = [i for i, p in enumerate(op.kernel_parameters) if p.kind == "tensors"]
 
     def converted(*arguments):
@@ -172,11 +178,15 @@ def _converting(compute: dtype, op: Op, place: Place, kernel: Callable) -> Calla
     return unheard(converted)
 
 
-def _computing_in(wide: dtype, op: Op, place: Place, kernel: Callable) -> Callable:
+def _computing_in(wide: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     """`kernel` of a wider dtype for a narrower one: operands are widened, floating results narrowed back."""
-    widened, cast, wrap_array = _converting(wide, op, place, kernel), place.runtime.cast, place.runtime.wrap
-    targets = [result(place.dtype) for result in op.rule.results]
-    array_type = place.runtime.array_type
+    widened, cast, wrap_array = (
+        _converting(wide, op, dispatch_key, kernel),
+        dispatch_key.runtime.cast,
+        dispatch_key.runtime.wrap,
+    )
+    targets = [result(dispatch_key.dtype) for result in op.rule.results]
+    array_type = dispatch_key.runtime.array_type
 
     def narrow(value, target):
         if value.__class__ is not array_type:
@@ -191,15 +201,15 @@ def _computing_in(wide: dtype, op: Op, place: Place, kernel: Callable) -> Callab
     return lambda *arguments: narrow(widened(*arguments), target)
 
 
-def _widening(op: Op, place: Place) -> Callable:
+def _widening(op: Op, dispatch_key: DispatchKey) -> Callable:
     """The kernel of the dtype in which a half type is computed, for arrays of that half type."""
-    wide = computed(place.dtype)
-    return _computing_in(wide, op, place, op.table[place.with_dtype(wide)][0])
+    wide = computed(dispatch_key.dtype)
+    return _computing_in(wide, op, dispatch_key, op.table[dispatch_key.with_dtype(wide)][0])
 
 
-def _shape_kernel(op: Op, place: Place) -> Callable:
+def _shape_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
     """The kernel of the meta device: the op's shape rule."""
-    results = [result(place.dtype).numpy for result in op.rule.results]
+    results = [result(dispatch_key.dtype).numpy for result in op.rule.results]
 
     def kernel(*arguments, out=None):
         shape = shape_of(op, arguments)
@@ -210,25 +220,25 @@ def _shape_kernel(op: Op, place: Place) -> Callable:
     return kernel
 
 
-def _geometry_kernel(op: Op, place: Place) -> Callable:
+def _geometry_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
     """The kernel of a view op on any device: the declaration's arithmetic on strides."""
-    runtime, geometry = place.runtime, op.body
+    runtime, geometry = dispatch_key.runtime, op.body
     assert op.rule is not None
-    seen_as = op.rule.results[0](place.dtype)
+    seen_as = op.rule.results[0](dispatch_key.dtype)
 
-    def reinterpreted(array, *statics):
+    def reinterpreted(array, *attributes):
         itemsize = array.dtype.itemsize
         strides = tuple(s // itemsize for s in array.strides)
-        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *statics)
+        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *attributes)
         return runtime.as_strided(array, *result, seen_as)
 
-    if seen_as is not place.dtype:
+    if seen_as is not dispatch_key.dtype:
         return reinterpreted
 
-    def kernel(array, *statics):
+    def kernel(array, *attributes):
         itemsize = array.dtype.itemsize
         strides = tuple(s // itemsize for s in array.strides)
-        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *statics)
+        result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *attributes)
         return [runtime.as_strided(array, *g) for g in result] if op.outputs else runtime.as_strided(array, *result)
 
     return kernel
@@ -251,15 +261,15 @@ def shape_of(op: Op, arguments) -> Any:
     )
 
 
-def _body_kernel(op: Op, place: Place) -> Callable:
+def _body_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
     """A composite's body as a kernel on arrays, for composites that have a gradient of their own."""
     kinds = [p.kind for p in op.kernel_parameters]
     names = [p.name for p in op.kernel_parameters]
-    device_ = place.device
+    device_ = dispatch_key.device
     body = op.body
 
     def tensor(array):
-        return wrap(array, Place.intern(device_, dtypes.of_numpy(array.dtype), place.runtime))
+        return wrap(array, DispatchKey.intern(device_, dtypes.of_numpy(array.dtype), dispatch_key.runtime))
 
     def kernel(*arguments):
         values = [
@@ -279,13 +289,13 @@ def _body_kernel(op: Op, place: Place) -> Callable:
     return kernel
 
 
-def fallback_kernel(op: Op, place: Place, other: Place) -> Callable:
-    """A kernel that copies to `other`, the place of the fallback device, computes there and copies back."""
+def fallback_kernel(op: Op, dispatch_key: DispatchKey, other: DispatchKey) -> Callable:
+    """A kernel that copies to `other`, the dispatch key of the fallback device, computes there and copies back."""
     kernel, _, array_type, _ = op.table[other]
     if kernel is None:
-        raise KernelNotFoundError(f"{op.name}: neither {place} nor the fallback {other} has a kernel")
+        raise KernelNotFoundError(f"{op.name}: neither {dispatch_key} nor the fallback {other} has a kernel")
     kinds = [p.kind for p in op.kernel_parameters]
-    runtime, index = place.runtime, place.device.index
+    runtime, index = dispatch_key.runtime, dispatch_key.device.index
 
     def there(value):
         return None if value is None else other.runtime.upload(runtime.download(value), other.device.index)

@@ -7,8 +7,8 @@ from functools import cached_property
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
 from corefw.dtypes import finfo, get_default_dtype
-from corefw.surface import tensor
 from corefw.tensor import Tensor
+from corefw.tensor_api import tensor
 
 
 class lazy_property(cached_property):

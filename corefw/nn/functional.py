@@ -28,9 +28,9 @@ _OPS = """
 _REORDERED = ("batch_norm", "embedding", "instance_norm", "unfold")
 _INPLACE = ("celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_")
 _FUNCTIONS = {
-    **{_name: _registry.ops[_name].function for _name in _OPS.split()},
-    **{_name: _registry.ops[f"functional_{_name}"].function for _name in _REORDERED},
-    **{_name: _registry.ops[_name[:-1]].inplace_function for _name in _INPLACE},
+    **{_name: _registry.declared[_name].function for _name in _OPS.split()},
+    **{_name: _registry.declared[f"functional_{_name}"].function for _name in _REORDERED},
+    **{_name: _registry.declared[_name[:-1]].inplace_function for _name in _INPLACE},
 }
 globals().update(_published("corefw.nn.functional", _FUNCTIONS))
 

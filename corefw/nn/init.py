@@ -6,7 +6,7 @@ import math
 import warnings
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
 _LINEAR = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.record import leaf_node, node_of
+from corefw.graph.nodes import leaf_node
+from corefw.graph.views import node_of
 from corefw.tensor import Tensor, new
 from corefw.versions import fresh_version
 
@@ -29,12 +30,12 @@ class Parameter(Tensor):
             data = from_sizes
         self = new(cls)
         self.array = data.array
-        self.place = data.place
-        self.origin = None
+        self.dispatch_key = data.dispatch_key
+        self.view_info = None
         self.version = fresh_version()
         self.node = None
         if requires_grad:
-            if data.place.dtype.category < 2:
+            if data.dispatch_key.dtype.category < 2:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             self.node = leaf_node(self)
         return self
@@ -74,8 +75,8 @@ class Buffer(Tensor):
         data = Tensor(0) if data is None else data
         self = new(cls)
         self.array = data.array
-        self.place = data.place
-        self.origin = self.node = None
+        self.dispatch_key = data.dispatch_key
+        self.view_info = self.node = None
         self.version = fresh_version()
         self.persistent = persistent
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
 

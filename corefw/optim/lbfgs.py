@@ -7,7 +7,7 @@ from math import inf, isinf, sqrt
 from typing import Any, NamedTuple
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.optim.optimizer import Optimizer, check_options
 from corefw.tensor import Tensor
 

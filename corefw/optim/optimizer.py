@@ -12,11 +12,11 @@ from typing import Any
 from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.declare import ops
 from corefw.dispatch.operands import refuse_read_only
-from corefw.dispatch.record import mode, no_recording
 from corefw.dispatch.registry import registry
 from corefw.dtypes import float32, float64, get_default_dtype
-from corefw.surface.construction import asarray
+from corefw.graph.grad_mode import mode, no_recording
 from corefw.tensor import Tensor
+from corefw.tensor_api.construction import asarray
 
 
 class _Required:
@@ -147,17 +147,17 @@ class Optimizer:
         return columns
 
     def call(self, op: str, params: list[Tensor], *arguments) -> None:
-        """Run the kernel of a step op on the parameters, once per place; lists of tensors among the arguments have one
-        item per parameter."""
-        places = {p.place for p in params}
-        if len(places) > 1:
+        """Run the kernel of a step op on the parameters, once per dispatch key; lists of tensors among the arguments
+        have one item per parameter."""
+        dispatch_keys = {p.dispatch_key for p in params}
+        if len(dispatch_keys) > 1:
             self._refuse_read_only(params)
-            for place in places:
-                chosen = [i for i, p in enumerate(params) if p.place is place]
+            for dispatch_key in dispatch_keys:
+                chosen = [i for i, p in enumerate(params) if p.dispatch_key is dispatch_key]
                 given = ([a[i] for i in chosen] if a and isinstance(a, list) else a for a in arguments)
                 self.call(op, [params[i] for i in chosen], *given)
             return
-        registry.ops[op].table[params[0].place][0](
+        registry.declared[op].table[params[0].dispatch_key][0](
             [p.array for p in params],
             [p._grad.array for p in params],
             *[_raw(a) if a.__class__ is list else a for a in arguments],

@@ -9,8 +9,8 @@ from math import cos, pi
 from typing import Any, Literal
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import no_recording
 from corefw.dtypes import int64
+from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.module import Module
 from corefw.nn.modules.normalization import _BatchNorm
 from corefw.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group

@@ -18,14 +18,14 @@ from corefw.dtypes import dtype
 from corefw.files import replacing
 from corefw.serialization.allowance import granted
 from corefw.serialization.archive import MAGIC, Reader, Writer
-from corefw.serialization.full import full_unpickler
+from corefw.serialization.full_unpickler import full_unpickler
 from corefw.serialization.legacy import load_legacy
 from corefw.serialization.locations import MapLocation, restored
-from corefw.serialization.machine import Skimmer, Unpickler
 from corefw.serialization.pickler import Pickler
+from corefw.serialization.restricted_unpickler import Skimmer, Unpickler
+from corefw.serialization.safetensors import load_file
 from corefw.serialization.storages import StorageType
-from corefw.serialization.tables import load_file
-from corefw.surface.memory import UntypedStorage
+from corefw.tensor_api.memory import UntypedStorage
 
 File = str | os.PathLike | IO[bytes]
 

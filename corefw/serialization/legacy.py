@@ -9,11 +9,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from corefw.serialization.full import full_unpickler
+from corefw.serialization.full_unpickler import full_unpickler
 from corefw.serialization.locations import MapLocation, restored
-from corefw.serialization.machine import Skimmer, Unpickler
+from corefw.serialization.restricted_unpickler import Skimmer, Unpickler
 from corefw.serialization.storages import StorageType
-from corefw.surface.memory import UntypedStorage
+from corefw.tensor_api.memory import UntypedStorage
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001

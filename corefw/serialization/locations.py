@@ -11,7 +11,7 @@ from corefw.devices import device
 from corefw.dtypes import dtype
 from corefw.errors import DeviceError
 from corefw.serialization.storages import host_storage
-from corefw.surface.memory import UntypedStorage
+from corefw.tensor_api.memory import UntypedStorage
 
 MapLocation = str | device | Mapping[str, Any] | Callable[[UntypedStorage, str], Any] | None
 

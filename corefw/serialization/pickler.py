@@ -12,8 +12,8 @@ from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization import rebuild
 from corefw.serialization.names import WRITTEN
 from corefw.serialization.storages import STORAGE_TYPES, UNTYPED, WITHOUT_TYPE, Memory, StorageType
-from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor
+from corefw.tensor_api.memory import UntypedStorage
 
 # The pickler written in Python, as its `save_global` can be told a name without importing the module it names.
 _BASE: Any = pickle._Pickler
@@ -51,12 +51,12 @@ class Pickler(_BASE):
             )
         self.memories.setdefault(key, memory)
         numel = memory.flat.nbytes // kind.dtype.itemsize
-        return Reference(kind, key, str(memory.place.device), numel), memory
+        return Reference(kind, key, str(memory.dispatch_key.device), numel), memory
 
     def _tensor(self, tensor: Tensor, requires_grad: bool) -> tuple:
         """The function and arguments that rebuild a tensor, its subclass and attributes aside."""
-        dtype, shape = tensor.place.dtype, tuple(tensor.array.shape)
-        if tensor.place.device.type == "meta":
+        dtype, shape = tensor.dispatch_key.dtype, tuple(tensor.array.shape)
+        if tensor.dispatch_key.device.type == "meta":
             return rebuild._rebuild_meta_tensor_no_storage, (dtype, shape, tensor.stride(), requires_grad)
         untyped = dtype in WITHOUT_TYPE
         reference, memory = self._reference(tensor, untyped)

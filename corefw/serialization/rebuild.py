@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from corefw import devices, dtypes
-from corefw.dispatch.factories import new_strided
-from corefw.dispatch.record import leaf_node
-from corefw.dispatch.registry import place_of
+from corefw.declarations._shared.factories import new_strided
+from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import FLOATING, dtype
+from corefw.graph.nodes import leaf_node
 from corefw.layouts import layout, strided
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization.allowance import take
 from corefw.serialization.storages import tensor_over
 from corefw.shapes import extent
-from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor
+from corefw.tensor_api.memory import UntypedStorage
 
 
 def _rebuild_tensor(storage: UntypedStorage, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
@@ -34,11 +34,11 @@ def _take_copy(tensor: Tensor, d: dtype) -> None:
 def _finished(made: Tensor, requires_grad: bool, metadata: dict | None) -> Tensor:
     """The tensor with PyTorch's lazy conjugation and negation, if any, carried out."""
     if metadata:
-        _take_copy(made, made.place.dtype)
+        _take_copy(made, made.dispatch_key.dtype)
         made = made.conj() if metadata.get("conj") else made
         made = -made if metadata.get("neg") else made
     if requires_grad:
-        if made.place.dtype.category < FLOATING:
+        if made.dispatch_key.dtype.category < FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made.node = leaf_node(made)
     return made
@@ -61,9 +61,13 @@ def _rebuild_tensor_v3(
 
 def _rebuild_meta_tensor_no_storage(dtype: dtype, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
     """A tensor without memory."""
-    place, shape, strides = place_of(devices.device("meta"), dtypes.as_dtype(dtype)), tuple(size), tuple(stride)
+    dispatch_key, shape, strides = (
+        dispatch_key_of(devices.device("meta"), dtypes.as_dtype(dtype)),
+        tuple(size),
+        tuple(stride),
+    )
     extent(shape, strides)
-    return _finished(new_strided(place, shape, strides), requires_grad, None)
+    return _finished(new_strided(dispatch_key, shape, strides), requires_grad, None)
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data: Tensor, dtype: dtype, device: str, requires_grad: bool) -> Tensor:

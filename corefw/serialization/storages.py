@@ -6,11 +6,11 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import device
-from corefw.dispatch.registry import place_of
+from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import dtype
 from corefw.shapes import extent
-from corefw.surface.memory import UntypedStorage
 from corefw.tensor import Tensor, wrap
+from corefw.tensor_api.memory import UntypedStorage
 
 
 class StorageType:
@@ -39,11 +39,11 @@ class Memory:
     tensors over the same memory; ``offset, strides`` the tensor's place in it, in elements.
     """
 
-    __slots__ = ("dtype", "flat", "key", "offset", "place", "strides")
+    __slots__ = ("dispatch_key", "dtype", "flat", "key", "offset", "strides")
 
     def __init__(self, tensor: Tensor):
-        place, array = tensor.place, tensor.array
-        runtime, size = place.runtime, place.dtype.itemsize
+        dispatch_key, array = tensor.dispatch_key, tensor.array
+        runtime, size = dispatch_key.runtime, dispatch_key.dtype.itemsize
         offset, length = runtime.storage_offset(array), runtime.memory_bytes(array)
         start = runtime.address(array) - offset * size
         if length % size or start % size or any(stride % size for stride in array.strides):
@@ -53,21 +53,21 @@ class Memory:
         if array.nbytes == 0:
             offset = 0
         self.flat = runtime.as_strided(array, (length // size,), (1,), 0)
-        self.place, self.dtype = place, place.dtype
+        self.dispatch_key, self.dtype = dispatch_key, dispatch_key.dtype
         self.offset = offset
         self.strides = tuple(stride // size for stride in array.strides)
-        self.key = (place.device, start) if length else id(self.flat)
+        self.key = (dispatch_key.device, start) if length else id(self.flat)
 
     def content(self) -> np.ndarray:
         """The bytes."""
-        host = np.ascontiguousarray(self.place.runtime.download(self.flat))
+        host = np.ascontiguousarray(self.dispatch_key.runtime.download(self.flat))
         return host.view(np.uint8)
 
 
 def host_storage(host: np.ndarray, dtype: dtype, where: device) -> UntypedStorage:
     """A storage on a device with the content of a flat NumPy array of `dtype`; on the CPU the array itself."""
-    place = place_of(where, dtype)
-    return UntypedStorage(wrap(place.runtime.upload(host, place.device.index), place))
+    dispatch_key = dispatch_key_of(where, dtype)
+    return UntypedStorage(wrap(dispatch_key.runtime.upload(host, dispatch_key.device.index), dispatch_key))
 
 
 def tensor_over(
@@ -78,15 +78,16 @@ def tensor_over(
     Raises RuntimeError if the part does not lie inside.
     """
     flat = storage._tensor
-    place = flat.place if dtype is None else flat.place.with_dtype(dtype)
+    dispatch_key = flat.dispatch_key if dtype is None else flat.dispatch_key.with_dtype(dtype)
     shape, strides = tuple(shape), tuple(strides)
     end = extent(shape, strides, offset)
-    if end * place.dtype.itemsize > flat.array.nbytes:
+    if end * dispatch_key.dtype.itemsize > flat.array.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "
-            f"{place.dtype.itemsize} requiring a storage size of {end * place.dtype.itemsize} are out of bounds for "
+            f"{dispatch_key.dtype.itemsize} requiring a storage size of {end * dispatch_key.dtype.itemsize} are "
+            "out of bounds for "
             f"storage of size {flat.array.nbytes}"
         )
-    made = wrap(place.runtime.as_strided(flat.array, shape, strides, offset, place.dtype), place)
+    made = wrap(dispatch_key.runtime.as_strided(flat.array, shape, strides, offset, dispatch_key.dtype), dispatch_key)
     made.version = flat.version
     return made

@@ -10,7 +10,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import device
-from corefw.dispatch.registry import Op, place_of
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import dispatch_key_of
 from corefw.tensor import Tensor, wrap
 from corefw.testing.cases import Case
 from corefw.testing.checks import about, call, case_dtypes, property_of
@@ -27,8 +28,10 @@ def reversed_(array: np.ndarray, on) -> Tensor:
     """The first dimension backwards in memory, on devices whose arrays may have negative strides."""
     if array.ndim == 0:
         return to_tensor(array, on)
-    place = place_of(device(on), dtypes.of_numpy(array.dtype))
-    return wrap(place.runtime.upload(np.array(array[::-1], order="C")[::-1], place.device.index), place)
+    dispatch_key = dispatch_key_of(device(on), dtypes.of_numpy(array.dtype))
+    return wrap(
+        dispatch_key.runtime.upload(np.array(array[::-1], order="C")[::-1], dispatch_key.device.index), dispatch_key
+    )
 
 
 def _resized(case: Case, sizes: tuple[int, ...]) -> Case:
@@ -70,5 +73,5 @@ def agreement(case: Case, op: Op, target: Target) -> None:
                     with owner.preferred():
                         expected = call(op.function, sample, owner, layout)
                 except (RuntimeError, ValueError, IndexError, TypeError):
-                    continue  # the statics fit the row's own shapes only
+                    continue  # the attributes fit the row's own shapes only
                 compare_calls(call(op.function, sample, target, layout), expected, rough, d)

@@ -21,10 +21,11 @@ class Case:
 
     Attributes:
         op: the op's name; `corefw.<op>`, `corefw.nn.functional.<op>` or a private op of the registry.
-        reference: its meaning on NumPy arrays, called as the op is (arrays for tensors, the same statics); naive, never
+        reference: its meaning on NumPy arrays, called as the op is (arrays for tensors, the same attributes); naive,
+        never
             the code under test. Several outputs give a tuple.
         shapes: for each sample, the shapes of the tensor arguments that come first.
-        statics: for each sample the further arguments, by keyword; samples are all pairs of shapes and statics
+        attributes: for each sample the further arguments, by keyword; samples are all pairs of shapes and attributes
             for which `valid` holds.
         domain: the interval from which floating samples are drawn.
         make: builds the arguments instead (rng, NumPy dtype) -> list of (positional arguments, keywords), for ops that
@@ -46,7 +47,7 @@ class Case:
     op: str
     reference: Callable
     shapes: tuple[Shapes, ...] = (((2, 3),), ((),), ((0, 3),), ((5,),))
-    statics: tuple[dict[str, Any], ...] = ({},)
+    attributes: tuple[dict[str, Any], ...] = ({},)
     domain: tuple[float, float] = (-3.0, 3.0)
     make: Callable[[np.random.Generator, np.dtype], list[tuple[list, dict]]] | None = None
     dtypes: tuple[str, ...] | None = None
@@ -60,7 +61,7 @@ class Case:
     meta: bool = True
     torch: str | None = ""
     requires: tuple[str, ...] = ()
-    valid: Callable[..., bool] = field(default=lambda *shapes, **statics: True)
+    valid: Callable[..., bool] = field(default=lambda *shapes, **attributes: True)
 
 
 class RequirementError(Exception):

@@ -10,7 +10,8 @@ from functools import partial
 
 import corefw
 from corefw import dtypes
-from corefw.dispatch.registry import Op, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
@@ -60,7 +61,7 @@ class Check:
     target: Target
 
     def __call__(self) -> None:
-        op = registry.ops.get(self.case.op)
+        op = registry.declared.get(self.case.op)
         if op is None:
             raise AssertionError(f"the row names the op {self.case.op!r}, which is not declared")
         with self.target.preferred():
@@ -79,7 +80,7 @@ class Check:
 def checks(cases: Sequence[Case], targets: Sequence[Target]) -> Iterator[Check]:
     """Every property that applies, for every case and target."""
     for case in cases:
-        op = registry.ops.get(case.op)
+        op = registry.declared.get(case.op)
         for found in PROPERTIES.values():
             if op is None:
                 yield Check(found, case, targets[0])  # says that the op is not declared

@@ -25,7 +25,7 @@ TOLERANCES: dict[dtype, tuple[float, float]] = {
 def host(value) -> np.ndarray:
     """A tensor's content, or anything array-like, as a NumPy array."""
     if isinstance(value, Tensor):
-        return value.place.runtime.download(value.array)
+        return value.dispatch_key.runtime.download(value.array)
     return np.asarray(value)
 
 
@@ -142,9 +142,10 @@ def _assert_close(
     if a.shape != e.shape:
         raise AssertionError(f"The values for attribute 'shape' do not match: {a.shape} != {e.shape}.")
     if both_tensors:
-        if check_device and actual.place.device is not expected.place.device:
+        if check_device and actual.dispatch_key.device is not expected.dispatch_key.device:
             raise AssertionError(
-                f"The values for attribute 'device' do not match: {actual.place.device} != {expected.place.device}."
+                f"The values for attribute 'device' do not match: {actual.dispatch_key.device} != "
+                f"{expected.dispatch_key.device}."
             )
         if check_stride and actual.stride() != expected.stride():
             raise AssertionError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.autograd.differentiate import grad
-from corefw.dispatch.record import node_of
+from corefw.graph.views import node_of
 from corefw.tensor import Tensor
 from corefw.testing.comparison import host
 from corefw.testing.samples import require_gradients, to_tensor
@@ -48,7 +48,7 @@ def gradients(
 
 def differentiable(outputs: Sequence) -> list[Tensor]:
     """The tensors of floating or complex dtype among the outputs."""
-    return [out for out in outputs if isinstance(out, Tensor) and out.place.dtype.category >= dtypes.FLOATING]
+    return [out for out in outputs if isinstance(out, Tensor) and out.dispatch_key.dtype.category >= dtypes.FLOATING]
 
 
 def check_gradient(
@@ -119,11 +119,11 @@ def check_gradient(
 def _check_shapes(found: Sequence[Tensor | None], inputs: Sequence[Tensor]) -> None:
     for i, (gradient, x) in enumerate(zip(found, inputs)):
         if gradient is not None and (
-            tuple(gradient.array.shape) != tuple(x.array.shape) or gradient.place is not x.place
+            tuple(gradient.array.shape) != tuple(x.array.shape) or gradient.dispatch_key is not x.dispatch_key
         ):
             raise AssertionError(
-                f"the gradient of input {i} is {gradient.place}{list(gradient.array.shape)}, the input "
-                f"{x.place}{list(x.array.shape)}"
+                f"the gradient of input {i} is {gradient.dispatch_key}{list(gradient.array.shape)}, the input "
+                f"{x.dispatch_key}{list(x.array.shape)}"
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 
 import corefw
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.testing.cases import Case
 from corefw.testing.checks import (
     is_public,

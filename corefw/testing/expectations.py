@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from corefw import dtypes
+from corefw.dispatch.op import Op
 from corefw.dispatch.operands import result_type
-from corefw.dispatch.registry import Op
 from corefw.dtypes import BOOL, COMPLEX, FLOATING, dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
@@ -109,7 +109,7 @@ def compare_results(case: Case, actual: list, expected: list, d: dtype) -> None:
     assert len(actual) == len(expected), f"{len(actual)} results where the reference gives {len(expected)}"
     for i, (a, e) in enumerate(zip(actual, expected)):
         with about(f"result {i}"):
-            _compare(a, e, *tolerance(case, d, a.place.dtype if isinstance(a, Tensor) else dtypes.float32))
+            _compare(a, e, *tolerance(case, d, a.dispatch_key.dtype if isinstance(a, Tensor) else dtypes.float32))
 
 
 def compare_calls(actual: list, expected: list, case: Case, d: dtype) -> None:
@@ -117,7 +117,7 @@ def compare_calls(actual: list, expected: list, case: Case, d: dtype) -> None:
     assert len(actual) == len(expected)
     for a, e in zip(actual, expected):
         if isinstance(a, Tensor):
-            assert a.place is e.place, f"{a.place} where {e.place} was expected"
-            compare_values(host(a), host(e), *tolerance(case, d, a.place.dtype))
+            assert a.dispatch_key is e.dispatch_key, f"{a.dispatch_key} where {e.dispatch_key} was expected"
+            compare_values(host(a), host(e), *tolerance(case, d, a.dispatch_key.dtype))
         else:
             assert a == e or a != a, f"{a!r} where {e!r} was expected"

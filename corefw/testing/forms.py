@@ -10,10 +10,10 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import node_of
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.dtypes import BOOL, dtype
 from corefw.errors import GradientError, ReadOnlyError, ShapeError
+from corefw.graph.views import node_of
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
 from corefw.testing.checks import (
@@ -44,7 +44,7 @@ def _writable(op: Op, sample: Sample, target: Target) -> bool:
         return False
     (result,) = call(op.function, sample, target)[:1]
     fits = tuple(result.array.shape) == first.shape
-    return fits and dtypes.can_cast(result.place.dtype, dtypes.of_numpy(first.dtype))
+    return fits and dtypes.can_cast(result.dispatch_key.dtype, dtypes.of_numpy(first.dtype))
 
 
 @property_of(lambda case, op: op.inplace_function is not None and not op.view)
@@ -215,7 +215,7 @@ def memory(case: Case, op: Op, target: Target) -> None:
 
 def _check_memory(op: Op, result: Tensor, inputs: list[Tensor]) -> None:
     """Write into the result and see which inputs change."""
-    runtime = result.place.runtime
+    runtime = result.dispatch_key.runtime
     before = [host(tensor).copy() for tensor in inputs]
     values = host(result)
     changed = ~values if values.dtype == np.bool_ else values + values.dtype.type(1)
@@ -254,7 +254,7 @@ def out(case: Case, op: Op, target: Target) -> None:
             compare_calls(others, expected, case, d)
             resized = any("resized" in str(w.message) for w in caught)
             assert resized == any(host(e).size for e in expected), "resizing an out tensor with elements must warn"
-            if any(e.place.dtype.category > BOOL for e in expected):
+            if any(e.dispatch_key.dtype.category > BOOL for e in expected):
                 lower = _buffers(expected, target, dtype=dtypes.bool_)
                 refuses(RuntimeError, "out= of a lower category", _into, op, sample, target, lower)
             recorded = _buffers(expected, target)
@@ -266,7 +266,9 @@ def _buffers(
     expected: list[Tensor], target: Target, layout=to_tensor, shape=tuple, dtype: dtype | None = None
 ) -> list[Tensor]:
     """Tensors of zeros to write results into."""
-    return [layout(np.zeros(shape(e.array.shape), (dtype or e.place.dtype).numpy), target.device) for e in expected]
+    return [
+        layout(np.zeros(shape(e.array.shape), (dtype or e.dispatch_key.dtype).numpy), target.device) for e in expected
+    ]
 
 
 def _into(op: Op, sample: Sample, target: Target, buffers: list[Tensor]) -> None:
@@ -279,7 +281,7 @@ def _lock(tensor: Tensor) -> bool:
     """Make the memory of a tensor read-only, where there is such memory; whether it is."""
     if isinstance(tensor.array, np.ndarray):
         tensor.array.flags.writeable = False
-    return not tensor.place.runtime.is_writable(tensor.array)
+    return not tensor.dispatch_key.runtime.is_writable(tensor.array)
 
 
 def _refuses_read_only(targets: Sequence[Tensor], function: Callable, *arguments, **keywords) -> None:

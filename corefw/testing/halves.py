@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
@@ -53,7 +53,7 @@ def recorded(op: Op, sample: Sample, on) -> tuple[list[Tensor], list[Tensor]]:
 def weights_of(outputs: Sequence[Tensor]) -> list[np.ndarray]:
     """Random gradients of some outputs, in their dtypes."""
     rng = np.random.default_rng(0)
-    return [np.asarray(rng.standard_normal(host(out).shape)).astype(out.place.dtype.numpy) for out in outputs]
+    return [np.asarray(rng.standard_normal(host(out).shape)).astype(out.dispatch_key.dtype.numpy) for out in outputs]
 
 
 def places(
@@ -81,10 +81,12 @@ def half_and_exact(case: Case, op: Op, sample: Sample, d: dtype, on):
     inputs, outputs = recorded(op, sample, on)
     weights = weights_of(outputs)
     exact_inputs, exact_outputs = recorded(op, in_double(sample, d), on)
-    exact_weights = [to_tensor(w.astype(e.place.dtype.numpy), on) for w, e in zip(weights, exact_outputs, strict=True)]
+    exact_weights = [
+        to_tensor(w.astype(e.dispatch_key.dtype.numpy), on) for w, e in zip(weights, exact_outputs, strict=True)
+    ]
     actual = gradients(outputs, inputs, [to_tensor(w, on) for w in weights])
     exact = gradients(exact_outputs, exact_inputs, exact_weights)
-    kept = [i for i, x in enumerate(inputs) if x.place.dtype is d and i not in case.constant]
+    kept = [i for i, x in enumerate(inputs) if x.dispatch_key.dtype is d and i not in case.constant]
 
     def arrays(found):
         return [None if found[i] is None else host(found[i]) for i in kept]
@@ -144,7 +146,7 @@ def half_numbers(case: Case, op: Op, target: Target) -> None:
                 if op.inplace and position:
                     results.append(op.inplace_function(*_replaced(tensors, position, number), **keywords))
                 for result in results:
-                    assert result.place.dtype is d, f"the result is {result.place.dtype}"
+                    assert result.dispatch_key.dtype is d, f"the result is {result.dispatch_key.dtype}"
                     np.testing.assert_array_equal(host(result).astype(np.float32), rounded.astype(np.float32))
 
 

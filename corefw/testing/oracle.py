@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
@@ -125,8 +125,8 @@ def _compare(torch, case: Case, d: dtype, actual, expected) -> None:
         return
     assert isinstance(expected, torch.Tensor), f"a tensor, PyTorch gives {expected!r}"
     name = str(expected.dtype).removeprefix("torch.")
-    assert actual.place.dtype.name == name, f"dtype {actual.place.dtype.name}, PyTorch gives {name}"
-    rtol, atol = tolerance(case, d, actual.place.dtype)
+    assert actual.dispatch_key.dtype.name == name, f"dtype {actual.dispatch_key.dtype.name}, PyTorch gives {name}"
+    rtol, atol = tolerance(case, d, actual.dispatch_key.dtype)
     if d.itemsize == 2 or d is dtypes.complex64:
         rtol, atol = 4 * rtol, 4 * atol  # PyTorch itself rounds in between
     compare_values(host(actual), _from_torch(torch, expected), rtol, atol)
@@ -157,12 +157,12 @@ def _compare_gradients(torch, case: Case, op: Op, function, sample: Sample, targ
     pairs = [
         (o, t)
         for o, t in zip(our_outputs, their_outputs, strict=True)
-        if isinstance(t, torch.Tensor) and t.requires_grad and o.place.dtype.category >= dtypes.FLOATING
+        if isinstance(t, torch.Tensor) and t.requires_grad and o.dispatch_key.dtype.category >= dtypes.FLOATING
     ]
     if not pairs:
         return
     rng = np.random.default_rng(0)
-    weights = [np.asarray(rng.standard_normal(tuple(t.shape))).astype(o.place.dtype.numpy) for o, t in pairs]
+    weights = [np.asarray(rng.standard_normal(tuple(t.shape))).astype(o.dispatch_key.dtype.numpy) for o, t in pairs]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.record import no_recording
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
 from corefw.testing.checks import (
@@ -41,13 +41,15 @@ def forward(case: Case, op: Op, target: Target) -> None:
                 wanted = expected_dtypes(op, sample, len(results))
                 for result, result_dtype in zip(results, wanted):
                     if isinstance(result, Tensor) and sample.arrays():
-                        assert result.place.device.type == target.device, f"the result is on {result.place.device}"
-                        assert result_dtype in (None, result.place.dtype), (
-                            f"{result.place.dtype} where {result_dtype} was expected"
+                        assert result.dispatch_key.device.type == target.device, (
+                            f"the result is on {result.dispatch_key.device}"
                         )
-                        stored = result.place.runtime.download(result.array).dtype
-                        assert stored == result.place.dtype.numpy, (
-                            f"the array holds {stored}, the tensor says {result.place.dtype}"
+                        assert result_dtype in (None, result.dispatch_key.dtype), (
+                            f"{result.dispatch_key.dtype} where {result_dtype} was expected"
+                        )
+                        stored = result.dispatch_key.runtime.download(result.array).dtype
+                        assert stored == result.dispatch_key.dtype.numpy, (
+                            f"the array holds {stored}, the tensor says {result.dispatch_key.dtype}"
                         )
                 compare_results(case, results, expected_results(case, op, sample, d), d)
                 for tensor, array in zip(tensors_in(tensors), sample.arrays(), strict=True):
@@ -112,8 +114,12 @@ def shape_rule(case: Case, op: Op, target: Target) -> None:
                     assert tuple(r.array.shape) == tuple(m.array.shape), (
                         f"shape {m.array.shape} on meta, {r.array.shape} really"
                     )
-                    assert r.place.dtype is m.place.dtype, f"dtype {m.place.dtype} on meta, {r.place.dtype} really"
-                    assert m.place.device.type == "meta", f"the result of meta inputs is on {m.place.device}"
+                    assert r.dispatch_key.dtype is m.dispatch_key.dtype, (
+                        f"dtype {m.dispatch_key.dtype} on meta, {r.dispatch_key.dtype} really"
+                    )
+                    assert m.dispatch_key.device.type == "meta", (
+                        f"the result of meta inputs is on {m.dispatch_key.device}"
+                    )
 
 
 @property_of(lambda case, op: op.rule is not None and not op.primitive and not op.view)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 from corefw.errors import CorefwError, ShapeError
 from corefw.testing.cases import Case
 from corefw.testing.checks import (

@@ -13,9 +13,9 @@ import numpy as np
 from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import leaf_node
-from corefw.dispatch.registry import place_of
+from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import dtype
+from corefw.graph.nodes import leaf_node
 from corefw.shapes import as_shape, contiguous_strides
 from corefw.tensor import Tensor, wrap
 from corefw.testing.cases import Case
@@ -94,10 +94,10 @@ def samples(case: Case, d: dtype) -> list[Sample]:
         made = [Sample(tuple(arguments), dict(keywords)) for arguments, keywords in case.make(rng, d.numpy)]
         return [sample.map(np.asarray) for sample in made]
     return [
-        Sample(tuple(draw(rng, shape, d, *case.domain) for shape in shapes), dict(statics))
+        Sample(tuple(draw(rng, shape, d, *case.domain) for shape in shapes), dict(attributes))
         for shapes in case.shapes
-        for statics in case.statics
-        if case.valid(*shapes, **statics)
+        for attributes in case.attributes
+        if case.valid(*shapes, **attributes)
     ]
 
 
@@ -120,8 +120,10 @@ def special_samples(case: Case, d: dtype) -> list[Sample]:
 def to_tensor(array: np.ndarray, on: str | device = "cpu") -> Tensor:
     """A new contiguous tensor with the array's content."""
     where = device(on)
-    place = place_of(where, dtypes.of_numpy(array.dtype))
-    return wrap(place.runtime.upload(np.array(array, order="C", copy=True), place.device.index), place)
+    dispatch_key = dispatch_key_of(where, dtypes.of_numpy(array.dtype))
+    return wrap(
+        dispatch_key.runtime.upload(np.array(array, order="C", copy=True), dispatch_key.device.index), dispatch_key
+    )
 
 
 def of_foreign_bytes(array: np.ndarray, on: str | device = "cpu") -> Tensor:
@@ -134,7 +136,9 @@ def of_foreign_bytes(array: np.ndarray, on: str | device = "cpu") -> Tensor:
 def _viewed(memory: np.ndarray, shape, strides, offset: int, on) -> Tensor:
     """A tensor that shows `memory`, uploaded as it is, under this geometry (strides and offset in elements)."""
     base = to_tensor(memory, on)
-    return wrap(base.place.runtime.as_strided(base.array, tuple(shape), tuple(strides), offset), base.place)
+    return wrap(
+        base.dispatch_key.runtime.as_strided(base.array, tuple(shape), tuple(strides), offset), base.dispatch_key
+    )
 
 
 def strided(array: np.ndarray, on) -> Tensor:
@@ -181,7 +185,7 @@ def require_gradients(values) -> Iterator[Tensor]:
     for value in values:
         if isinstance(value, list | tuple):
             yield from require_gradients(value)
-        elif isinstance(value, Tensor) and value.place.dtype.category >= dtypes.FLOATING:
+        elif isinstance(value, Tensor) and value.dispatch_key.dtype.category >= dtypes.FLOATING:
             value.node = leaf_node(value)
             yield value
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from corefw.devices import device
 from corefw.dispatch import plugins
-from corefw.dispatch.registry import Op, place_of, registry
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import dtype
 
 
@@ -78,6 +79,6 @@ def targets(backend: str | None = None) -> list[Target]:
     return sorted(found, key=lambda target: target.device != "cpu")
 
 
-def place(target: Target, d: dtype):
-    """The target's place of a dtype."""
-    return place_of(device(target.device), d)
+def dispatch_key(target: Target, d: dtype):
+    """The target's dispatch key of a dtype."""
+    return dispatch_key_of(device(target.device), d)

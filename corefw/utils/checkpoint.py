@@ -13,8 +13,8 @@ from corefw.autograd.function import Function
 from corefw.autograd.grad_mode import enable_grad
 from corefw.autograd.graph import saved_tensors_hooks
 from corefw.devices import device
-from corefw.dispatch.generator import defaults
-from corefw.dispatch.record import mode
+from corefw.dispatch.random_generator import defaults
+from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor
 
 Contexts = tuple[AbstractContextManager, AbstractContextManager]
@@ -166,7 +166,7 @@ class _Region:
 
 
 def _facts(tensor: Tensor) -> tuple:
-    return tuple(tensor.array.shape), tensor.place.dtype, tensor.place.device
+    return tuple(tensor.array.shape), tensor.dispatch_key.dtype, tensor.dispatch_key.device
 
 
 def noop_context_fn() -> Contexts:

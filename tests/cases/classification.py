@@ -79,7 +79,7 @@ def class_cross_entropy_calls(rng, numpy_dtype):
 
 def cross_entropy_calls(rng, numpy_dtype):
     calls = class_cross_entropy_calls(rng, numpy_dtype)
-    smoothed = [(arguments, {**statics, "label_smoothing": 0.25}) for arguments, statics in calls]
+    smoothed = [(arguments, {**attributes, "label_smoothing": 0.25}) for arguments, attributes in calls]
     logits = rng.normal(size=(4, 3)).astype(numpy_dtype)
     target = rng.dirichlet(np.ones(3), 4).astype(numpy_dtype)
     weight = rng.uniform(0.5, 2, 3).astype(numpy_dtype)
@@ -99,8 +99,8 @@ def private(calls, *names):
 
     def made(rng, numpy_dtype):
         found = []
-        for (input, target, *weight), statics in calls(rng, numpy_dtype):
-            values = {**defaults, **statics, **({"weight": weight[0]} if weight else {})}
+        for (input, target, *weight), attributes in calls(rng, numpy_dtype):
+            values = {**defaults, **attributes, **({"weight": weight[0]} if weight else {})}
             if "weight" in names or not weight:
                 found.append(([input, target, *(values[name] for name in names)], {}))
         return found

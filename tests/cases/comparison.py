@@ -20,7 +20,7 @@ def bounds(rng, dtype):
         {"min": high, "max": low},
         {"min": low, "max": 2},
     )
-    return [([a.copy()], statics) for statics in (*numbers, *tensors)] + [
+    return [([a.copy()], attributes) for attributes in (*numbers, *tensors)] + [
         ([a[:0]], {"min": 0}),
         ([a[0, 0]], {"max": 1}),
     ]
@@ -35,7 +35,9 @@ def near(rng, dtype):
     """Pairs of which some elements are nearly equal, with the tolerances."""
     a = rng.uniform(1, 3, (4, 3)).astype(dtype)
     b = (a + np.asarray([0, 1e-3, 1]) * (dtype.kind in "fc")).astype(dtype)
-    return [([a, b], statics) for statics in ({}, {"rtol": 0.01}, {"rtol": 0.0, "atol": 0.0}, {"equal_nan": True})]
+    return [
+        ([a, b], attributes) for attributes in ({}, {"rtol": 0.01}, {"rtol": 0.0, "atol": 0.0}, {"equal_nan": True})
+    ]
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):

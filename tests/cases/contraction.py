@@ -56,7 +56,7 @@ def tensordot_calls(rng, numpy_dtype):
         (((2, 3), (2, 3)), {"dims": ([-1], [1])}),
         (((0, 3), (3, 2)), {"dims": 1}),
     )
-    return [(drawn(rng, numpy_dtype, *shapes), statics) for shapes, statics in calls]
+    return [(drawn(rng, numpy_dtype, *shapes), attributes) for shapes, attributes in calls]
 
 
 def chain_calls(rng, numpy_dtype):

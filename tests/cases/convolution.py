@@ -130,7 +130,7 @@ CASES = (
         "convolution",
         convolution,
         shapes=(((2, 4, 5), (4, 2, 3), (4,)), ((1, 2, 4), (2, 1, 2)), ((2, 4, 5), (4, 2, 1))),
-        statics=(
+        attributes=(
             {**LINE, "groups": 2},
             {**LINE, "stride": (1,), "dilation": (2,), "groups": 2},
             {**LINE, "transposed": True, "groups": 2, "output_padding": (1,)},
@@ -150,7 +150,7 @@ CASES = (
         "convolution_weight",
         convolution_weight,
         shapes=(((2, 2, 5, 4), (2, 4, 3, 2)), ((1, 2, 6, 5), (1, 2, 3, 3))),
-        statics=(
+        attributes=(
             {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 1},
             {"kernel_size": (2, 3), "stride": (2, 1), "padding": (1, 0), "dilation": (2, 1), "groups": 2},
         ),
@@ -163,7 +163,7 @@ CASES = (
             f"conv{n}d",
             in_dimensions(n),
             shapes=(((2, 2, *sizes), (3, 2, *kernel), (3,)), ((2, *sizes), (3, 2, *kernel))),
-            statics=(
+            attributes=(
                 {},
                 {"stride": 2, "padding": 1},
                 {"dilation": 2, "padding": "same"},
@@ -184,7 +184,7 @@ CASES = (
                 ((2, *sizes), (2, 3, *kernel)),
                 ((2, *sizes), (2, 5, *(1,) * n)),
             ),
-            statics=(
+            attributes=(
                 {},
                 {"stride": 2, "padding": 1, "output_padding": 1},
                 {"dilation": 2, "output_padding": 1},
@@ -199,14 +199,18 @@ CASES = (
         "im2col",
         im2col,
         shapes=(((2, 3, 4, 5),), ((0, 3, 4, 5),)),
-        statics=(WINDOW, {**WINDOW, "stride": (2**62, 2)}, {**WINDOW, "kernel_size": (1, 3), "dilation": (2**62, 1)}),
+        attributes=(
+            WINDOW,
+            {**WINDOW, "stride": (2**62, 2)},
+            {**WINDOW, "kernel_size": (1, 3), "dilation": (2**62, 1)},
+        ),
         torch=None,
     ),
     Case(
         "col2im",
         col2im,
         shapes=(((2, 12, 8),), ((0, 6, 8),)),
-        statics=({**WINDOW, "output_size": (4, 5)}, {**WINDOW, "output_size": (3, 17), "stride": (2**62, 2)}),
+        attributes=({**WINDOW, "output_size": (4, 5)}, {**WINDOW, "output_size": (3, 17), "stride": (2**62, 2)}),
         dtypes=DTYPES,
         special=False,
         torch=None,
@@ -215,14 +219,14 @@ CASES = (
         "functional_unfold",
         unfold,
         shapes=(((2, 3, 4, 5),), ((3, 4, 4),)),
-        statics=({"kernel_size": 2}, {"kernel_size": (1, 3), "dilation": 2, "padding": 1, "stride": (2, 1)}),
+        attributes=({"kernel_size": 2}, {"kernel_size": (1, 3), "dilation": 2, "padding": 1, "stride": (2, 1)}),
         torch=F + "unfold",
     ),
     Case(
         "fold",
         fold,
         shapes=(((2, 8, 12),), ((4, 12),)),
-        statics=({"output_size": (4, 5), "kernel_size": 2}, {"output_size": (6, 8), "kernel_size": 2, "stride": 2}),
+        attributes=({"output_size": (4, 5), "kernel_size": 2}, {"output_size": (6, 8), "kernel_size": 2, "stride": 2}),
         special=False,
         torch=F + "fold",
     ),

@@ -22,7 +22,7 @@ def elements(rng, shape, dtype):
     return values.astype(dtype)
 
 
-def regular(shapes=SHAPES, *statics, beside=()):
+def regular(shapes=SHAPES, *attributes, beside=()):
     """Arguments that start with well-conditioned matrices; `beside` gives the shape of a second tensor for each."""
 
     def make(rng, dtype):
@@ -30,13 +30,13 @@ def regular(shapes=SHAPES, *statics, beside=()):
         for i, shape in enumerate(shapes):
             matrix = elements(rng, shape, dtype) + 2 * np.eye(*shape[-2:], dtype=dtype)
             more = [elements(rng, beside[i], dtype)] if beside else []
-            calls += [([matrix, *more], options) for options in statics or ({},)]
+            calls += [([matrix, *more], options) for options in attributes or ({},)]
         return calls
 
     return make
 
 
-def definite(*statics):
+def definite(*attributes):
     """Hermitian positive-definite matrices."""
 
     def make(rng, dtype):
@@ -44,7 +44,7 @@ def definite(*statics):
         for shape in SHAPES:
             a = elements(rng, shape, dtype)
             matrix = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(shape[-1], dtype=dtype)
-            calls += [([matrix], options) for options in statics or ({},)]
+            calls += [([matrix], options) for options in attributes or ({},)]
         return calls
 
     return make

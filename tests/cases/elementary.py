@@ -37,7 +37,7 @@ CASES = (
     Case("sigmoid", lambda a: 1 / (1 + np.exp(-a))),
     Case("sigmoid_backward", lambda g, out: g * np.conj((1 - out) * out), shapes=PAIRS, torch=None),
     Case("tanh_backward", lambda g, out: g * np.conj(1 - out * out), shapes=PAIRS, torch=None),
-    Case("logit", logit, domain=(0.1, 0.9), statics=({}, {"eps": 0.01}), special=False),
+    Case("logit", logit, domain=(0.1, 0.9), attributes=({}, {"eps": 0.01}), special=False),
     Case("sin", np.sin),
     Case("cos", np.cos),
     Case("tan", np.tan, domain=(-1.4, 1.4)),

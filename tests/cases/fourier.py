@@ -15,7 +15,7 @@ MANY = (*NORMS, {"s": (2, 5)}, {"dim": (1, 0)}, {"dim": (-1,), "s": (6,), "norm"
 HALF = {"rfft": REAL, "ihfft": REAL}
 
 
-def transform(name: str, statics, shapes) -> Case:
+def transform(name: str, attributes, shapes) -> Case:
     """The row of `fft.<name>`."""
     reference = getattr(fft, name)
     one = name.endswith("fft")
@@ -32,16 +32,22 @@ def transform(name: str, statics, shapes) -> Case:
         f"fft_{name}",
         meaning,
         shapes=shapes,
-        statics=statics,
+        attributes=attributes,
         dtypes=HALF.get(name.rstrip("n2"), (*REAL, *COMPLEX)),
         special=False,
         torch=f"fft.{name}",
     )
 
 
-def primitive(name: str, reference, statics, dtypes=COMPLEX) -> Case:
+def primitive(name: str, reference, attributes, dtypes=COMPLEX) -> Case:
     return Case(
-        name, reference, shapes=(((3, 4),), ((2, 4, 3),)), statics=statics, dtypes=dtypes, special=False, torch=None
+        name,
+        reference,
+        shapes=(((3, 4),), ((2, 4, 3),)),
+        attributes=attributes,
+        dtypes=dtypes,
+        special=False,
+        torch=None,
     )
 
 
@@ -60,7 +66,7 @@ def shift(name: str) -> Case:
         f"fft_{name}",
         meaning,
         shapes=(((4, 5),), ((3,),)),
-        statics=({}, {"dim": 0}, {"dim": (-1,)}),
+        attributes=({}, {"dim": 0}, {"dim": (-1,)}),
         torch=f"fft.{name}",
     )
 

@@ -25,7 +25,7 @@ def separate(*calls):
 
 def positional(*calls):
     """Calls given as (shape, statics)."""
-    return lambda rng, dtype: [([values(rng, dtype, *shape), *statics], {}) for shape, statics in calls]
+    return lambda rng, dtype: [([values(rng, dtype, *shape), *attributes], {}) for shape, attributes in calls]
 
 
 def cat(arrays, dim=0):
@@ -203,38 +203,40 @@ CASES = (
         "roll",
         lambda x, shifts, dims=None: np.roll(x, shifts, dims),
         shapes=(((2, 3),), ((0, 3),), ((4, 1, 3),)),
-        statics=(
+        attributes=(
             {"shifts": 1},
             {"shifts": -4, "dims": 0},
             {"shifts": (1, 2), "dims": (0, -1)},
             {"shifts": (1, 1), "dims": (1, 1)},
         ),
     ),
-    Case("roll", lambda x, shifts, dims=None: np.roll(x, shifts), shapes=(((),), ((5,),)), statics=({"shifts": 2},)),
+    Case("roll", lambda x, shifts, dims=None: np.roll(x, shifts), shapes=(((),), ((5,),)), attributes=({"shifts": 2},)),
     Case(
         "rot90",
         lambda x, k=1, dims=(0, 1): np.rot90(x, k, dims),
         shapes=MATRICES,
-        statics=({}, {"k": 2}, {"k": -1}, {"k": 4}, {"dims": (1, 0)}, {"k": 3, "dims": (-1, 0)}),
+        attributes=({}, {"k": 2}, {"k": -1}, {"k": 4}, {"dims": (1, 0)}, {"k": 3, "dims": (-1, 0)}),
     ),
     Case(
         "tril",
         triangle(lambda j, diagonal: j <= diagonal),
         shapes=MATRICES,
-        statics=({}, {"diagonal": 1}, {"diagonal": -2}),
+        attributes=({}, {"diagonal": 1}, {"diagonal": -2}),
     ),
     Case(
         "triu",
         triangle(lambda j, diagonal: j >= diagonal),
         shapes=MATRICES,
-        statics=({}, {"diagonal": 1}, {"diagonal": -2}),
+        attributes=({}, {"diagonal": 1}, {"diagonal": -2}),
     ),
-    Case("diag_embed", diag_embed, shapes=(((3,),), ((2, 3),), ((0,),)), statics=({}, {"offset": 1}, {"offset": -2})),
+    Case(
+        "diag_embed", diag_embed, shapes=(((3,),), ((2, 3),), ((0,),)), attributes=({}, {"offset": 1}, {"offset": -2})
+    ),
     Case(
         "diag_embed",
         diag_embed,
         shapes=(((2, 3),),),
-        statics=({"dim1": 0, "dim2": 2}, {"offset": 1, "dim1": 1, "dim2": 0}, {"dim1": 2, "dim2": 1, "offset": 1}),
+        attributes=({"dim1": 0, "dim2": 2}, {"offset": 1, "dim1": 1, "dim2": 0}, {"dim1": 2, "dim2": 1, "offset": 1}),
     ),
     Case("diag", np.diag, make=positional(((3,), ()), ((3,), (-1,)), ((3, 4), ()), ((3, 4), (2,)), ((2, 3), (-5,)))),
     Case("diagflat", np.diagflat, make=positional(((3,), ()), ((), (1,)), ((2, 2), (-1,)))),
@@ -252,19 +254,19 @@ CASES = (
         "combinations",
         choose,
         shapes=(((4,),), ((1,),)),
-        statics=({}, {"r": 3}, {"r": 2, "with_replacement": True}),
+        attributes=({}, {"r": 3}, {"r": 2, "with_replacement": True}),
         meta=False,
     ),
     Case(
         "pixel_shuffle",
         pixel_shuffle,
         shapes=(((8, 2, 3),), ((2, 4, 1, 2),), ((4, 0, 2),)),
-        statics=({"upscale_factor": 2}, {"upscale_factor": 1}),
+        attributes=({"upscale_factor": 2}, {"upscale_factor": 1}),
     ),
     Case(
         "pixel_unshuffle",
         pixel_unshuffle,
         shapes=(((2, 4, 6),), ((2, 1, 2, 2),)),
-        statics=({"downscale_factor": 2}, {"downscale_factor": 1}),
+        attributes=({"downscale_factor": 2}, {"downscale_factor": 1}),
     ),
 )

@@ -25,8 +25,8 @@ def reduced(loss, reduction="mean", weight=None):
 def elementwise(function):
     """The loss whose element is `function` of input, target and further arguments."""
 
-    def reference(input, target, reduction="mean", weight=None, **statics):
-        return reduced(function(input, target, **statics), reduction, weight)
+    def reference(input, target, reduction="mean", weight=None, **attributes):
+        return reduced(function(input, target, **attributes), reduction, weight)
 
     return reference
 
@@ -57,7 +57,7 @@ def signs(rng, shape, numpy_dtype):
     return rng.choice([-1, 1], shape).astype(numpy_dtype)
 
 
-def sign_calls(*shapes, statics=({},)):
+def sign_calls(*shapes, attributes=({},)):
     """Calls whose last tensor consists of 1 and -1."""
 
     def made(rng, numpy_dtype):
@@ -65,7 +65,7 @@ def sign_calls(*shapes, statics=({},)):
         drawn = [rng.normal(size=shape).astype(numpy_dtype) for shape in inputs]
         return [
             ([*drawn, signs(rng, last, numpy_dtype)], {**options, **reduction})
-            for options in statics
+            for options in attributes
             for reduction in REDUCTIONS
         ]
 
@@ -103,7 +103,7 @@ CASES = (
         "mse_loss",
         elementwise(lambda x, y: (x - y) ** 2),
         shapes=PAIRS,
-        statics=REDUCTIONS,
+        attributes=REDUCTIONS,
         dtypes=FLOATS,
         torch=F + "mse_loss",
     ),
@@ -111,7 +111,7 @@ CASES = (
         "squared_error",
         squared_error,
         shapes=(*PAIRS, ((70, 70), (70, 70))),
-        statics=({"reduction": "mean"}, {"reduction": "none"}, {"reduction": "sum"}),
+        attributes=({"reduction": "mean"}, {"reduction": "none"}, {"reduction": "sum"}),
         valid=lambda a, b, reduction: a != (70, 70) or reduction != "none",
         gradient=False,
         torch=F + "mse_loss",
@@ -120,7 +120,7 @@ CASES = (
         "squared_error_backward",
         squared_error_backward,
         shapes=(((), (2, 3), (2, 3)), ((2, 3), (2, 3), (2, 3))),
-        statics=({"reduction": "mean"}, {"reduction": "none"}),
+        attributes=({"reduction": "mean"}, {"reduction": "none"}),
         special=False,
         torch=None,
     ),
@@ -128,16 +128,16 @@ CASES = (
         "l1_loss",
         elementwise(lambda x, y: np.abs(x - y)),
         shapes=PAIRS,
-        statics=REDUCTIONS,
+        attributes=REDUCTIONS,
         dtypes=FLOATS,
         torch=F + "l1_loss",
     ),
-    Case("huber", huber_with_factor, statics=({"threshold": 0.5, "factor": 2.0},), torch=None),
+    Case("huber", huber_with_factor, attributes=({"threshold": 0.5, "factor": 2.0},), torch=None),
     Case(
         "smooth_l1_loss",
         elementwise(smooth_l1),
         shapes=PAIRS,
-        statics=(*REDUCTIONS, {"beta": 0.5}, {"beta": 0}),
+        attributes=(*REDUCTIONS, {"beta": 0.5}, {"beta": 0}),
         special=False,
         torch=F + "smooth_l1_loss",
     ),
@@ -145,28 +145,28 @@ CASES = (
         "huber_loss",
         elementwise(huber),
         shapes=PAIRS,
-        statics=(*REDUCTIONS, {"delta": 0.5}),
+        attributes=(*REDUCTIONS, {"delta": 0.5}),
         special=False,
         torch=F + "huber_loss",
     ),
     Case(
         "hinge_embedding_loss",
         elementwise(hinge_embedding),
-        make=sign_calls((3, 2), (3, 2), statics=({}, {"margin": 0.5})),
+        make=sign_calls((3, 2), (3, 2), attributes=({}, {"margin": 0.5})),
         constant=(1,),
         torch=F + "hinge_embedding_loss",
     ),
     Case(
         "margin_ranking_loss",
         margin_ranking,
-        make=sign_calls((6,), (6,), (6,), statics=({}, {"margin": 0.5})),
+        make=sign_calls((6,), (6,), (6,), attributes=({}, {"margin": 0.5})),
         constant=(2,),
         torch=F + "margin_ranking_loss",
     ),
     Case(
         "cosine_embedding_loss",
         cosine_embedding,
-        make=sign_calls((4, 3), (4, 3), (4,), statics=({}, {"margin": 0.25})),
+        make=sign_calls((4, 3), (4, 3), (4,), attributes=({}, {"margin": 0.25})),
         constant=(2,),
         torch=F + "cosine_embedding_loss",
     ),
@@ -174,7 +174,7 @@ CASES = (
         "triplet_margin_loss",
         triplet_margin,
         shapes=TRIPLES,
-        statics=(*REDUCTIONS, {"swap": True}, {"p": 1, "margin": 0.5}),
+        attributes=(*REDUCTIONS, {"swap": True}, {"p": 1, "margin": 0.5}),
         special=False,
         torch=F + "triplet_margin_loss",
     ),
@@ -182,7 +182,7 @@ CASES = (
         "triplet_margin_with_distance_loss",
         triplet_margin,
         shapes=TRIPLES,
-        statics=(*REDUCTIONS, {"swap": True}),
+        attributes=(*REDUCTIONS, {"swap": True}),
         special=False,
         torch=F + "triplet_margin_with_distance_loss",
     ),

@@ -9,12 +9,12 @@ SHAPES = (((2, 3),), ((),), ((0, 3),), ((4, 1, 3),))
 FLOATING = ("float32", "float64", "complex128")
 
 
-def repeated(x, *statics, **keywords):
+def repeated(x, *attributes, **keywords):
     """The only geometry that all memory layouts share: one element, shown several times."""
     return np.broadcast_to(x, (2, 3))
 
 
-def added(grad, shape, *statics, **keywords):
+def added(grad, shape, *attributes, **keywords):
     return grad.sum().reshape(shape)
 
 
@@ -26,11 +26,15 @@ CASES = (
         "clone_in_order",
         lambda x, order: x,
         shapes=(((2, 3),),),
-        statics=({"order": (0, 1)}, {"order": (1, 0)}),
+        attributes=({"order": (0, 1)}, {"order": (1, 0)}),
         torch=None,
     ),
     Case(
-        "clone_in_order", lambda x, order: x, shapes=(((2, 3, 4, 2),),), statics=({"order": (0, 2, 3, 1)},), torch=None
+        "clone_in_order",
+        lambda x, order: x,
+        shapes=(((2, 3, 4, 2),),),
+        attributes=({"order": (0, 2, 3, 1)},),
+        torch=None,
     ),
     Case("contiguous", np.array, shapes=SHAPES, torch="torch.Tensor.contiguous"),
     Case("detach", np.array, shapes=SHAPES, gradient=False),
@@ -38,18 +42,18 @@ CASES = (
         "view_dtype",
         lambda x, dtype: x.view(dtype.numpy),
         shapes=SHAPES,
-        statics=({"dtype": dtypes.int32},),
+        attributes=({"dtype": dtypes.int32},),
         dtypes=("float32",),
         gradient=False,
         torch=None,
         wide=False,
     ),
-    Case("as_strided", repeated, shapes=(((1,),), ((),)), statics=(REPEATED,), dtypes=FLOATING),
+    Case("as_strided", repeated, shapes=(((1,),), ((),)), attributes=(REPEATED,), dtypes=FLOATING),
     Case(
         "strided_view",
         repeated,
         shapes=(((1,),),),
-        statics=(REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
+        attributes=(REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
         dtypes=FLOATING,
         torch=None,
     ),
@@ -57,7 +61,7 @@ CASES = (
         "strided_view_backward",
         added,
         shapes=(((2, 3),),),
-        statics=({"shape": (1,)} | REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
+        attributes=({"shape": (1,)} | REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
         dtypes=FLOATING,
         torch=None,
         special=False,

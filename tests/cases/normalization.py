@@ -123,7 +123,7 @@ def layer_calls(rng, numpy_dtype):
 
 def rms_calls(rng, numpy_dtype):
     calls = layer_calls(rng, numpy_dtype)
-    return [(x, {"eps": 1e-5} | {k: v for k, v in statics.items() if k != "bias"}) for x, statics in calls]
+    return [(x, {"eps": 1e-5} | {k: v for k, v in attributes.items() if k != "bias"}) for x, attributes in calls]
 
 
 def group_calls(rng, numpy_dtype):
@@ -184,8 +184,8 @@ def standard_calls(rng, numpy_dtype):
 def standard_backward_calls(rng, numpy_dtype):
     calls = standard_calls(rng, numpy_dtype)
     draw = drawing(rng, numpy_dtype)
-    plain = [([draw(*input.shape), input, scale], statics) for (input, scale), statics in calls]
-    weighted = [([g, x, scale], statics | {"weight": draw(x.shape[-1])}) for (g, x, scale), statics in plain]
+    plain = [([draw(*input.shape), input, scale], attributes) for (input, scale), attributes in calls]
+    weighted = [([g, x, scale], attributes | {"weight": draw(x.shape[-1])}) for (g, x, scale), attributes in plain]
     return plain + weighted
 
 
@@ -193,8 +193,8 @@ def standard_gradients_calls(rng, numpy_dtype):
     calls = standard_calls(rng, numpy_dtype)
     draw = drawing(rng, numpy_dtype)
     return [
-        ([draw(*x.shape), x, draw(*weight(x.shape)), scale], statics)
-        for (x, scale), statics in calls
+        ([draw(*x.shape), x, draw(*weight(x.shape)), scale], attributes)
+        for (x, scale), attributes in calls
         for weight in (
             lambda shape: shape[-1:],
             lambda shape: (*shape[:2], *(1 for _ in shape[2:])),
@@ -210,7 +210,7 @@ def affine_calls(rng, numpy_dtype):
 
 def first(function):
     """The first output of a reference."""
-    return lambda *arguments, **statics: function(*arguments, **statics)[0]
+    return lambda *arguments, **attributes: function(*arguments, **attributes)[0]
 
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -52,14 +52,14 @@ CASES = (
         "constant_pad_nd",
         constant_pad_nd,
         shapes=(((2, 3, 4),), ((3, 0),)),
-        statics=({"pad": (1, 2)}, {"pad": (0, 1, 2, 1), "value": 1}, {"pad": (1, 0, -1, 2)}, {"pad": (0, 0)}),
+        attributes=({"pad": (1, 2)}, {"pad": (0, 1, 2, 1), "value": 1}, {"pad": (1, 0, -1, 2)}, {"pad": (0, 0)}),
     ),
-    Case("indexed_pad", indexed_pad, shapes=(((2, 3, 4),),), statics=INDEXED, torch=None),
+    Case("indexed_pad", indexed_pad, shapes=(((2, 3, 4),),), attributes=INDEXED, torch=None),
     Case(
         "indexed_pad_backward",
         indexed_pad_backward,
         shapes=(((2, 4, 6),),),
-        statics=(
+        attributes=(
             {"shape": (2, 4, 3), "pad": (1, 2), "mode": "reflect"},
             {"shape": (2, 3, 4), "pad": (1, 1, 2, -1), "mode": "replicate"},
             {"shape": (2, 3, 3), "pad": (2, 1, 1, 0), "mode": "circular"},
@@ -72,7 +72,7 @@ CASES = (
         "pad",
         pad,
         shapes=(((2, 3, 4),),),
-        statics=(*INDEXED, *EMPTY, {"pad": (1, 1)}, {"pad": (1, 1, 2, 0), "value": 2.5}),
+        attributes=(*INDEXED, *EMPTY, {"pad": (1, 1)}, {"pad": (1, 1, 2, 0), "value": 2.5}),
         torch="nn.functional.pad",
     ),
 )

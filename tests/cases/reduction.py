@@ -22,7 +22,7 @@ DIMS = (
 DIM = ({"dim": 0}, {"dim": -1, "keepdim": True}, {"dim": 1})
 
 
-def fits(shape, dim=None, **statics):
+def fits(shape, dim=None, **attributes):
     """Whether the dimensions exist, once each."""
     ndim = len(shape) or 1
     dims = (dim,) if isinstance(dim, int) else dim or ()
@@ -32,9 +32,9 @@ def fits(shape, dim=None, **statics):
 def over(function):
     """A NumPy reduction with PyTorch's arguments."""
 
-    def reference(a, dim=None, keepdim=False, **statics):
+    def reference(a, dim=None, keepdim=False, **attributes):
         axis = None if dim is None or dim == () or not a.ndim else dim
-        return function(a, axis=axis, keepdims=keepdim, **statics)
+        return function(a, axis=axis, keepdims=keepdim, **attributes)
 
     return reference
 
@@ -64,13 +64,13 @@ def along(function):
     return lambda a, dim=-1, keepdim=False: reference(a, dim=dim, keepdim=keepdim)
 
 
-def _spread(a, dim, keepdim, shape):
+def _expand_reduced(a, dim, keepdim, shape):
     for d in () if keepdim or dim is None else dim:
         a = np.expand_dims(a, d)
     return np.broadcast_to(a, shape)
 
 
-def _spread_samples(rng, dtype):
+def _expand_reduced_samples(rng, dtype):
     def draw(*shape):
         return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
 
@@ -100,7 +100,7 @@ CASES = (
     Case("nansum", over(np.nansum), SHAPES, DIMS, valid=fits),
     Case("nanmean", over(np.nanmean), FULL, DIMS, valid=fits),
     Case("prod", over(np.prod), make=_with_zeros),
-    Case("spread", _spread, make=_spread_samples, torch=None),
+    Case("expand_reduced", _expand_reduced, make=_expand_reduced_samples, torch=None),
     Case("all", over(np.all), SHAPES, DIMS[:-1], domain=(0, 2), valid=fits),
     Case("any", over(np.any), SHAPES, DIMS[:-1], domain=(0, 1), valid=fits),
     Case(

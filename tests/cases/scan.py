@@ -8,7 +8,7 @@ SHAPES = (((2, 3),), ((),), ((3, 1, 4),), ((0, 3),), ((7,),))
 DIMS = ({"dim": 0}, {"dim": -1}, {"dim": 1})
 
 
-def fits(shape, dim=-1, **statics):
+def fits(shape, dim=-1, **attributes):
     """Whether the dimension exists."""
     return -max(len(shape), 1) <= dim < max(len(shape), 1)
 

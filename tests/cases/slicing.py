@@ -89,9 +89,9 @@ def diagonal_backward(grad, shape, offset, dim1, dim2):
 def scattered(key):
     """The reference of the ops that replace a part, shown by `key(x, *statics)`, of a copy."""
 
-    def reference(x, src, **statics):
+    def reference(x, src, **attributes):
         result = x.astype(np.result_type(x, src))
-        result[key(x, **statics)] = src
+        result[key(x, **attributes)] = src
         return result
 
     return reference
@@ -117,39 +117,39 @@ CASES = (
         "slice_index",
         take,
         shapes=(((4, 6),),),
-        statics=keyed((slice(1, 3),), (0, slice(None, None, 2)), (..., slice(-2, 9)), (slice(3, 1),)),
+        attributes=keyed((slice(1, 3),), (0, slice(None, None, 2)), (..., slice(-2, 9)), (slice(3, 1),)),
         torch=None,
     ),
     Case(
         "integer_index",
         take,
         shapes=(((4, 6),),),
-        statics=keyed((0,), (slice(1, 3), -1), (..., 2), (None, 1), (1, 2)),
+        attributes=keyed((0,), (slice(1, 3), -1), (..., 2), (None, 1), (1, 2)),
         torch=None,
     ),
-    Case("new_dimension_index", take, shapes=(((4, 6),), ((),)), statics=keyed((None,), (..., None)), torch=None),
+    Case("new_dimension_index", take, shapes=(((4, 6),), ((),)), attributes=keyed((None,), (..., None)), torch=None),
     Case(
         "new_dimension_index",
         take,
         shapes=(((4, 6),),),
-        statics=keyed((WHOLE, None), (1, None), (None, ..., 0, None)),
+        attributes=keyed((WHOLE, None), (1, None), (None, ..., 0, None)),
         torch=None,
     ),
     Case(
         "basic_index",
         take,
         shapes=(((4, 6),),),
-        statics=keyed((), (...,), (WHOLE, ...), (0,), (1, WHOLE), (WHOLE, None), (slice(1, 2), ...)),
+        attributes=keyed((), (...,), (WHOLE, ...), (0,), (1, WHOLE), (WHOLE, None), (slice(1, 2), ...)),
         torch=None,
     ),
-    Case("select", select, shapes=MATRICES[:1], statics=({"dim": 0, "index": 1}, {"dim": -1, "index": -1})),
-    Case("select", select, shapes=(((5,),),), statics=({"dim": 0, "index": 4},)),
+    Case("select", select, shapes=MATRICES[:1], attributes=({"dim": 0, "index": 1}, {"dim": -1, "index": -1})),
+    Case("select", select, shapes=(((5,),),), attributes=({"dim": 0, "index": 4},)),
     *(
         Case(
             name,
             narrow,
             shapes=(((4, 6),), ((5,),)),
-            statics=(
+            attributes=(
                 {"dim": 0, "start": 1, "length": 2},
                 {"dim": -1, "start": -2, "length": 2},
                 {"dim": 0, "start": 2, "length": 0},
@@ -161,32 +161,35 @@ CASES = (
         "split_with_sizes",
         split_with_sizes,
         shapes=(((5,),), ((5, 2),)),
-        statics=({"split_sizes": (2, 3)}, {"split_sizes": (5,)}, {"split_sizes": (0, 4, 1), "dim": 0}),
+        attributes=({"split_sizes": (2, 3)}, {"split_sizes": (5,)}, {"split_sizes": (0, 4, 1), "dim": 0}),
     ),
     Case(
         "equal_split",
         lambda x, split_size, dim: split(x, split_size, dim),
         shapes=PARTS,
-        statics=({"split_size": 2, "dim": 0}, {"split_size": 7, "dim": -1}),
+        attributes=({"split_size": 2, "dim": 0}, {"split_size": 7, "dim": -1}),
         torch=None,
     ),
     Case(
-        "split", split, shapes=PARTS, statics=({"split_size_or_sections": 2}, {"split_size_or_sections": 3, "dim": -1})
+        "split",
+        split,
+        shapes=PARTS,
+        attributes=({"split_size_or_sections": 2}, {"split_size_or_sections": 3, "dim": -1}),
     ),
     Case(
         "split",
         split,
         shapes=(((5, 2),),),
-        statics=({"split_size_or_sections": (1, 4)}, {"split_size_or_sections": [1, 1], "dim": 1}),
+        attributes=({"split_size_or_sections": (1, 4)}, {"split_size_or_sections": [1, 1], "dim": 1}),
     ),
-    Case("chunk", chunk, shapes=PARTS, statics=({"chunks": 2}, {"chunks": 4, "dim": -1}, {"chunks": 1})),
+    Case("chunk", chunk, shapes=PARTS, attributes=({"chunks": 2}, {"chunks": 4, "dim": -1}, {"chunks": 1})),
     Case(
         "tensor_split",
         tensor_split,
         make=lambda rng, d: [
-            ([draw(rng, shape, dtypes.of_numpy(d), -3, 3), *statics], {})
+            ([draw(rng, shape, dtypes.of_numpy(d), -3, 3), *attributes], {})
             for shape in ((5,), (4, 6), (6, 2, 1))
-            for statics in ((3,), ((1, 3),), (2, -1))
+            for attributes in ((3,), ((1, 3),), (2, -1))
         ],
     ),
     Case(
@@ -211,12 +214,12 @@ CASES = (
         ],
         dtypes=("float32", "float64"),
     ),
-    Case("unbind", unbind, shapes=(((2, 3),), ((5,),), ((2, 1, 3),)), statics=({}, {"dim": -1})),
+    Case("unbind", unbind, shapes=(((2, 3),), ((5,),), ((2, 1, 3),)), attributes=({}, {"dim": -1})),
     Case(
         "unfold",
         unfold,
         shapes=(((5,),), ((6, 5),)),
-        statics=(
+        attributes=(
             {"dimension": 0, "size": 3, "step": 1},
             {"dimension": -1, "size": 2, "step": 2},
             {"dimension": 0, "size": 2, "step": 3},
@@ -227,14 +230,14 @@ CASES = (
         "unfold",
         unfold,
         shapes=(((),),),
-        statics=({"dimension": 0, "size": 1, "step": 1},),
+        attributes=({"dimension": 0, "size": 1, "step": 1},),
         torch="torch.Tensor.unfold",
     ),
     Case(
         "unfold_backward",
         unfold_backward,
         shapes=(((3, 6, 3),),),
-        statics=({"shape": (5, 6), "dimension": 0, "size": 3, "step": 1},),
+        attributes=({"shape": (5, 6), "dimension": 0, "size": 3, "step": 1},),
         torch=None,
         special=False,
         dtypes=("float32", "float64", "complex128"),
@@ -243,23 +246,23 @@ CASES = (
         "unfold_backward",
         unfold_backward,
         shapes=(((6, 2, 2),),),
-        statics=({"shape": (6, 5), "dimension": 1, "size": 2, "step": 3},),
+        attributes=({"shape": (6, 5), "dimension": 1, "size": 2, "step": 3},),
         torch=None,
         special=False,
         dtypes=("float32", "float64", "complex128"),
     ),
-    Case("diagonal", lambda x, offset=0: x.diagonal(offset), shapes=MATRICES, statics=PLANES),
+    Case("diagonal", lambda x, offset=0: x.diagonal(offset), shapes=MATRICES, attributes=PLANES),
     Case(
         "diagonal",
         lambda x, offset=0, dim1=0, dim2=1: x.diagonal(offset, dim1, dim2),
         shapes=(((2, 3, 4),),),
-        statics=(*PLANES, {"offset": 1, "dim1": -1, "dim2": 0}),
+        attributes=(*PLANES, {"offset": 1, "dim1": -1, "dim2": 0}),
     ),
     Case(
         "diagonal_backward",
         diagonal_backward,
         shapes=(((3,),),),
-        statics=(
+        attributes=(
             {"shape": (3, 4), "offset": 1, "dim1": 0, "dim2": 1},
             {"shape": (5, 3), "offset": -2, "dim1": 0, "dim2": 1},
         ),
@@ -269,33 +272,33 @@ CASES = (
         "diagonal_backward",
         diagonal_backward,
         shapes=(((2, 3),),),
-        statics=({"shape": (4, 2, 3), "offset": -1, "dim1": 0, "dim2": 2},),
+        attributes=({"shape": (4, 2, 3), "offset": -1, "dim1": 0, "dim2": 2},),
         torch=None,
     ),
     Case(
         "select_scatter",
         scattered(lambda x, dim, index: (WHOLE,) * dim + (index,)),
         shapes=(((3, 4), (4,)),),
-        statics=({"dim": 0, "index": -1},),
+        attributes=({"dim": 0, "index": -1},),
     ),
     Case(
         "select_scatter",
         scattered(lambda x, dim, index: (WHOLE,) * dim + (index,)),
         shapes=(((3, 4), (3,)),),
-        statics=({"dim": 1, "index": 2},),
+        attributes=({"dim": 1, "index": 2},),
     ),
     Case(
         "slice_scatter",
         scattered(at_slice),
         shapes=(((4, 3), (2, 3)),),
-        statics=({"start": 1, "end": 3}, {"step": 2}, {"dim": 0, "start": -2}),
+        attributes=({"start": 1, "end": 3}, {"step": 2}, {"dim": 0, "start": -2}),
     ),
-    Case("diagonal_scatter", scattered(at_diagonal), shapes=(((3, 4), (3,)),), statics=({}, {"offset": 1})),
+    Case("diagonal_scatter", scattered(at_diagonal), shapes=(((3, 4), (3,)),), attributes=({}, {"offset": 1})),
     Case(  # the first element, which lies in the same place in every layout; further ones: tests/test_sharing.py
         "as_strided_scatter",
         scattered(lambda x, size, stride: (np.array([0]),)),
         shapes=(((3,), (1,)),),
-        statics=({"size": (1,), "stride": (1,)},),
+        attributes=({"size": (1,), "stride": (1,)},),
         torch=None,  # whose gradient of the input is zero or garbage; its values are compared in tests/test_sharing.py
     ),
 )

@@ -70,7 +70,7 @@ CASES = (
     row("linalg_matrix_rank", lambda A, **options: np.linalg.matrix_rank(A), regular(TALL, {}, {"atol": 1e-3})),
     row(
         "pseudoinverse",
-        lambda A, *statics: np.linalg.pinv(A),
+        lambda A, *attributes: np.linalg.pinv(A),
         lambda rng, dtype: [([a[0], None, None, False], {}) for a, _ in regular(TALL)(rng, dtype)],
         torch=None,
     ),

@@ -10,7 +10,7 @@ SHAPES = (((2, 3),), ((),), ((3, 1, 4),), ((0, 3),), ((7,),))
 FLOATS_AND_INTS = ("float32", "float64", "int64", "uint8", "float16", "bfloat16")
 
 
-def fits(shape, dim=-1, **statics):
+def fits(shape, dim=-1, **attributes):
     """Whether the dimension exists."""
     return -max(len(shape), 1) <= dim < max(len(shape), 1)
 
@@ -119,11 +119,11 @@ def _search(sequence, values, right=False):
 
 def _private(make):
     """Samples of a private op, all of whose statics are given."""
-    return lambda rng, dtype: [(tensors, {"right": False, **statics}) for tensors, statics in make(rng, dtype)]
+    return lambda rng, dtype: [(tensors, {"right": False, **attributes}) for tensors, attributes in make(rng, dtype)]
 
 
 def _buckets(rng, dtype):
-    return [([values, row], statics) for (row, values), statics in _rows(rng, dtype) if row.ndim == 1]
+    return [([values, row], attributes) for (row, values), attributes in _rows(rng, dtype) if row.ndim == 1]
 
 
 def _members(rng, dtype):
@@ -153,7 +153,7 @@ CASES = (
     ),
     Case(
         "argsort",
-        lambda *arguments, **statics: _sort(*arguments, **statics)[1],
+        lambda *arguments, **attributes: _sort(*arguments, **attributes)[1],
         SHAPES,
         ({}, {"dim": 0}),
         dtypes=FLOATS_AND_INTS,

@@ -72,8 +72,8 @@ _MOMENTS = (
 )
 
 
-def _several(shape, **statics):
-    return fits(shape, **statics) and len(shape) != 0 and shape[0] > 1 and shape[-1] > 1
+def _several(shape, **attributes):
+    return fits(shape, **attributes) and len(shape) != 0 and shape[0] > 1 and shape[-1] > 1
 
 
 CASES = (
@@ -85,14 +85,14 @@ CASES = (
     Case("kthvalue", _kth, make=_distinct),
     Case(
         "quantile",
-        lambda a, q, **statics: over(np.quantile)(a, q=q, **statics),
+        lambda a, q, **attributes: over(np.quantile)(a, q=q, **attributes),
         (((2, 5),), ((7,),)),
         ({"q": 0.3}, {"q": 0.5, "dim": 0, "keepdim": True}, {"q": 1.0, "dim": -1}),
         rtol=1e-6,
     ),
     Case(
         "nanquantile",
-        lambda a, q, **statics: over(np.nanquantile)(a, q=q, **statics),
+        lambda a, q, **attributes: over(np.nanquantile)(a, q=q, **attributes),
         (((2, 5),), ((7,),)),
         ({"q": 0.3}, {"q": 0.5, "dim": 0, "keepdim": True}, {"q": 1.0, "dim": -1}),
         special=False,

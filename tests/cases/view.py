@@ -16,7 +16,8 @@ def samples(*calls):
 
     def make(rng, dtype):
         return [
-            ([*(values(rng, dtype, *s) for s in shapes), *statics], keywords) for shapes, statics, keywords in calls
+            ([*(values(rng, dtype, *s) for s in shapes), *attributes], keywords)
+            for shapes, attributes, keywords in calls
         ]
 
     return make
@@ -26,7 +27,10 @@ def lists(*calls):
     """As `samples`, with the arrays as one list."""
 
     def make(rng, dtype):
-        return [([[values(rng, dtype, *s) for s in shapes], *statics], keywords) for shapes, statics, keywords in calls]
+        return [
+            ([[values(rng, dtype, *s) for s in shapes], *attributes], keywords)
+            for shapes, attributes, keywords in calls
+        ]
 
     return make
 
@@ -135,28 +139,31 @@ CASES = (
         torch="torch.Tensor.reshape_as",
     ),
     Case(
-        "flatten", flatten, shapes=MANY, statics=({}, {"start_dim": 0, "end_dim": 0}, {"start_dim": -1}, {"end_dim": 0})
+        "flatten",
+        flatten,
+        shapes=MANY,
+        attributes=({}, {"start_dim": 0, "end_dim": 0}, {"start_dim": -1}, {"end_dim": 0}),
     ),
     Case(
         "flatten",
         flatten,
         shapes=(((2, 3, 4, 2),),),
-        statics=({"start_dim": 1}, {"start_dim": 1, "end_dim": 2}, {"end_dim": -2}),
+        attributes=({"start_dim": 1}, {"start_dim": 1, "end_dim": 2}, {"end_dim": -2}),
     ),
     Case("ravel", np.ravel, shapes=MANY),
     Case(
         "unflatten",
         unflatten,
         shapes=(((6, 2),), ((6,),)),
-        statics=({"dim": 0, "sizes": (2, 3)}, {"dim": 0, "sizes": (3, 1, 2)}),
+        attributes=({"dim": 0, "sizes": (2, 3)}, {"dim": 0, "sizes": (3, 1, 2)}),
     ),
     Case(
         "transpose",
         swap,
         shapes=MATRICES,
-        statics=({"dim0": 0, "dim1": 1}, {"dim0": -1, "dim1": 0}, {"dim0": 1, "dim1": 1}),
+        attributes=({"dim0": 0, "dim1": 1}, {"dim0": -1, "dim1": 0}, {"dim0": 1, "dim1": 1}),
     ),
-    Case("transpose", swap, shapes=(((),), ((5,),)), statics=({"dim0": 0, "dim1": -1},)),
+    Case("transpose", swap, shapes=(((),), ((5,),)), attributes=({"dim0": 0, "dim1": -1},)),
     Case("t", np.transpose, shapes=(((2, 3),), ((),), ((0, 3),), ((5,),))),
     Case(
         "permute",
@@ -169,14 +176,14 @@ CASES = (
         "movedim",
         np.moveaxis,
         shapes=(((2, 3, 4),),),
-        statics=(
+        attributes=(
             {"source": 0, "destination": -1},
             {"source": (0, 2), "destination": (1, 0)},
             {"source": (-1, 0), "destination": (0, 1)},
         ),
         torch=None,
     ),
-    Case("movedim", lambda x, source, destination: x, shapes=(((),),), statics=({"source": 0, "destination": 0},)),
+    Case("movedim", lambda x, source, destination: x, shapes=(((),),), attributes=({"source": 0, "destination": 0},)),
     Case("alias", np.positive, dtypes=("float32", "float64", "complex64", "complex128"), torch=None),
     Case("adjoint", lambda x: np.conj(np.swapaxes(x, -1, -2)), shapes=MATRICES),
     Case(
@@ -216,15 +223,15 @@ CASES = (
         "squeeze",
         squeeze,
         shapes=(((1, 3, 1),), ((),), ((2, 3),), ((1,),), ((0, 1),)),
-        statics=({}, {"dim": 0}, {"dim": -1}, {"dim": (0, -1)}),
+        attributes=({}, {"dim": 0}, {"dim": -1}, {"dim": (0, -1)}),
         valid=lambda s, dim=None: len(s) > 1 or not isinstance(dim, tuple),
     ),
-    Case("unsqueeze", lambda x, dim: np.expand_dims(x, dim), shapes=MANY, statics=({"dim": 0}, {"dim": -1})),
+    Case("unsqueeze", lambda x, dim: np.expand_dims(x, dim), shapes=MANY, attributes=({"dim": 0}, {"dim": -1})),
     Case(
         "unsqueeze",
         lambda x, dim: np.expand_dims(x, dim),
         shapes=(((2, 3),), ((4, 1, 3),)),
-        statics=({"dim": 1}, {"dim": -2}, {"dim": 2}),
+        attributes=({"dim": 1}, {"dim": -2}, {"dim": 2}),
     ),
     *(
         Case(

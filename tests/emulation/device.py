@@ -9,7 +9,7 @@ import pytest
 from corefw.dispatch.registry import registry
 from corefw_cupy import backend, unusable
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.faults import Faults
+from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.launch import text
 from corefw_cupy.runtime import CupyRuntime
 from tests.emulation import compiler, cublas_lt, driver, memory, queue
@@ -69,7 +69,7 @@ def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
     if unusable() is not None:  # CuPy's own methods allocate too, and there is no other memory
         cupy.cuda.set_allocator(memory.allocate)
-    faults = Faults(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED)
+    faults = DeviceAsserts(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED)
     return EmulatedCuda(namespace(), faults, memory.empty)
 
 

@@ -66,7 +66,7 @@ class Corefw:
         )
 
     def private(self, name: str):
-        return registry.ops[name].function
+        return registry.declared[name].function
 
 
 class PyTorch:

@@ -6,32 +6,32 @@ def cat(tensors, dim=DEFAULTS[1], *, out=None):
         if out is not None:
             return write_out(OP, out, tensors, dim)
         try:
-            place = tensors[0].place
+            dispatch_key = tensors[0].dispatch_key
             arrays = []
             for t in tensors:
-                if t.place is not place:
-                    array, place, array_type = mixed(OP, tensors, dim)
+                if t.dispatch_key is not dispatch_key:
+                    array, dispatch_key, array_type = mixed(OP, tensors, dim)
                     break
                 arrays.append(t.array)
             else:
-                kernel, place, array_type, _ = table[place]
+                kernel, dispatch_key, array_type, _ = table[dispatch_key]
                 array = kernel(arrays, dim)
         except Exception as error:
-            return recover(OP, error, tensors, dim)
+            return slow_path(OP, error, tensors, dim)
         if array.__class__ is not array_type:
-            array = place.runtime.wrap(array)
+            array = dispatch_key.runtime.wrap(array)
         result = new(Tensor)
         result.array = array
-        result.place = place
-        result.origin = None
+        result.dispatch_key = dispatch_key
+        result.view_info = None
         result.version = version = fresh_version() if inferring else [0]
-        n0 = [t.node if t.origin is None else history(t) for t in tensors]
+        n0 = [t.node if t.view_info is None else history(t) for t in tensors]
         if n0.count(None) < len(n0) and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = tuple(n0)
             node.saved = ([t.array.shape for t in tensors], dim)
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:

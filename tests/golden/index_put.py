@@ -4,29 +4,29 @@
 def index_put(input, indices, values, accumulate=DEFAULTS[3]):
     try:
         try:
-            place = input.place
-            if values.place is place:
-                kernel, place, array_type, _ = table[place]
+            dispatch_key = input.dispatch_key
+            if values.dispatch_key is dispatch_key:
+                kernel, dispatch_key, array_type, _ = table[dispatch_key]
                 array = kernel(input.array, [None if t is None else t.array for t in indices], values.array, accumulate)
             else:
-                array, place, array_type = mixed(OP, input, indices, values, accumulate)
+                array, dispatch_key, array_type = mixed(OP, input, indices, values, accumulate)
         except Exception as error:
-            return recover(OP, error, input, indices, values, accumulate)
+            return slow_path(OP, error, input, indices, values, accumulate)
         if array.__class__ is not array_type:
-            array = place.runtime.wrap(array)
+            array = dispatch_key.runtime.wrap(array)
         result = new(Tensor)
         result.array = array
-        result.place = place
-        result.origin = None
+        result.dispatch_key = dispatch_key
+        result.view_info = None
         result.version = version = fresh_version() if inferring else [0]
-        n0 = input.node if input.origin is None else history(input)
-        n1 = values.node if values.origin is None else history(values)
+        n0 = input.node if input.view_info is None else history(input)
+        n1 = values.node if values.view_info is None else history(values)
         if (n0 is not None or n1 is not None) and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = (n0, n1)
             node.saved = (tuple(indices), [0 if t is None else +t.version[0] for t in indices], accumulate)
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
@@ -43,26 +43,26 @@ def index_put(input, indices, values, accumulate=DEFAULTS[3]):
 def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
     try:
         try:
-            place = input.place
-            n0 = input.node if input.origin is None else history(input)
-            n1 = values.node if values.origin is None else history(values)
+            dispatch_key = input.dispatch_key
+            n0 = input.node if input.view_info is None else history(input)
+            n1 = values.node if values.view_info is None else history(values)
             recorder = (n0 is not None or n1 is not None) and grad_mode.recording
-            if input.origin is not None:
+            if input.view_info is not None:
                 check_memory(input)
                 if values.version is input.version and values is not input:
                     check_overlap(input, values)
-                recorder = recorder or base_recorded(input.origin) and grad_mode.recording
+                recorder = recorder or base_recorded(input.view_info) and grad_mode.recording
         except Exception as error:
-            return recover_into(OP, error, input, indices, values, accumulate)
+            return slow_path_into(OP, error, input, indices, values, accumulate)
         if recorder:
             check_writable(input)
         try:
-            if values.place is place:
-                inplace_table[place](input.array, input.array, [None if t is None else t.array for t in indices], values.array, accumulate)
+            if values.dispatch_key is dispatch_key:
+                inplace_table[dispatch_key](input.array, input.array, [None if t is None else t.array for t in indices], values.array, accumulate)
             else:
                 mixed_into(OP, input, indices, values, accumulate)
         except Exception as error:
-            return recover_into(OP, error, input, indices, values, accumulate)
+            return slow_path_into(OP, error, input, indices, values, accumulate)
         input.version[0] += 1
         if recorder:
             array = input.array
@@ -71,7 +71,7 @@ def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
             node.inputs = (n0, n1)
             node.saved = (tuple(indices), [0 if t is None else +t.version[0] - (t.version is version) for t in indices], accumulate)
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
@@ -91,7 +91,7 @@ def backward(node, grad):
         indices, v0, accumulate = saved
         for t, v in zip(indices, v0):
             if t is not None and t.version[0] != v:
-                raise stale(node.name(), t.array.shape, t.place, v, t.version[0])
+                raise stale(node.name(), t.array.shape, t.dispatch_key, v, t.version[0])
         n0, n1 = node.inputs
         return (G0(grad, indices, accumulate) if n0 is not None else None, G1(grad, indices) if n1 is not None else None)
     except Exception as error:

@@ -4,70 +4,70 @@
 def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
     try:
         try:
-            place = input.place
-            if hx.place is place and cx.place is place and weight_hh.place is place:
-                kernel, places, array_type, _ = table[place]
+            dispatch_key = input.dispatch_key
+            if hx.dispatch_key is dispatch_key and cx.dispatch_key is dispatch_key and weight_hh.dispatch_key is dispatch_key:
+                kernel, dispatch_keys, array_type, _ = table[dispatch_key]
                 array = kernel(input.array, hx.array, cx.array, weight_hh.array, batch_sizes, reverse)
             else:
-                array, places, array_type = mixed(OP, input, hx, cx, weight_hh, batch_sizes, reverse)
+                array, dispatch_keys, array_type = mixed(OP, input, hx, cx, weight_hh, batch_sizes, reverse)
         except Exception as error:
-            return recover(OP, error, input, hx, cx, weight_hh, batch_sizes, reverse)
+            return slow_path(OP, error, input, hx, cx, weight_hh, batch_sizes, reverse)
         output_array, hn_array, cn_array, gates_array, cells_array = array
-        place_0, place_1, place_2, place_3, place_4 = places
+        key_0, key_1, key_2, key_3, key_4 = dispatch_keys
         if output_array.__class__ is not array_type:
-            output_array = place_0.runtime.wrap(output_array)
+            output_array = key_0.runtime.wrap(output_array)
         result_0 = new(Tensor)
         result_0.array = output_array
-        result_0.place = place_0
-        result_0.origin = result_0.node = None
+        result_0.dispatch_key = key_0
+        result_0.view_info = result_0.node = None
         result_0.version = output_version = fresh_version() if inferring else [0]
         if hn_array.__class__ is not array_type:
-            hn_array = place_1.runtime.wrap(hn_array)
+            hn_array = key_1.runtime.wrap(hn_array)
         result_1 = new(Tensor)
         result_1.array = hn_array
-        result_1.place = place_1
-        result_1.origin = result_1.node = None
+        result_1.dispatch_key = key_1
+        result_1.view_info = result_1.node = None
         result_1.version = hn_version = fresh_version() if inferring else [0]
         if cn_array.__class__ is not array_type:
-            cn_array = place_2.runtime.wrap(cn_array)
+            cn_array = key_2.runtime.wrap(cn_array)
         result_2 = new(Tensor)
         result_2.array = cn_array
-        result_2.place = place_2
-        result_2.origin = result_2.node = None
+        result_2.dispatch_key = key_2
+        result_2.view_info = result_2.node = None
         result_2.version = cn_version = fresh_version() if inferring else [0]
         if gates_array.__class__ is not array_type:
-            gates_array = place_3.runtime.wrap(gates_array)
+            gates_array = key_3.runtime.wrap(gates_array)
         result_3 = new(Tensor)
         result_3.array = gates_array
-        result_3.place = place_3
-        result_3.origin = result_3.node = None
+        result_3.dispatch_key = key_3
+        result_3.view_info = result_3.node = None
         result_3.version = gates_version = fresh_version() if inferring else [0]
         if cells_array.__class__ is not array_type:
-            cells_array = place_4.runtime.wrap(cells_array)
+            cells_array = key_4.runtime.wrap(cells_array)
         result_4 = new(Tensor)
         result_4.array = cells_array
-        result_4.place = place_4
-        result_4.origin = result_4.node = None
+        result_4.dispatch_key = key_4
+        result_4.view_info = result_4.node = None
         result_4.version = cells_version = fresh_version() if inferring else [0]
-        n0 = input.node if input.origin is None else history(input)
-        n1 = hx.node if hx.origin is None else history(hx)
-        n2 = cx.node if cx.origin is None else history(cx)
-        n3 = weight_hh.node if weight_hh.origin is None else history(weight_hh)
+        n0 = input.node if input.view_info is None else history(input)
+        n1 = hx.node if hx.view_info is None else history(hx)
+        n2 = cx.node if cx.view_info is None else history(cx)
+        n3 = weight_hh.node if weight_hh.view_info is None else history(weight_hh)
         if (n0 is not None or n1 is not None or n2 is not None or n3 is not None) and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = (n0, n1, n2, n3)
             node.saved = ((output_array, output_version, output_version[0]), (gates_array, gates_version, gates_version[0]), (cells_array, cells_version, cells_version[0]), hx, +hx.version[0], cx, +cx.version[0], weight_hh, +weight_hh.version[0], batch_sizes, reverse)
             node.shape = None
-            node.place = places
+            node.dispatch_key = dispatch_keys
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
                 recorder(node)
-            if place_0.dtype.category >= 2: result_0.node = output_node(node, 0, output_array, place_0)
-            if place_1.dtype.category >= 2: result_1.node = output_node(node, 1, hn_array, place_1)
-            if place_2.dtype.category >= 2: result_2.node = output_node(node, 2, cn_array, place_2)
-            if place_3.dtype.category >= 2: result_3.node = output_node(node, 3, gates_array, place_3)
-            if place_4.dtype.category >= 2: result_4.node = output_node(node, 4, cells_array, place_4)
+            if key_0.dtype.category >= 2: result_0.node = output_node(node, 0, output_array, key_0)
+            if key_1.dtype.category >= 2: result_1.node = output_node(node, 1, hn_array, key_1)
+            if key_2.dtype.category >= 2: result_2.node = output_node(node, 2, cn_array, key_2)
+            if key_3.dtype.category >= 2: result_3.node = output_node(node, 3, gates_array, key_3)
+            if key_4.dtype.category >= 2: result_4.node = output_node(node, 4, cells_array, key_4)
         return tuple_of(RESULT, (result_0, result_1, result_2, result_3, result_4))
     except Exception as error:
         hide_internal_frames(error)
@@ -84,41 +84,41 @@ def backward(node, grad):
         if o0 is not None:
             array, version, count = o0
             if version[0] != count:
-                raise stale(node.name(), array.shape, node.place[0], count, version[0])
+                raise stale(node.name(), array.shape, node.dispatch_key[0], count, version[0])
             output = new(Tensor)
             output.array = array
-            output.place = node.place[0]
+            output.dispatch_key = node.dispatch_key[0]
             output.version = version
-            output.origin = None
-            output.node = output_node(node, 0, array, node.place[0])
+            output.view_info = None
+            output.node = output_node(node, 0, array, node.dispatch_key[0])
         gates = None
         if o1 is not None:
             array, version, count = o1
             if version[0] != count:
-                raise stale(node.name(), array.shape, node.place[3], count, version[0])
+                raise stale(node.name(), array.shape, node.dispatch_key[3], count, version[0])
             gates = new(Tensor)
             gates.array = array
-            gates.place = node.place[3]
+            gates.dispatch_key = node.dispatch_key[3]
             gates.version = version
-            gates.origin = None
-            gates.node = output_node(node, 3, array, node.place[3])
+            gates.view_info = None
+            gates.node = output_node(node, 3, array, node.dispatch_key[3])
         cells = None
         if o2 is not None:
             array, version, count = o2
             if version[0] != count:
-                raise stale(node.name(), array.shape, node.place[4], count, version[0])
+                raise stale(node.name(), array.shape, node.dispatch_key[4], count, version[0])
             cells = new(Tensor)
             cells.array = array
-            cells.place = node.place[4]
+            cells.dispatch_key = node.dispatch_key[4]
             cells.version = version
-            cells.origin = None
-            cells.node = output_node(node, 4, array, node.place[4])
+            cells.view_info = None
+            cells.node = output_node(node, 4, array, node.dispatch_key[4])
         if hx is not None and hx.version[0] != v3:
-            raise stale(node.name(), hx.array.shape, hx.place, v3, hx.version[0])
+            raise stale(node.name(), hx.array.shape, hx.dispatch_key, v3, hx.version[0])
         if cx is not None and cx.version[0] != v4:
-            raise stale(node.name(), cx.array.shape, cx.place, v4, cx.version[0])
+            raise stale(node.name(), cx.array.shape, cx.dispatch_key, v4, cx.version[0])
         if weight_hh is not None and weight_hh.version[0] != v5:
-            raise stale(node.name(), weight_hh.array.shape, weight_hh.place, v5, weight_hh.version[0])
+            raise stale(node.name(), weight_hh.array.shape, weight_hh.dispatch_key, v5, weight_hh.version[0])
         grad_output, grad_hn, grad_cn, grad_gates, grad_cells = grad
         grad = grad_output
         n0, n1, n2, n3 = node.inputs

@@ -6,31 +6,31 @@ def mul(input, other, *, out=None):
         if out is not None:
             return write_out(OP, out, input, other)
         try:
-            place = input.place
+            dispatch_key = input.dispatch_key
             if other.__class__ is not Tensor:
-                other = operand(other, place)
-            if other.place is place:
-                kernel, place, array_type, _ = table[place]
+                other = operand(other, dispatch_key)
+            if other.dispatch_key is dispatch_key:
+                kernel, dispatch_key, array_type, _ = table[dispatch_key]
                 array = kernel(input.array, other.array)
             else:
-                array, place, array_type = mixed(OP, input, other)
+                array, dispatch_key, array_type = mixed(OP, input, other)
         except Exception as error:
-            return recover(OP, error, input, other)
+            return slow_path(OP, error, input, other)
         if array.__class__ is not array_type:
-            array = place.runtime.wrap(array)
+            array = dispatch_key.runtime.wrap(array)
         result = new(Tensor)
         result.array = array
-        result.place = place
-        result.origin = None
+        result.dispatch_key = dispatch_key
+        result.view_info = None
         result.version = version = fresh_version() if inferring else [0]
-        n0 = input.node if input.origin is None else history(input)
-        n1 = other.node if other.origin is None else history(other)
+        n0 = input.node if input.view_info is None else history(input)
+        n1 = other.node if other.view_info is None else history(other)
         if (n0 is not None or n1 is not None) and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = (n0, n1)
             node.saved = ((other if n0 is not None else None), (+other.version[0] if n0 is not None else 0), (input if n1 is not None else None), (+input.version[0] if n1 is not None else 0))
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
@@ -47,19 +47,19 @@ def mul(input, other, *, out=None):
 def mul_(input, other):
     try:
         try:
-            place = input.place
+            dispatch_key = input.dispatch_key
             if other.__class__ is not Tensor:
-                other = operand(other, place)
-            n0 = input.node if input.origin is None else history(input)
-            n1 = other.node if other.origin is None else history(other)
+                other = operand(other, dispatch_key)
+            n0 = input.node if input.view_info is None else history(input)
+            n1 = other.node if other.view_info is None else history(other)
             recorder = (n0 is not None or n1 is not None) and grad_mode.recording
-            if input.origin is not None:
+            if input.view_info is not None:
                 check_memory(input)
                 if other.version is input.version and other is not input:
                     check_overlap(input, other)
-                recorder = recorder or base_recorded(input.origin) and grad_mode.recording
+                recorder = recorder or base_recorded(input.view_info) and grad_mode.recording
         except Exception as error:
-            return recover_into(OP, error, input, other)
+            return slow_path_into(OP, error, input, other)
         if recorder:
             check_writable(input)
             original = None
@@ -67,12 +67,12 @@ def mul_(input, other):
                 original = input.detach().clone()
                 original.node = n0
         try:
-            if other.place is place:
-                inplace_table[place](input.array, input.array, other.array)
+            if other.dispatch_key is dispatch_key:
+                inplace_table[dispatch_key](input.array, input.array, other.array)
             else:
                 mixed_into(OP, input, other)
         except Exception as error:
-            return recover_into(OP, error, input, other)
+            return slow_path_into(OP, error, input, other)
         input.version[0] += 1
         if recorder:
             array = input.array
@@ -81,7 +81,7 @@ def mul_(input, other):
             node.inputs = (n0, n1)
             node.saved = ((other if n0 is not None else None), ((other.version[0] - (other.version is version)) if n0 is not None else 0), (original if n1 is not None else None), 0)
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
@@ -100,9 +100,9 @@ def backward(node, grad):
             raise freed(node)
         other, v0, input, v1 = saved
         if other is not None and other.version[0] != v0:
-            raise stale(node.name(), other.array.shape, other.place, v0, other.version[0])
+            raise stale(node.name(), other.array.shape, other.dispatch_key, v0, other.version[0])
         if input is not None and input.version[0] != v1:
-            raise stale(node.name(), input.array.shape, input.place, v1, input.version[0])
+            raise stale(node.name(), input.array.shape, input.dispatch_key, v1, input.version[0])
         n0, n1 = node.inputs
         return (G0(grad, other) if n0 is not None else None, G1(grad, input) if n1 is not None else None)
     except Exception as error:

@@ -4,16 +4,16 @@
 def split_with_sizes(input, split_sizes, dim=DEFAULTS[2]):
     try:
         try:
-            place = input.place
+            dispatch_key = input.dispatch_key
             split_sizes = as_shape(split_sizes)
             if (dim.__class__ is not int or not 0 <= dim < input.array.ndim):
                 dim = canonical_dim(dim, input.array.ndim)
-            kernel, places, array_type, _ = table[place]
+            kernel, dispatch_keys, array_type, _ = table[dispatch_key]
             array = kernel(input.array, split_sizes, dim)
         except Exception as error:
-            return recover(OP, error, input, split_sizes, dim)
-        view = input.origin
-        n0 = input.node if input.origin is None else history(input)
+            return slow_path(OP, error, input, split_sizes, dim)
+        view = input.view_info
+        n0 = input.node if input.view_info is None else history(input)
         recorder = grad_mode.recording
         recording = n0 is not None and recorder
         if recording:
@@ -21,7 +21,7 @@ def split_with_sizes(input, split_sizes, dim=DEFAULTS[2]):
             node.inputs = (n0,)
             node.saved = (input.array.shape, split_sizes, dim)
             node.shape = None
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:
@@ -31,17 +31,17 @@ def split_with_sizes(input, split_sizes, dim=DEFAULTS[2]):
         for i, part in enumerate(array):
             result = new(Tensor)
             result.array = part
-            result.place = place
+            result.dispatch_key = dispatch_key
             result.version = input.version
-            record = new(View)
+            record = new(ViewInfo)
             record.base = input if view is None else view.base
             record.base_node = record.base.node
             record.parent = view
             record.function = PART
             record.arguments = (i, split_sizes, dim)
             record.recorded = recorder is not False
-            result.origin = record
-            result.node = output_node(node, i, part, place) if recording else None
+            result.view_info = record
+            result.node = output_node(node, i, part, dispatch_key) if recording else None
             results.append(result)
         return tuple(results)
     except Exception as error:

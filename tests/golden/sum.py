@@ -8,29 +8,29 @@ def sum(input, dim=DEFAULTS[1], keepdim=DEFAULTS[2], *, dtype=DEFAULTS[3], out=N
         if dtype is not DEFAULTS[3]:
             return BODY(input, dim, keepdim, dtype=dtype)
         try:
-            place = input.place
+            dispatch_key = input.dispatch_key
             if dim.__class__ is int and 0 <= dim < input.array.ndim:
                 dim = (dim,)
             elif dim is not None:
                 dim = canonical_dims(dim, input.array.ndim)
-            kernel, place, array_type, _ = table[place]
+            kernel, dispatch_key, array_type, _ = table[dispatch_key]
             array = kernel(input.array, dim, keepdim)
         except Exception as error:
-            return recover(OP, error, input, dim, keepdim, dtype)
+            return slow_path(OP, error, input, dim, keepdim, dtype)
         if array.__class__ is not array_type:
-            array = place.runtime.wrap(array)
+            array = dispatch_key.runtime.wrap(array)
         result = new(Tensor)
         result.array = array
-        result.place = place
-        result.origin = None
+        result.dispatch_key = dispatch_key
+        result.view_info = None
         result.version = version = fresh_version() if inferring else [0]
-        n0 = input.node if input.origin is None else history(input)
+        n0 = input.node if input.view_info is None else history(input)
         if n0 is not None and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = (n0,)
             node.saved = (dim, keepdim, input.array.shape)
             node.shape = array.shape
-            node.place = place
+            node.dispatch_key = dispatch_key
             node.hooks = None
             node.sequence = next_sequence()
             if recorder is not True:

@@ -20,14 +20,14 @@ LEVELS = X86 if platform.machine() in ("x86_64", "AMD64") else {"portable": []}
 HOME = Path(__file__).resolve().parent.parent
 SOURCE = HOME / "corefw_c" / "source"
 # What runs before the machine is known to have the level: asking it, and the import of the module.
-MACHINE = SOURCE / "machine.c"
+MACHINE = SOURCE / "core" / "machine.c"
 # The slowest to compile come first, so that no core waits for one of them at the end.
-SLOWEST = ("gemm.c", "convolution.c", "folds.c", "elementwise_f64.c", "attention.c")
+SLOWEST = ("gemm.c", "convolution.c", "reductions.c", "elementwise_f64.c", "attention.c")
 
 
 def sources() -> list[Path]:
     """The C files, in the order in which they are compiled."""
-    return sorted(SOURCE.glob("*.c"), key=lambda path: (path.name not in SLOWEST, path.name))
+    return sorted(SOURCE.glob("*/*.c"), key=lambda path: (path.name not in SLOWEST, path.name))
 
 
 def write_module(level: str, target: Path) -> None:

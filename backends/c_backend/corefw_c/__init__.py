@@ -1,7 +1,7 @@
 """The C backend of corefw: fast kernels for the device `cpu`, on the same NumPy arrays as the reference.
 
-One file per family of ops, named as in `corefw.ops`: ``kernels(lib)`` gives the family's kernels over a loaded library.
-What this backend lacks, the NumPy backend computes.
+One file per family of ops, named as in `corefw.declarations`: ``kernels(lib)`` gives the family's kernels over a loaded
+library. What this backend lacks, the NumPy backend computes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 import pluggy
 
 from corefw import __version__, dtypes
-from corefw.dispatch.registry import Backend, Kernel
+from corefw.dispatch.backend import Backend, Kernel
 from corefw_c import allocator, library
 
 FAMILIES = (

@@ -1,6 +1,6 @@
 """Attention."""
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 

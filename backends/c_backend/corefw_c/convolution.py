@@ -2,7 +2,7 @@
 
 from math import prod
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.windows import window_counts, window_extent
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail

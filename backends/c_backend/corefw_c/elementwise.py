@@ -17,8 +17,8 @@ import ml_dtypes
 import numpy as np
 
 from corefw import dtypes
+from corefw.dispatch.backend import Kernel
 from corefw.dispatch.expressions import EXPRESSIONS
-from corefw.dispatch.registry import Kernel
 from corefw.errors import DtypeError
 from corefw_c.interface import numpy_function
 
@@ -109,11 +109,11 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
 def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
     """By name of the function what computes it, a ufunc or what uses one for most operands, and its element types."""
     ffi = _cffi_backend.FFI()
-    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "routed")))
-    routed = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "with_fast_path")))
+    with_fast_path = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
     made = {}
     for name, (ufunc, loops) in ufuncs(lib).items():
-        function = routed((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc
+        function = with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc
         made[name] = function, frozenset(types[loop.tensors - 1] for types, loop in loops)
     return made
 

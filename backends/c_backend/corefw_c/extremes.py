@@ -1,7 +1,7 @@
 """Largest and smallest elements, and where they are."""
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT32, INT64, INTEGERS, NARROW, reducing, through, without
@@ -12,7 +12,7 @@ _WIDENED = (INTEGERS | NARROW) - {dtypes.int64}
 
 def kernels(lib):
     """The family's kernels."""
-    pick_extreme = lib.pick_extreme
+    argreduce = lib.argreduce
 
     def position(op, reduction):
         def kernel(input, dim, keepdim):
@@ -21,7 +21,7 @@ def kernels(lib):
             else:
                 dims, mask = (dim,), 1 << dim
             indices = empty(without(input.shape, dims, keepdim), INT64)
-            if status := pick_extreme(reduction, id(input), mask, 0, id(indices)):
+            if status := argreduce(reduction, id(input), mask, 0, id(indices)):
                 fail(op, status)
             return indices
 
@@ -31,7 +31,7 @@ def kernels(lib):
         def kernel(input, dim, keepdim):
             shape = without(input.shape, (dim,), keepdim)
             values, indices = empty(shape, input.dtype), empty(shape, INT64)
-            if status := pick_extreme(reduction, id(input), 1 << dim, id(values), id(indices)):
+            if status := argreduce(reduction, id(input), 1 << dim, id(values), id(indices)):
                 fail(op, status)
             return values, indices
 

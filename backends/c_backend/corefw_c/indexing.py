@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import SMALL, dense, empty, like
@@ -45,7 +45,7 @@ def kernels(lib):
             fail("nonzero", status)
         return output
 
-    def truth(array):
+    def as_bool(array):
         """A contiguous array that is true where `array` is not zero."""
         if array.dtype.kind == "b":
             return dense(checked(array))
@@ -57,7 +57,7 @@ def kernels(lib):
         return result
 
     def nonzero(input):
-        return find(truth(input), lambda n: (n, input.ndim))
+        return find(as_bool(input), lambda n: (n, input.ndim))
 
     def masked_select(input, mask):
         mask = as_mask(mask, "masked_select")
@@ -105,7 +105,7 @@ def kernels(lib):
                 if item.shape != array.shape[at : at + item.ndim]:
                     raise IndexError("The shape of the mask does not match the shape of the indexed tensor")
                 shape.append(prod(item.shape))
-                arrays.append(find(truth(item), lambda n: (n,)))
+                arrays.append(find(as_bool(item), lambda n: (n,)))
                 at += item.ndim
             else:
                 shape += array.shape[at : at + 1]

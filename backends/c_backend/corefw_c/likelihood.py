@@ -1,6 +1,6 @@
 """Losses of probabilities, elementwise."""
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.loss import alike

@@ -3,7 +3,7 @@
 from math import prod
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.shapes import broadcast
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail

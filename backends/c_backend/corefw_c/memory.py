@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import SMALL, empty
 from corefw_c.library import fail
 

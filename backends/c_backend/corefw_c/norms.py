@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.shapes import count_reduced
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail

@@ -1,6 +1,6 @@
 """Padding with a constant; the other paddings are gathers."""
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import empty
 from corefw_c.creation import scalar
 from corefw_c.library import fail

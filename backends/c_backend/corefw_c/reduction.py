@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 
@@ -80,7 +80,7 @@ def kernels(lib):
     def widened(op, reduction):
         return Kernel(op, through(INT64, reducing(lib, op, reduction)), NARROW)
 
-    def truth(op, reduction, dtype, of_uint8):
+    def of_bool(op, reduction, dtype, of_uint8):
         kernel = reducing(lib, op, reduction, dtype)
         return [
             Kernel(op, kernel, _TESTED),
@@ -100,7 +100,7 @@ def kernels(lib):
         Kernel("prod", product, REALS),
         Kernel("prod", through(INT64, product), INTEGERS | NARROW),
         offered("logsumexp", lib.REDUCE_LOGSUMEXP, REALS),
-        *truth("all", lib.REDUCE_ALL, BOOL, UINT8),
-        *truth("any", lib.REDUCE_ANY, BOOL, UINT8),
-        *truth("count_nonzero", lib.REDUCE_NONZERO, INT64, INT64),
+        *of_bool("all", lib.REDUCE_ALL, BOOL, UINT8),
+        *of_bool("any", lib.REDUCE_ANY, BOOL, UINT8),
+        *of_bool("count_nonzero", lib.REDUCE_NONZERO, INT64, INT64),
     ]

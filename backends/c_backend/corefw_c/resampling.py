@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty, shape_rule
 from corefw_c.library import fail
 

@@ -1,7 +1,7 @@
 """Scans along one dimension: running sums, products and extremes."""
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT64

@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import dense, empty
 from corefw_c.creation import scalar
 from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, checked, explain

@@ -1,6 +1,6 @@
 """The copies behind the gradients of views."""
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.creation import zeros
 from corefw_c.library import fail
 

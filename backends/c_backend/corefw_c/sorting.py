@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import BOOL, INT64

@@ -1,6 +1,6 @@
 """Medians and other ranks, variance and deviation."""
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT64, mask_of, without

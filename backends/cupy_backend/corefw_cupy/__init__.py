@@ -1,7 +1,7 @@
 """The CuPy backend of corefw: every op on the device `cuda`.
 
-One file per family of ops, named as in `corefw.ops`: ``kernels(cuda)`` gives the family's kernels, built on CUDA
-functions in source/ and on NVIDIA's libraries through CuPy. Importing this package needs neither CuPy nor a GPU.
+One file per family of ops, named as in `corefw.declarations`: ``kernels(cuda)`` gives the family's kernels, built on
+CUDA functions in source/ and on NVIDIA's libraries through CuPy. Importing this package needs neither CuPy nor a GPU.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from importlib import import_module
 import pluggy
 
 from corefw import __version__, dtypes
-from corefw.dispatch.registry import Backend, Kernel
+from corefw.dispatch.backend import Backend, Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.faults import Faults
+from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.runtime import CupyRuntime
 
 FAMILIES = (
@@ -101,8 +101,8 @@ def corefw_backend() -> Backend:
         return Backend(name="cupy", version=__version__, devices=("cuda",), unusable=reason)
     import cupy
 
-    faults = Faults.shared(cupy, blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1")
-    cuda = Cuda(cupy, faults)
+    device_asserts = DeviceAsserts.shared(cupy, blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1")
+    cuda = Cuda(cupy, device_asserts)
     return backend(cuda, CupyRuntime(cuda))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw import shapes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, offered
 from corefw_cupy.rows import ITEMS, ITEMS_OF_TWO, MOST_THREADS, along, columns, expanded, share, split
@@ -14,9 +14,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     def computing(suffix: str, sums: int, items: dict[int, str]):
         """What computes an array of the shape of dense ones: `sums` numbers belong to a part of a long row."""
-        by_rows = cuda.function("softmax_rows.cu", f"softmax_rows{suffix}", T=FLOATS, ITEMS=items)
-        by_parts = cuda.function("softmax_long.cu", f"softmax_long{suffix}", T=FLOATS)
-        by_columns = cuda.function("softmax_columns.cu", f"softmax_columns{suffix}", T=FLOATS)
+        by_rows = cuda.function("softmax/softmax_rows.cu", f"softmax_rows{suffix}", T=FLOATS, ITEMS=items)
+        by_parts = cuda.function("softmax/softmax_long.cu", f"softmax_long{suffix}", T=FLOATS)
+        by_columns = cuda.function("softmax/softmax_columns.cu", f"softmax_columns{suffix}", T=FLOATS)
         most = max(items)
 
         def compute(arrays, dim, logarithm):

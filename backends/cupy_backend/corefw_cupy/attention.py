@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.backend import Kernel
+from corefw.dispatch.settings import settings
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, REALS, STATISTIC, THREADS, argument, blocks, offered
 from corefw_cupy.layouts import inverse, merged
@@ -90,13 +91,15 @@ def described(*arrays):
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    forward = cuda.function("attention.cu", "attention", T=FLOATS, D=COLUMNS)
-    forward_half = cuda.function("attention_half.cu", "attention", T=HALVES, D=COLUMNS)
-    averages_of = cuda.function("attention_averages.cu", "attention_averages", T=FLOATS)
-    backward = cuda.function("attention_backward.cu", "attention_backward", T=SINGLE, D=BACKWARD_COLUMNS)
-    backward_double = cuda.function("attention_backward.cu", "attention_backward", T=DOUBLE, D=DOUBLE_COLUMNS)
-    backward_half = cuda.function("attention_backward_half.cu", "attention_backward", T=HALVES, D=BACKWARD_COLUMNS)
-    join_splits = cuda.function("splits.cu", "join_splits", T=FLOATS)
+    forward = cuda.function("attention/attention.cu", "attention", T=FLOATS, D=COLUMNS)
+    forward_half = cuda.function("attention/attention_half.cu", "attention", T=HALVES, D=COLUMNS)
+    averages_of = cuda.function("attention/attention_averages.cu", "attention_averages", T=FLOATS)
+    backward = cuda.function("attention/attention_backward.cu", "attention_backward", T=SINGLE, D=BACKWARD_COLUMNS)
+    backward_double = cuda.function("attention/attention_backward.cu", "attention_backward", T=DOUBLE, D=DOUBLE_COLUMNS)
+    backward_half = cuda.function(
+        "attention/attention_backward_half.cu", "attention_backward", T=HALVES, D=BACKWARD_COLUMNS
+    )
+    join_splits = cuda.function("reduction/splits.cu", "join_splits", T=FLOATS)
 
     def with_rows(array):
         """The array, or a copy whose matrices have rows without gaps."""
@@ -146,7 +149,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             grid = blocks(averages.size, THREADS // 32)
             averages_of[dtype](grid, (THREADS,), (gradient, output, of, averages))
         turns, buffers = -(-key.shape[-2] // TILE), 1
-        if registry.deterministic and heads:
+        if settings.deterministic and heads:
             turns = buffers = min(turns, -(-FEW_BLOCKS // heads))
         joined = dtype == statistic and buffers == 1  # blocks add to the gradient itself
         sums = grad_query if joined else cuda.empty((buffers, grad_query.size), statistic)

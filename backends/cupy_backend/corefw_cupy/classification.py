@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, STATISTIC, THREADS, blocks, offered
 from corefw_cupy.loss import blocks_of_sum, summing
@@ -42,14 +42,14 @@ def writing(samples: int, classes: int) -> tuple[int, int, int]:
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     summed = summing(cuda)
-    missing = cuda.faults.kind("Target {0} is out of bounds for {1} classes.")
-    faults = (cuda.faults.address, missing)
-    nll = cuda.function("class_nll.cu", "class_nll", T=FLOATS)
-    weight_sums = cuda.function("class_nll.cu", "class_weights", T=FLOATS)
-    entropy_of_rows = cuda.function("cross_entropy.cu", "cross_entropy_rows", T=FLOATS)
-    entropy_of_columns = cuda.function("cross_entropy.cu", "cross_entropy_columns", T=FLOATS)
-    gradient_of_rows = cuda.function("class_gradient.cu", "class_gradient_rows", T=FLOATS)
-    gradient_of_columns = cuda.function("class_gradient.cu", "class_gradient_columns", T=FLOATS)
+    missing = cuda.device_asserts.kind("Target {0} is out of bounds for {1} classes.")
+    device_asserts = (cuda.device_asserts.address, missing)
+    nll = cuda.function("loss/class_nll.cu", "class_nll", T=FLOATS)
+    weight_sums = cuda.function("loss/class_nll.cu", "class_weights", T=FLOATS)
+    entropy_of_rows = cuda.function("loss/cross_entropy.cu", "cross_entropy_rows", T=FLOATS)
+    entropy_of_columns = cuda.function("loss/cross_entropy.cu", "cross_entropy_columns", T=FLOATS)
+    gradient_of_rows = cuda.function("loss/class_gradient.cu", "class_gradient_rows", T=FLOATS)
+    gradient_of_columns = cuda.function("loss/class_gradient.cu", "class_gradient_columns", T=FLOATS)
 
     def indices(target, shape):
         """The classes as dense int64, for scores of `shape`."""
@@ -72,10 +72,12 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         """Losses of `shape`, as they are or reduced: `before` and `after` are the kernel's arguments around them."""
         if reduction != "none":
             mean = reduction == "mean"
-            return summed(launch, grid, threads, (before[0], 0, *before[1:]), dtype, (*after, mean, *faults), mean)
+            return summed(
+                launch, grid, threads, (before[0], 0, *before[1:]), dtype, (*after, mean, *device_asserts), mean
+            )
         losses = cuda.empty(shape, dtype)
         if losses.size:
-            launch((grid,), (threads,), (before[0], losses, *before[1:], 0, 0, *after, False, *faults))
+            launch((grid,), (threads,), (before[0], losses, *before[1:], 0, 0, *after, False, *device_asserts))
         return losses
 
     def class_nll(input, target, ignore_index, reduction, weight):
@@ -127,7 +129,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             arguments = (target, weight, sums, target.size, classes, ignore_index)
             weight_sums[dtype]((count,), (MOST_THREADS,), arguments)
         arrays = (grad, input, normalizer, target, weight, sums, result)
-        launch(grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, mean, *faults))
+        launch(grid, (THREADS,), (*arrays, *sizes, count, ignore_index, each, mean, *device_asserts))
         return result
 
     def class_nll_backward(grad, target, shape, ignore_index, reduction, weight):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 from corefw_cupy.in_order import ORDERED, InOrder
 from corefw_cupy.launch import BOOL, COMPLEX, HALVES, INTEGERS, REALS, THREADS, blocks
 from corefw_cupy.pointwise_function import SIZES, Pointwise
@@ -40,14 +40,14 @@ class Combining:
 
         def combining(types, reductions, **values):
             return cuda.function(
-                "combining.cu", "combine_at", T=types, REDUCE=reductions, I=INDICES, SIZE=SIZES, **values
+                "indexing/combining.cu", "combine_at", T=types, REDUCE=reductions, I=INDICES, SIZE=SIZES, **values
             )
 
         self.of_reals = combining({**REALS, **INTEGERS, **BOOL}, REDUCTIONS)
         self.of_complex = combining(COMPLEX, _SUM)
         self.of_halves = combining(_FLOAT32, REDUCTIONS, V=HALVES)
         self.in_fours = cuda.function(
-            "combining_fours.cu", "add_fours_at", V={**_FLOAT32, **HALVES}, I=INDICES, SIZE=SIZES
+            "indexing/combining_fours.cu", "add_fours_at", V={**_FLOAT32, **HALVES}, I=INDICES, SIZE=SIZES
         )
         self.capabilities: dict[int, int] = {}  # the first number of each, by device
         self.in_order = InOrder(cuda)
@@ -72,7 +72,7 @@ class Combining:
         index, values = self.at.apart(array, index), self.at.apart(array, values)
         steps = steps_over(values, grid.shape)
         number = {"f": float, "c": complex}.get(dtype.kind, int)(factor)
-        in_order = (registry.deterministic and dtype.kind in "fc") or (dtype in COMPLEX and reduce == "prod")
+        in_order = (settings.deterministic and dtype.kind in "fc") or (dtype in COMPLEX and reduce == "prod")
         if in_order and reduce in ORDERED:
             self.in_order.combine(array, grid, index, values, steps, kind, reduce, number)
             return
@@ -87,7 +87,7 @@ class Combining:
         else:
             function = (self.of_complex if dtype in COMPLEX else self.of_reals)[key]
         if found.n:
-            address = self.cuda.faults.address
+            address = self.cuda.device_asserts.address
             function(blocks(found.n), (THREADS,), (array, index, values, found.struct, number, address, kind))
 
     def _adds_fours(self) -> bool:
@@ -100,7 +100,7 @@ class Combining:
 
     def write(self, array, grid: Grid, index, values, kind: int) -> None:
         """Write values, which broadcast to the grid and have the dtype of the array, to its elements."""
-        if registry.deterministic:
+        if settings.deterministic:
             check_index(index)
             index, values = self.at.apart(array, index), self.at.apart(array, values)
             self.in_order.write(array, grid, index, values, steps_over(values, grid.shape), kind)

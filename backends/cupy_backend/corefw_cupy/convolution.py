@@ -11,7 +11,8 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.backend import Kernel
+from corefw.dispatch.settings import settings
 from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy import cudnn
 from corefw_cupy.convolution_geometry import Geometry, Layout
@@ -58,18 +59,20 @@ class Convolutions:
 
         def functions(name):
             """By whether float32 may be rounded to TensorFloat-32 and by dtype, the function for all tiles."""
-            tensor = cuda.function("convolution_tensor.cu", name, T=SMALL, TILE=TENSOR_TILES)
-            single = cuda.function("convolution.cu", name, T=SINGLE, TILE=TILES)
-            other = cuda.function("convolution.cu", name, T=OTHERS, TILE={COMMON_TILE: TILES[COMMON_TILE]})
+            tensor = cuda.function("convolution/convolution_tensor.cu", name, T=SMALL, TILE=TENSOR_TILES)
+            single = cuda.function("convolution/convolution.cu", name, T=SINGLE, TILE=TILES)
+            other = cuda.function("convolution/convolution.cu", name, T=OTHERS, TILE={COMMON_TILE: TILES[COMMON_TILE]})
             precise = {d: tensor if d in HALVES else single if d in SINGLE else other for d in NUMBERS}
             return {True: {**precise, **dict.fromkeys(SINGLE, tensor)}, False: precise}
 
         self.convolve, self.weigh = functions("convolve"), functions("weigh")
-        self.convolve_directly = cuda.function("convolution_direct.cu", "convolve_directly", T=NUMBERS)
-        self.weigh_directly = cuda.function("convolution_weigh_direct.cu", "weigh_directly", T=FLOATS)
-        self.windows_to_columns = cuda.function("windows.cu", "windows_to_columns", T=BITS)
-        self.columns_to_images = cuda.function("overlay.cu", "columns_to_images", T=NUMBERS)
-        self.join_splits = cuda.function("splits.cu", "join_splits", T=NUMBERS)
+        self.convolve_directly = cuda.function("convolution/convolution_direct.cu", "convolve_directly", T=NUMBERS)
+        self.weigh_directly = cuda.function(
+            "convolution/convolution_weight_gradient_direct.cu", "weigh_directly", T=FLOATS
+        )
+        self.windows_to_columns = cuda.function("pooling/windows.cu", "windows_to_columns", T=BITS)
+        self.columns_to_images = cuda.function("data_movement/overlay.cu", "columns_to_images", T=NUMBERS)
+        self.join_splits = cuda.function("reduction/splits.cu", "join_splits", T=NUMBERS)
 
     def forward(self, input, weight, bias, *options):
         """The result of the op `convolution`."""
@@ -158,7 +161,7 @@ class Convolutions:
     def _tiled(self, functions, dtype, rows: int, columns: int, groups: int):
         """The function for a product of these sizes, and how many blocks it takes."""
         tile = geometry.tile(rows, columns, groups) if dtype in SMALL else COMMON_TILE
-        function = functions[registry.library["allow_tf32"]][dtype][dtype, tile]
+        function = functions[settings.library["allow_tf32"]][dtype][dtype, tile]
         return function, -(-rows // tile[0]) * -(-columns // tile[1]) * groups
 
     def _partial(self, out, splits: int):

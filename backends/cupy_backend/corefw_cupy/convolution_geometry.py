@@ -32,7 +32,7 @@ MOST_SPLIT_BYTES = 1 << 26
 
 def result_shape(op: str, *arguments) -> tuple[int, ...]:
     """What the op's rule says of these shapes and options; raises its error where they do not fit."""
-    rule = registry.ops[op].shape
+    rule = registry.declared[op].shape
     assert rule is not None
     return rule(*arguments)
 

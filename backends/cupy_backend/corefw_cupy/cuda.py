@@ -8,7 +8,7 @@ from typing import Any
 from corefw_cupy import cublas_lt
 from corefw_cupy.compilation import launcher
 from corefw_cupy.copying import Copying
-from corefw_cupy.faults import Faults
+from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.launch import Function, text
 
 
@@ -16,14 +16,14 @@ class Cuda:
     """CuPy and our functions, on one kind of device.
 
     Attributes: ``xp`` CuPy; ``empty(shape, dtype)`` a new array (`xp.empty` costs 0.4 us more); ``functions`` all
-    functions that were asked for; ``faults`` what kernels report; ``copying`` copies and conversions by our own
+    functions that were asked for; ``device_asserts`` what kernels report; ``copying`` copies and conversions by our own
     functions.
     """
 
-    def __init__(self, xp: Any, faults: Faults, empty: Callable | None = None):
+    def __init__(self, xp: Any, device_asserts: DeviceAsserts, empty: Callable | None = None):
         self.xp = xp
         self.empty = xp.ndarray if empty is None else empty
-        self.faults = faults
+        self.device_asserts = device_asserts
         self.functions: list[Function] = []
         self.copying = Copying(self)
 
@@ -44,7 +44,7 @@ class Cuda:
     def compile(self, function: Function, definitions: dict[str, str]) -> Callable:
         """What launches a function."""
         launch = launcher(self.xp, text(function.source, definitions), function.name)
-        return self.faults.checked(launch) if self.faults.blocking else launch
+        return self.device_asserts.checked(launch) if self.device_asserts.blocking else launch
 
     def cublas_lt(self) -> Any:
         """The functions of cublasLt, None where the library is missing."""
@@ -57,5 +57,5 @@ class Cuda:
     def number(self, array) -> int:
         """The integer that an array of one element holds. Waits for it."""
         value = int(array.get().reshape(())[()])
-        self.faults.check()
+        self.device_asserts.check()
         return value

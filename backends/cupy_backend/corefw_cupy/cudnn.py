@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 from corefw_cupy.convolution_geometry import Layout, layout
 from corefw_cupy.cuda import Cuda
 
@@ -74,14 +74,14 @@ class Cudnn:
 
     def __call__(self, operation: str, factors: tuple, out, stride, padding, dilation) -> bool:
         """Fill `out`, and say so; False if there is no plan for that."""
-        library = registry.library
+        library = settings.library
         if self.module is None or out.dtype.name not in TYPES or not library["enabled"]:
             return False
         factors = tuple([a if _readable(a) else self.cuda.copying.dense(a) for a in factors])
         layouts = tuple([layout(a) for a in (*factors, out)])
         device = self.cuda.xp.cuda.runtime.getDevice()
         precise = out.dtype == np.float32 and not library["allow_tf32"]
-        deterministic = registry.deterministic or library["deterministic"]
+        deterministic = settings.deterministic or library["deterministic"]
         key = (device, operation, out.dtype.name, layouts, stride, padding, dilation, precise, deterministic)
         if key not in self.plans:
             try:

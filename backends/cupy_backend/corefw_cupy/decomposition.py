@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.failing import explained
 from corefw_cupy.launch import COMPLEX, REALS, offered
+from corefw_cupy.linalg_errors import explained
 
 _INDEFINITE = "linalg.cholesky: The factorization could not be completed because the input is not positive-definite."
 _EIGENVALUES = "linalg.eigh: The algorithm failed to converge."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, THREADS, blocks, offered
 from corefw_cupy.pointwise_function import Pointwise
@@ -19,7 +19,7 @@ def _scale(p: float) -> float:
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     empty = cuda.empty
-    forward = cuda.function("dropout.cu", "masked_dropout", T=FLOATS)
+    forward = cuda.function("random/dropout.cu", "masked_dropout", T=FLOATS)
     backward = Pointwise(
         cuda, "masked_dropout_backward", ("T", "bool"), 1, "double", "T", "x * (y ? s : 0)", {"T": FLOATS}
     )

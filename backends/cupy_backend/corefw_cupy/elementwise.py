@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from corefw import dtypes
+from corefw.dispatch.backend import Kernel
 from corefw.dispatch.expressions import EXPRESSIONS, Expression
-from corefw.dispatch.registry import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.formulas import FAULTS, FORMULAS
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, HALVES, REALS, SIGNED, UNSIGNED
@@ -51,7 +51,7 @@ PARTS = {"abs": "abs(x)", "angle": "arg(x)"}
 
 def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]:
     """A function for each dtype of a class: arrays, numbers and ``out=`` to the result."""
-    fault = cuda.faults.kind(*FAULTS[e.name]) if "faults" in e.formulas[kind] else 0
+    fault = cuda.device_asserts.kind(*FAULTS[e.name]) if "device_asserts" in e.formulas[kind] else 0
     types, numbers = ("T",) * e.tensors, len(e.inputs.split()) - e.tensors
     result, (number, converted), formula = "bool" if e.test else "T", NUMBERS[kind], e.formulas[kind]
     macros = {"T": ELEMENTS[kind]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.combining import FLOAT32, combining
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, HALVES, offered
@@ -12,8 +12,8 @@ from corefw_cupy.positions import INT64, along_slices, positions
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     at, sums, copying = positions(cuda), combining(cuda), cuda.copying
-    picked_bounds = cuda.faults.kind("index out of range in self")
-    row_bounds = cuda.faults.kind("index {0} is out of range for {2} rows")
+    picked_bounds = cuda.device_asserts.kind("index out of range in self")
+    row_bounds = cuda.device_asserts.kind("index {0} is out of range for {2} rows")
 
     def pick_rows(weight, indices, padding_idx, scale_grad_by_freq):
         if weight.ndim != 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, NUMBERS, offered
 from corefw_cupy.reducing import Reduction
@@ -14,7 +14,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
 
     def reduction(operation):
-        return Reduction(cuda, "extremes.cu", operation, ORDERED, empty=False)
+        return Reduction(cuda, "reduction/extremes.cu", operation, ORDERED, empty=False)
 
     def position(found):
         def kernel(input, dim, keepdim):

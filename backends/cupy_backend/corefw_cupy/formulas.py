@@ -14,7 +14,7 @@ def _of(kind: str, inputs: str, test: bool = False, **formulas: str) -> list[Exp
 FAULTS: dict[str, tuple[str, type[Exception]]] = {
     **dict.fromkeys(("floor_divide", "remainder", "fmod", "trunc_divide"), ("ZeroDivisionError", RuntimeError)),
 }
-_DIVIDED = "y == 0 ? (report(faults, kind, 0, 0, 0), T(0)) : "
+_DIVIDED = "y == 0 ? (report(device_asserts, kind, 0, 0, 0), T(0)) : "
 
 FORMULAS = (
     # -- integers ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How normalisations see arrays: as groups of elements, and weights beside them (source/groups.cuh)."""
+"""How normalisations see arrays: as groups of elements, and weights beside them (source/normalization/groups.cuh)."""
 
 from __future__ import annotations
 

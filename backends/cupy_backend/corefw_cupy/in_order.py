@@ -45,12 +45,20 @@ class InOrder:
 
         def combining(types, **values):
             return cuda.function(
-                "ordered_combining.cu", "combine_in_order", T=types, REDUCE=ORDERED, I=index, SIZE=wide, **values
+                "indexing/ordered_combining.cu",
+                "combine_in_order",
+                T=types,
+                REDUCE=ORDERED,
+                I=index,
+                SIZE=wide,
+                **values,
             )
 
         index, wide = {_INT64: "int64"}, {True: "int64"}
-        self.place_keys = cuda.function("ordered_moves.cu", "place_keys", I=INDICES, T={8: "bits64"}, SIZE=wide)
-        self.write_last = cuda.function("ordered_moves.cu", "write_last", I=index, T=BITS, SIZE=wide)
+        self.place_keys = cuda.function(
+            "indexing/ordered_moves.cu", "place_keys", I=INDICES, T={8: "bits64"}, SIZE=wide
+        )
+        self.write_last = cuda.function("indexing/ordered_moves.cu", "write_last", I=index, T=BITS, SIZE=wide)
         self.of_reals = combining({**REALS, **COMPLEX})
         self.of_halves = combining({_FLOAT32: "float32"}, V=HALVES)
 
@@ -69,7 +77,7 @@ class InOrder:
         reaches = [step // sizes[0] * max(0, size - 1) for step, size in spans]
         lowest, nowhere = sum(min(0, reach) for reach in reaches), sum(map(abs, reaches)) + 1
         keys = self.cuda.empty((1, outer.n), UINT64)
-        arguments = (index, keys, outer.struct, lowest, nowhere, self.cuda.faults.address, kind)
+        arguments = (index, keys, outer.struct, lowest, nowhere, self.cuda.device_asserts.address, kind)
         self.place_keys[index.dtype, 8, True](blocks(outer.n), (THREADS,), arguments)
         keys, order = self.ordering.sort_keys(keys, nowhere.bit_length())
         struct = argument(np.array([(keys.data.ptr, order.data.ptr, lowest, nowhere)], _ORDERED))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast
 from corefw_cupy.combining import combining
@@ -37,7 +37,7 @@ def side_by_side(array, dims: list[int]):
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     copying, at, sums, masks = cuda.copying, positions(cuda), combining(cuda), selection(cuda)
-    index_bounds, put_bounds = (cuda.faults.out_of_bounds(op) for op in ("index", "index_put"))
+    index_bounds, put_bounds = (cuda.device_asserts.out_of_bounds(op) for op in ("index", "index_put"))
     broadcast_to = cuda.xp.broadcast_to
 
     # -- index arrays

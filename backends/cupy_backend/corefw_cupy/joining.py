@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered, pointers
 from corefw_cupy.moving import Move
@@ -38,7 +39,7 @@ class Plan:
 @lru_cache(maxsize=4096)
 def plan(op: str, shapes: tuple[tuple[int, ...], ...], dim: int, itemsize: int) -> Plan:
     """The plan of `cat` or `stack`; raises ShapeError for what cannot be joined."""
-    rule = registry.ops[op].shape
+    rule = registry.declared[op].shape
     assert rule is not None
     shape = rule(shapes, dim)
     dim %= len(shape)
@@ -72,12 +73,12 @@ def widest_unit(bits: int) -> int:
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     copying = cuda.copying
-    join = cuda.function("joining.cu", "join", T=BITS)
+    join = cuda.function("data_movement/joining.cu", "join", T=BITS)
     move_rolled, move_triangle = Move(cuda, "roll"), Move(cuda, "triangle")
-    sum_chunks = cuda.function("repetition.cu", "sum_chunks", T=INTEGERS)
-    find_ends = cuda.function("repetition.cu", "find_ends", T=INTEGERS)
-    repeat_positions = cuda.function("repetition.cu", "repeat_positions", T=INTEGERS)
-    negative = cuda.faults.kind("repeats can not be negative", ValueError)
+    sum_chunks = cuda.function("data_movement/repetition.cu", "sum_chunks", T=INTEGERS)
+    find_ends = cuda.function("data_movement/repetition.cu", "find_ends", T=INTEGERS)
+    repeat_positions = cuda.function("data_movement/repetition.cu", "repeat_positions", T=INTEGERS)
+    negative = cuda.device_asserts.kind("repeats can not be negative", ValueError)
 
     # -- joining ------------------------------------------------------------------------------------------------------
     def joining(op):
@@ -130,7 +131,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             return cuda.empty((0,), dtype)
         repeats, grid = cuda.dense(repeats), blocks(n, CHUNK)
         sums, ends = cuda.empty(grid, np.int64), cuda.empty((n,), np.int64)
-        sum_chunks[dtype](grid, (THREADS,), (repeats, sums, n, cuda.faults.address, negative))
+        sum_chunks[dtype](grid, (THREADS,), (repeats, sums, n, cuda.device_asserts.address, negative))
         find_ends[dtype](grid, (THREADS,), (repeats, sums, ends, n))
         total = cuda.number(ends[-1:])
         result = cuda.empty((total,), dtype)

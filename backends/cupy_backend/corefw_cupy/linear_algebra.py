@@ -13,8 +13,9 @@ from math import prod
 import numpy as np
 
 from corefw import dtypes, shapes
+from corefw.dispatch.backend import Kernel
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.settings import settings
 from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, CublasLt
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
@@ -45,7 +46,7 @@ AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
 def _types(dtype: np.dtype) -> tuple[int, int, str]:
     """cudaDataType_t and cublasComputeType_t of products, and the dtype of their factors alpha and beta."""
     element, compute, fast, scale = CUBLAS[dtype]
-    return element, fast if registry.allow_tf32 else compute, scale
+    return element, fast if settings.allow_tf32 else compute, scale
 
 
 @lru_cache(maxsize=1 << 12)
@@ -172,8 +173,8 @@ class Products:
         self.cuda = cuda
         self.copying = cuda.copying
         self.with_epilogue = CublasLt(cuda)
-        self.total = Reduction(cuda, "reduction.cu", "Total", FLOATS)
-        self.of_integers = cuda.function("matmul.cu", "integer_matmul", T=INTEGERS)
+        self.total = Reduction(cuda, "reduction/reduction.cu", "Total", FLOATS)
+        self.of_integers = cuda.function("core/matmul.cu", "integer_matmul", T=INTEGERS)
         formula = ("conjugated_factor", ("T",), 0, "int64", "T", "conj(x)", {"T": COMPLEX})
         self.conjugated = Pointwise(cuda, *formula, computed=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw import shapes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, THREADS, offered
 from corefw_cupy.pointwise_function import Pointwise
@@ -19,7 +19,7 @@ def blocks_of_sum(elements: int, most: int) -> int:
 
 def summing(cuda: Cuda):
     """What launches a kernel that sums losses in blocks, and then sums those of the blocks."""
-    total_loss = cuda.function("losses.cu", "total_loss", T=FLOATS)
+    total_loss = cuda.function("loss/losses.cu", "total_loss", T=FLOATS)
 
     def summed(launch, blocks, threads, before, dtype, after, mean):
         """The loss: `before` and `after` are the kernel's arguments beside (sums of blocks, result)."""
@@ -36,7 +36,7 @@ def summing(cuda: Cuda):
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     summed = summing(cuda)
-    error_sum = cuda.function("losses.cu", "squared_error_sum", T=FLOATS)
+    error_sum = cuda.function("loss/losses.cu", "squared_error_sum", T=FLOATS)
     macros = {"T": FLOATS}
     error = Pointwise(cuda, "squared_error", ("T", "T"), 0, "double", "T", "d = x - y; d * d", macros)
     gradient = Pointwise(cuda, "squared_error_gradient", ("T", "T", "T"), 1, "double", "T", "(y - z) * (x * s)", macros)

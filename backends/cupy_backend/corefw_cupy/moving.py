@@ -85,7 +85,7 @@ class Move:
 
     def __init__(self, cuda: Cuda, name: str):
         self.empty = cuda.empty
-        self.function: Function = cuda.function("moves.cu", name, T=BITS, SIZE=SIZES)
+        self.function: Function = cuda.function("data_movement/moves.cu", name, T=BITS, SIZE=SIZES)
 
     def __call__(self, input, shape: tuple[int, ...], offsets: tuple[int, ...], *numbers, kept: int = 0):
         """A new array of `shape`, which reads position i of a dimension at position i + offset; a value among the

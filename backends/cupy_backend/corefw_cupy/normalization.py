@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.groups import View, channel_groups, channels, layers, standing, view
 from corefw_cupy.launch import FLOATS, STATISTIC, THREADS, blocks, offered
@@ -49,8 +49,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
 def _affine(cuda: Cuda) -> Callable:
     """What computes (input - mean) * scale * weight + bias."""
-    affine = cuda.function("affine.cu", "affine", T=FLOATS)
-    affine_columns = cuda.function("affine.cu", "affine_columns", T=FLOATS)
+    affine = cuda.function("normalization/affine.cu", "affine", T=FLOATS)
+    affine_columns = cuda.function("normalization/affine.cu", "affine_columns", T=FLOATS)
 
     def spread(input, means, scales, weight, bias, seen: View):
         output, dtype = cuda.empty(input.shape, input.dtype), input.dtype
@@ -64,10 +64,10 @@ def _affine(cuda: Cuda) -> Callable:
 
 
 def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
-    resident = cuda.function("normalize.cu", "normalize", T=FLOATS, ITEMS=ITEMS)
-    moments = cuda.function("moments.cu", "moments", T=FLOATS)
-    column_moments = cuda.function("moments.cu", "column_moments", T=FLOATS)
-    join_moments = cuda.function("moments.cu", "join_moments", T=FLOATS)
+    resident = cuda.function("normalization/normalize.cu", "normalize", T=FLOATS, ITEMS=ITEMS)
+    moments = cuda.function("normalization/moments.cu", "moments", T=FLOATS)
+    column_moments = cuda.function("normalization/moments.cu", "column_moments", T=FLOATS)
+    join_moments = cuda.function("normalization/moments.cu", "join_moments", T=FLOATS)
 
     def measure(input, means, variances, scales, seen, eps, centred):
         """Fill in the statistics of groups that do not fit into registers."""
@@ -142,13 +142,15 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
 
 
 def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
-    resident = cuda.function("normalize_backward.cu", "normalize_backward", T=FLOATS, ITEMS=ITEMS_OF_TWO)
-    resident_weights = cuda.function("normalize_weights.cu", "normalize_weights", T=FLOATS, ITEMS=ITEMS_OF_TWO)
-    group_sums = cuda.function("normalize_sums.cu", "group_sums", T=FLOATS)
-    column_sums = cuda.function("normalize_sums.cu", "column_sums", T=FLOATS)
-    join_sums = cuda.function("normalize_sums.cu", "join_sums", T=FLOATS)
-    apply = cuda.function("normalize_apply.cu", "normalize_apply", T=FLOATS)
-    apply_columns = cuda.function("normalize_apply.cu", "normalize_apply_columns", T=FLOATS)
+    resident = cuda.function("normalization/normalize_backward.cu", "normalize_backward", T=FLOATS, ITEMS=ITEMS_OF_TWO)
+    resident_weights = cuda.function(
+        "normalization/normalize_weights.cu", "normalize_weights", T=FLOATS, ITEMS=ITEMS_OF_TWO
+    )
+    group_sums = cuda.function("normalization/normalize_sums.cu", "group_sums", T=FLOATS)
+    column_sums = cuda.function("normalization/normalize_sums.cu", "column_sums", T=FLOATS)
+    join_sums = cuda.function("normalization/normalize_sums.cu", "join_sums", T=FLOATS)
+    apply = cuda.function("normalization/normalize_apply.cu", "normalize_apply", T=FLOATS)
+    apply_columns = cuda.function("normalization/normalize_apply.cu", "normalize_apply_columns", T=FLOATS)
     product = Pointwise(cuda, "weighted_gradient", ("T", "T"), 0, "double", "T", "x * y", {"T": FLOATS})
 
     def statistic(array, shape, dtype):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import offered
 from corefw_cupy.reducing import Reduction
@@ -18,7 +18,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
 
     def norm(operation, empty=True):
-        return Reduction(cuda, "norms.cu", operation, FIELDS, REAL, empty)
+        return Reduction(cuda, "reduction/norms.cu", operation, FIELDS, REAL, empty)
 
     powers, inverse_powers = norm("Powers"), norm("Powers", empty=False)
     norms = {

@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, THREADS, offered
 from corefw_cupy.layouts import inverse, memory_order
@@ -167,14 +167,14 @@ def _decay(lr: float, weight_decay: float, decoupled: bool) -> tuple[float, floa
 
 def _steps(cuda: Cuda) -> dict[str, Callable]:
     """The optimizers' steps by name."""
-    sgd = Step(cuda, "sgd.cu", "sgd_step", (2, 3), 1)
-    adam = Step(cuda, "adam.cu", "adam_step", (4, 5), 2)
-    adadelta = Step(cuda, "adagrad.cu", "adadelta_step", (4,), 0)
-    adagrad = Step(cuda, "adagrad.cu", "adagrad_step", (3,), 1)
-    adamax = Step(cuda, "adam_variants.cu", "adamax_step", (4,), 1)
-    nadam = Step(cuda, "adam_variants.cu", "nadam_step", (4,), 3)
-    radam = Step(cuda, "adam_variants.cu", "radam_step", (4,), 2)
-    rmsprop = Step(cuda, "rmsprop.cu", "rmsprop_step", (3, 4, 5), 0)
+    sgd = Step(cuda, "optimizer/sgd.cu", "sgd_step", (2, 3), 1)
+    adam = Step(cuda, "optimizer/adam.cu", "adam_step", (4, 5), 2)
+    adadelta = Step(cuda, "optimizer/adagrad.cu", "adadelta_step", (4,), 0)
+    adagrad = Step(cuda, "optimizer/adagrad.cu", "adagrad_step", (3,), 1)
+    adamax = Step(cuda, "optimizer/adam_variants.cu", "adamax_step", (4,), 1)
+    nadam = Step(cuda, "optimizer/adam_variants.cu", "nadam_step", (4,), 3)
+    radam = Step(cuda, "optimizer/adam_variants.cu", "radam_step", (4,), 2)
+    rmsprop = Step(cuda, "optimizer/rmsprop.cu", "rmsprop_step", (3, 4, 5), 0)
 
     def sgd_step(params, grads, buffers, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
         options = (lr, float(momentum), float(dampening), float(weight_decay), nesterov, maximize)
@@ -283,9 +283,9 @@ def _steps(cuda: Cuda) -> dict[str, Callable]:
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     empty, copying = cuda.empty, cuda.copying
-    norm_parts = cuda.function("clipping.cu", "norm_parts", T=FLOATS, NORM=_NORMS)
-    norm_of_parts = cuda.function("clipping.cu", "norm_of_parts", T=FLOATS, NORM=_NORMS)
-    scale = cuda.function("scaling.cu", "scale_step", T=_EVERY)
+    norm_parts = cuda.function("optimizer/clipping.cu", "norm_parts", T=FLOATS, NORM=_NORMS)
+    norm_of_parts = cuda.function("optimizer/clipping.cu", "norm_of_parts", T=FLOATS, NORM=_NORMS)
+    scale = cuda.function("optimizer/scaling.cu", "scale_step", T=_EVERY)
 
     def norm_into(out, tensors, order):
         """Write the norm of all elements of all tensors to `out`."""

@@ -47,12 +47,12 @@ class Ordering:
 
     def __init__(self, cuda: Cuda):
         self.cuda, self.at, self.ranking = cuda, positions(cuda), ranking(cuda)
-        self.sort_short = cuda.function("short_sort.cu", "sort_short", T=SORTED)
-        self.make_keys = cuda.function("long_sort.cu", "make_keys", T=SORTED)
-        self.in_order = cuda.function("long_sort.cu", "in_order", T=SORTED)
-        self.count_digits = cuda.function("radix_sort.cu", "count_digits", KEY=KEYS)
-        self.sort_digits = cuda.function("radix_sort.cu", "sort_digits", KEY=KEYS)
-        self.select_first = cuda.function("select.cu", "select_first", T=SORTED)
+        self.sort_short = cuda.function("sorting/short_sort.cu", "sort_short", T=SORTED)
+        self.make_keys = cuda.function("sorting/long_sort.cu", "make_keys", T=SORTED)
+        self.in_order = cuda.function("sorting/long_sort.cu", "in_order", T=SORTED)
+        self.count_digits = cuda.function("sorting/radix_sort.cu", "count_digits", KEY=KEYS)
+        self.sort_digits = cuda.function("sorting/radix_sort.cu", "sort_digits", KEY=KEYS)
+        self.select_first = cuda.function("data_movement/select.cu", "select_first", T=SORTED)
 
     def first(self, input, k: int, dim: int, descending: bool) -> tuple[Any, Any]:
         """The first `k` elements in order along a dimension, and their positions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.moving import Move
 

@@ -1,4 +1,5 @@
-"""Lists of tensors that one launch works on: the tables by which CUDA functions find them (source/parameters.cuh)."""
+"""Lists of tensors that one launch works on: the tables by which CUDA functions find them
+(source/optimizer/parameters.cuh)."""
 
 from __future__ import annotations
 

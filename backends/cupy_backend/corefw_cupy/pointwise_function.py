@@ -34,7 +34,7 @@ class Pointwise:
         result: the type of the result.
         formula: of the variables x, y, z for arrays and s, t, u for numbers, as in `corefw.dispatch.expressions`.
         macros: what the types stand for, by the items of a key: see `launch.Function`.
-        fault: the kind that the formula reports as ``kind`` (see faults.py), or 0.
+        fault: the kind that the formula reports as ``kind`` (see device_asserts.py), or 0.
         computed: whether arrays and numbers are converted to the type of computation first.
     """
 
@@ -53,7 +53,7 @@ class Pointwise:
     ):
         self.cuda, self.empty = cuda, cuda.empty
         self.runs: dict[tuple, Callable] = {}
-        self.fault = (cuda.faults.address, fault) if fault else ()
+        self.fault = (cuda.device_asserts.address, fault) if fault else ()
         self.functions: dict[str, Function] = {}
         for walk in WALKS:
             function = f"{name}_{walk}"

@@ -92,10 +92,10 @@ TILED = """\
 
 #: by walk the file that it needs, the parameters that say where elements are, and its text
 WALKS = {
-    "flat": ("elementwise.cuh", "int64 n, int64 singles", FLAT),
-    "rows": ("elementwise.cuh", "Layout<SIZE> layout", ROWS),
-    "strided": ("elementwise.cuh", "Layout<SIZE> layout", STRIDED),
-    "tiled": ("tiles.cuh", "Tiles<SIZE> tiles", TILED),
+    "flat": ("elementwise/elementwise.cuh", "int64 n, int64 singles", FLAT),
+    "rows": ("elementwise/elementwise.cuh", "Layout<SIZE> layout", ROWS),
+    "strided": ("elementwise/elementwise.cuh", "Layout<SIZE> layout", STRIDED),
+    "tiled": ("data_movement/tiles.cuh", "Tiles<SIZE> tiles", TILED),
 }
 
 
@@ -124,7 +124,7 @@ def source(
     number: str,
     result: str,
     formula: str,
-    faults: bool,
+    device_asserts: bool,
     computed: bool,
 ) -> str:
     """The text of a function: see `pointwise_function.Pointwise`."""
@@ -135,10 +135,10 @@ def source(
     declared += [f"{'A' if computed else number} {v}" for v in others]
     parameters = "".join(f", {number} {v}" for v in others)
     passed = [f"{v}s[k]" for v in arrays] + [f"A({v})" if computed else v for v in others]
-    if faults:
-        declared += ["int64 *faults", "int64 kind"]
-        parameters += ", int64 *faults, int64 kind"
-        passed += ["faults", "kind"]
+    if device_asserts:
+        declared += ["int64 *device_asserts", "int64 kind"]
+        parameters += ", int64 *device_asserts, int64 kind"
+        passed += ["device_asserts", "kind"]
     return _template(walk, operands).substitute(
         name=name,
         result=result,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import registry
 from corefw.windows import meaningful, window_extent
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
@@ -43,7 +44,7 @@ def plan(op: str, *arguments) -> tuple[tuple[int, ...], int, bool, Any]:
 
     Raises ShapeError for arguments that do not fit.
     """
-    rule = registry.ops[op].shape
+    rule = registry.declared[op].shape
     assert rule is not None
     shape = rule(*arguments)
     backward = op.endswith("backward")
@@ -97,12 +98,12 @@ def shares(planes: int, plane: int, windows: int) -> tuple[int, int, Any]:
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    max_pool = cuda.function("pooling_max.cu", "max_pool", T=NUMBERS, LANES=LANES, SIZE=SIZES)
-    bound_indices = cuda.function("pooling_max.cu", "bound_indices", T=NUMBERS)
-    max_backward = cuda.function("pooling_max.cu", "max_pool_backward", T=NUMBERS)
-    avg_pool = cuda.function("pooling_mean.cu", "avg_pool", T=NUMBERS, LANES=LANES, SIZE=SIZES)
-    avg_backward = cuda.function("pooling_mean.cu", "avg_pool_backward", T=FLOATS, SIZE=SIZES)
-    outside = cuda.faults.out_of_bounds("max_pool_backward")
+    max_pool = cuda.function("pooling/pooling_max.cu", "max_pool", T=NUMBERS, LANES=LANES, SIZE=SIZES)
+    bound_indices = cuda.function("pooling/pooling_max.cu", "bound_indices", T=NUMBERS)
+    max_backward = cuda.function("pooling/pooling_max.cu", "max_pool_backward", T=NUMBERS)
+    avg_pool = cuda.function("pooling/pooling_mean.cu", "avg_pool", T=NUMBERS, LANES=LANES, SIZE=SIZES)
+    avg_backward = cuda.function("pooling/pooling_mean.cu", "avg_pool_backward", T=FLOATS, SIZE=SIZES)
+    outside = cuda.device_asserts.out_of_bounds("max_pool_backward")
 
     def maximum(op, offers):
         def kernel(input, *options):
@@ -124,7 +125,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         planes, plane, windows = prod(shape[:2]), prod(shape[2:]), prod(grad.shape[2:])
         grad, indices = cuda.dense(grad), cuda.dense(indices)
         grid, parts, shared = shares(planes, plane, windows)
-        bounds, fault = 0, (cuda.faults.address, outside)
+        bounds, fault = 0, (cuda.device_asserts.address, outside)
         if parts > FEW_PARTS and windows:
             batches = -(-windows // THREADS)
             bounds = cuda.empty((planes, batches, 2), np.int64)

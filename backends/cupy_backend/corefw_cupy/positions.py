@@ -204,9 +204,9 @@ class Positions:
         self.cuda = cuda
         self.copying = cuda.copying
         macros: dict[str, Any] = {"T": BITS, "I": INDICES, "SIZE": SIZES}
-        self.read_at = cuda.function("positions.cu", "read_at", **macros)
-        self.write_at = cuda.function("positions.cu", "write_at", **macros)
-        self.combine_indices = cuda.function("offsets.cu", "combine_indices")
+        self.read_at = cuda.function("indexing/positions.cu", "read_at", **macros)
+        self.write_at = cuda.function("indexing/positions.cu", "write_at", **macros)
+        self.combine_indices = cuda.function("indexing/offsets.cu", "combine_indices")
 
     def read(self, array, grid: Grid, index, kind: int):
         """The elements of a grid, as a new array."""
@@ -228,7 +228,7 @@ class Positions:
         found = walk(grid, steps, size, index.dtype.itemsize, size, pointers & -pointers)
         if found.n:
             function[found.size, index.dtype, found.wide](
-                blocks(found.n), (THREADS,), (array, index, other, found.struct, self.cuda.faults.address, kind)
+                blocks(found.n), (THREADS,), (array, index, other, found.struct, self.cuda.device_asserts.address, kind)
             )
 
     def apart(self, array, other):
@@ -253,7 +253,7 @@ class Positions:
         struct["arrays"][0, : len(indices)] = [index.data.ptr for index in indices]
         found = self.cuda.empty(shape, INT64)
         if found.size:
-            address = self.cuda.faults.address
+            address = self.cuda.device_asserts.address
             self.combine_indices[()](blocks(found.size), (THREADS,), (found, argument(struct), address, kind))
         return found
 

@@ -8,7 +8,7 @@ from math import inf, log1p, prod
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, NUMBERS, REALS, THREADS, blocks, offered
 from corefw_cupy.ordering import ordering
@@ -47,9 +47,9 @@ def _bounds(low: float, high: float, real: np.dtype) -> tuple[float, float, floa
 def _whole_kinds(cuda: Cuda) -> list[Kernel]:
     """The kinds whose values are whole numbers, of any real dtype, and what is made of them."""
     empty, copying, sorts = cuda.empty, cuda.copying, ordering(cuda)
-    integers = cuda.function("random_counts.cu", "integers", T=_EVERY)
-    geometric = cuda.function("random_counts.cu", "geometric", T=NUMBERS)
-    bernoulli = cuda.function("random_counts.cu", "bernoulli", T=_EVERY, P=REALS)
+    integers = cuda.function("random/random_counts.cu", "integers", T=_EVERY)
+    geometric = cuda.function("random/random_counts.cu", "geometric", T=NUMBERS)
+    bernoulli = cuda.function("random/random_counts.cu", "bernoulli", T=_EVERY, P=REALS)
 
     def integers_at(size, seed, offset, low, high, dtype):
         signed = high <= _HALF
@@ -102,7 +102,7 @@ def _real_kinds(cuda: Cuda) -> list[Kernel]:
 
     def drawing(name, launched):
         """The function `name` over new arrays of real numbers, or of the parts of complex ones."""
-        function = cuda.function("random.cu", name, T=FLOATS)
+        function = cuda.function("random/random.cu", name, T=FLOATS)
 
         def draw(size, seed, offset, *arguments):
             *parameters, dtype = arguments
@@ -141,7 +141,7 @@ def _by_weights(cuda: Cuda) -> list[Kernel]:
     """Draws in proportion to weights."""
     empty, sorts = cuda.empty, ordering(cuda)
     row_sums, draw_by_sums, arrivals, first_arrival = (
-        cuda.function("multinomial.cu", name, T=FLOATS)
+        cuda.function("random/multinomial.cu", name, T=FLOATS)
         for name in ("row_sums", "draw_by_sums", "arrivals", "first_arrival")
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, COMPLEX, INTEGERS, NUMBERS, THREADS, blocks
 
@@ -13,11 +13,11 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     real = {**NUMBERS, **BOOL}
     numbers = {**real, **COMPLEX}
-    arange_integers = cuda.function("ranges.cu", "arange_integers", T=INTEGERS)
-    arange_numbers = cuda.function("ranges.cu", "arange_numbers", T=numbers)
-    linspace = cuda.function("ranges.cu", "linspace", T=real)
-    linspace_complex = cuda.function("ranges.cu", "linspace_complex", T=COMPLEX)
-    eye = cuda.function("ranges.cu", "eye", T=numbers)
+    arange_integers = cuda.function("data_movement/ranges.cu", "arange_integers", T=INTEGERS)
+    arange_numbers = cuda.function("data_movement/ranges.cu", "arange_numbers", T=numbers)
+    linspace = cuda.function("data_movement/ranges.cu", "linspace", T=real)
+    linspace_complex = cuda.function("data_movement/ranges.cu", "linspace_complex", T=COMPLEX)
+    eye = cuda.function("data_movement/ranges.cu", "eye", T=numbers)
 
     def filled(function, shape, dtype, *arguments):
         """A new array that a function writes, 16 bytes with each thread."""

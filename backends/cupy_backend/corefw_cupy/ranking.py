@@ -18,8 +18,8 @@ class Ranking:
     """Functions that sum up rows of int64 numbers."""
 
     def __init__(self, cuda: Cuda):
-        self.long = cuda.function("ranks.cu", "exclusive_sums")
-        self.short = cuda.function("ranks.cu", "exclusive_sums_short")
+        self.long = cuda.function("sorting/ranks.cu", "exclusive_sums")
+        self.short = cuda.function("sorting/ranks.cu", "exclusive_sums_short")
 
     def sums(self, rows, count: int, length: int, totals) -> None:
         """Replace each number by the sum of those before it in its row; the sums of whole rows go to `totals`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, THREADS, argument, blocks, offered
@@ -53,19 +53,19 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     empty, copying, multiply = cuda.empty, cuda.copying, Products(cuda)
 
     def function(name):
-        return cuda.function("recurrent.cu", name, T=FLOATS)
+        return cuda.function("recurrent/recurrent.cu", name, T=FLOATS)
 
     rnn_step, rnn_step_backward = function("rnn_step"), function("rnn_step_backward")
     lstm_step, lstm_step_backward = function("lstm_step"), function("lstm_step_backward")
     gru_step, gru_step_backward = function("gru_step"), function("gru_step_backward")
     add_product = function("add_product")
 
-    def whole(name, file="recurrent_whole.cu"):
+    def whole(name, file="recurrent/recurrent_whole.cu"):
         return cuda.function(file, name, T=WHOLE)
 
     rnn_whole, lstm_whole, gru_whole = whole("rnn_whole"), whole("lstm_whole"), whole("gru_whole")
     rnn_whole_backward, lstm_whole_backward, gru_whole_backward = (
-        whole(f"{kind}_whole_backward", "recurrent_whole_backward.cu") for kind in ("rnn", "lstm", "gru")
+        whole(f"{kind}_whole_backward", "recurrent/recurrent_whole_backward.cu") for kind in ("rnn", "lstm", "gru")
     )
 
     def dense(*arrays):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, INTEGERS, offered
 from corefw_cupy.reducing import Reduction
@@ -22,10 +22,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     counts = dict.fromkeys(every, INT64)
     truths = {**dict.fromkeys(every, TRUTH), UINT8: UINT8}
 
-    def offer(op, operation, types, result=None, file="reduction.cu"):
+    def offer(op, operation, types, result=None, file="reduction/reduction.cu"):
         return Kernel(op, Reduction(cuda, file, operation, types, result), offered(types))
 
-    multiply = Reduction(cuda, "reduction.cu", "Product", every, SUMS)
+    multiply = Reduction(cuda, "reduction/reduction.cu", "Product", every, SUMS)
 
     def product(input, dim, keepdim):
         return multiply(input, None if dim is None else (dim,), keepdim)
@@ -38,5 +38,5 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         offer("all", "All", every, truths),
         offer("any", "Any", every, truths),
         offer("count_nonzero", "Nonzero", every, counts),
-        offer("logsumexp", "LogSumExp", FIELDS, file="logsumexp.cu"),
+        offer("logsumexp", "LogSumExp", FIELDS, file="reduction/logsumexp.cu"),
     ]

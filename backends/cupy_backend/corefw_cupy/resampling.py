@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel, registry
+from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import FLOATS, INTEGERS, THREADS, argument, blocks, offered
@@ -42,7 +43,7 @@ def plan(op: str, shape, sizes, filter, align_corners, scales, antialias, double
 
     Raises ShapeError for arguments that do not fit.
     """
-    rule = registry.ops[op].shape
+    rule = registry.declared[op].shape
     assert rule is not None
     result = rule(shape, sizes, filter, align_corners, scales, antialias)
     read, places = (shape, result) if op == "resample" else (result, shape)
@@ -70,7 +71,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     whole = {name: name for name in NEAREST.values()}
 
     def resampling(op, types, filters):
-        launches = cuda.function("resampling.cu", op, T=types, FILTER=filters, SIZE=SIZES)
+        launches = cuda.function("resampling/resampling.cu", op, T=types, FILTER=filters, SIZE=SIZES)
 
         def kernel(input, sizes, filter, align_corners, scales, antialias):
             dtype, double = input.dtype, input.dtype == np.float64

@@ -1,4 +1,4 @@
-"""How row-wise kernels share rows among threads (source/rows.cuh), and the layouts of arrays as such rows."""
+"""How row-wise kernels share rows among threads (source/core/rows.cuh), and the layouts of arrays as such rows."""
 
 from __future__ import annotations
 

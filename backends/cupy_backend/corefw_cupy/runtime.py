@@ -31,7 +31,7 @@ class CupyRuntime(Runtime):
         self.array_type = cuda.xp.ndarray
         self.allocate = cuda.empty
         self.copying = cuda.copying
-        self.faults = cuda.faults
+        self.device_asserts = cuda.device_asserts
         self.memory_use = MemoryUse(cuda.xp)
         self.in_flight = InFlight(cuda.xp)
         self.storages = Storages(cuda.xp)
@@ -73,7 +73,7 @@ class CupyRuntime(Runtime):
     def synchronize(self, index=None):
         with self.on(index):
             self.driver.deviceSynchronize()
-        self.faults.check()
+        self.device_asserts.check()
 
     def device_properties(self, index: int) -> SimpleNamespace:
         """What PyTorch's programs ask of a GPU."""
@@ -203,7 +203,7 @@ class CupyRuntime(Runtime):
             if host.nbytes:
                 self._transfer(host.ctypes.data, dense.data.ptr, dense.nbytes, self.driver.memcpyDeviceToHost)
                 self._stream().synchronize()
-        self.faults.check()
+        self.device_asserts.check()
         return host.transpose(turned)
 
     def transfer(self, array, index):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.extremes import ORDERED
 from corefw_cupy.launch import FLOATS, THREADS, offered
@@ -97,9 +97,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     every = {**WHOLE, **FIELDS}
     return [
-        running("cumsum", "scan.cu", "Total", every, SUMS),
-        running("cumprod", "scan.cu", "Product", every, SUMS),
-        running("logcumsumexp", "logcumsumexp.cu", "LogSumExp", FLOATS),
-        running("cummax", "running_extremes.cu", "LastLargest", ORDERED, finds=True),
-        running("cummin", "running_extremes.cu", "LastSmallest", ORDERED, finds=True),
+        running("cumsum", "scan/scan.cu", "Total", every, SUMS),
+        running("cumprod", "scan/scan.cu", "Product", every, SUMS),
+        running("logcumsumexp", "scan/logcumsumexp.cu", "LogSumExp", FLOATS),
+        running("cummax", "scan/running_extremes.cu", "LastLargest", ORDERED, finds=True),
+        running("cummin", "scan/running_extremes.cu", "LastSmallest", ORDERED, finds=True),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.combining import REDUCTIONS, combining
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.positions import INT64, along_elements, along_slices, positions
@@ -31,10 +31,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     at, sums, copying = positions(cuda), combining(cuda), cuda.copying
     bounds = {
-        op: cuda.faults.out_of_bounds(op)
+        op: cuda.device_asserts.out_of_bounds(op)
         for op in ("gather", "index_add", "index_copy", "index_fill", "index_select", "scatter")
     }
-    flat_bounds = cuda.faults.kind("out of range: tried to access index {0} on a tensor of {2} elements.")
+    flat_bounds = cuda.device_asserts.kind("out of range: tried to access index {0} on a tensor of {2} elements.")
 
     # -- whole slices: 0-d arrays take part as vectors of one element
     def index_select(input, dim, index):

@@ -32,13 +32,13 @@ class Selection:
 
     def __init__(self, cuda: Cuda):
         self.cuda, self.ranking = cuda, ranking(cuda)
-        self.count_true = cuda.function("masks.cu", "count_true")
-        self.find_true = cuda.function("masks.cu", "find_true")
-        self.masked_read = cuda.function("masked_moves.cu", "masked_read", T=BITS)
-        self.masked_write = cuda.function("masked_moves.cu", "masked_write", T=BITS)
-        self.number_runs = cuda.function("run_numbers.cu", "number_runs")
-        self.measure_runs = cuda.function("run_numbers.cu", "measure_runs")
-        self.short_source = cuda.faults.kind(
+        self.count_true = cuda.function("indexing/masks.cu", "count_true")
+        self.find_true = cuda.function("indexing/masks.cu", "find_true")
+        self.masked_read = cuda.function("indexing/masked_moves.cu", "masked_read", T=BITS)
+        self.masked_write = cuda.function("indexing/masked_moves.cu", "masked_write", T=BITS)
+        self.number_runs = cuda.function("sorting/run_numbers.cu", "number_runs")
+        self.measure_runs = cuda.function("sorting/run_numbers.cu", "measure_runs")
+        self.short_source = cuda.device_asserts.kind(
             "Number of elements of source < number of ones in mask ({0} < {1})", ShapeError
         )
 
@@ -74,7 +74,17 @@ class Selection:
         """Write the first elements of `line` to an array in row-major order where the mask is true."""
         ranks, count = self.ranks(mask)
         write = self.masked_write[array.dtype.itemsize]
-        arguments = (mask, mask.size, ranks, array, line, count, line.size, self.cuda.faults.address, self.short_source)
+        arguments = (
+            mask,
+            mask.size,
+            ranks,
+            array,
+            line,
+            count,
+            line.size,
+            self.cuda.device_asserts.address,
+            self.short_source,
+        )
         write(*self._grid(mask), arguments)
 
     def runs(self, begins, order):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw.shapes import broadcast
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.failing import explained
 from corefw_cupy.launch import COMPLEX, REALS, offered
+from corefw_cupy.linalg_errors import explained
 
 _SINGULAR = "{}: The {} could not be completed because the input matrix is singular."
 

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, NUMBERS, THREADS, blocks, offered
 from corefw_cupy.ordering import SORTED, ordering
@@ -22,9 +22,9 @@ BOOL = np.dtype(bool)
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
     order, masks, at, empty, dense = ordering(cuda), selection(cuda), positions(cuda), cuda.empty, cuda.dense
-    mark_runs = cuda.function("runs.cu", "mark_runs", T=SORTED)
-    search_rows = cuda.function("search.cu", "search_rows", T=NUMBERS)
-    find_members = cuda.function("search.cu", "find_members", T={**SORTED, **COMPLEX})
+    mark_runs = cuda.function("sorting/runs.cu", "mark_runs", T=SORTED)
+    search_rows = cuda.function("sorting/search.cu", "search_rows", T=NUMBERS)
+    find_members = cuda.function("sorting/search.cu", "find_members", T={**SORTED, **COMPLEX})
 
     def sort(input, dim, descending):
         return order.first(input, input.shape[dim] if input.ndim else 1, dim, descending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.extremes import ORDERED
 from corefw_cupy.launch import NUMBERS, THREADS, offered
@@ -26,7 +26,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
 
     def moment(op, operation):
-        reduce = Reduction(cuda, "statistics.cu", operation, FIELDS, REAL)
+        reduce = Reduction(cuda, "normalization/statistics.cu", operation, FIELDS, REAL)
 
         def kernel(input, dim, keepdim, correction):
             return reduce(input, dim, keepdim, float(correction))
@@ -53,7 +53,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return kernel
 
     def ranked(rule):
-        select = cuda.function("order_statistics.cu", "select_ranks", T=NUMBERS, RULE={rule: rule})
+        select = cuda.function("reduction/order_statistics.cu", "select_ranks", T=NUMBERS, RULE={rule: rule})
 
         def fill(rows, values, places, k=1):
             if not 1 <= k <= rows.shape[1]:
@@ -62,7 +62,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
         return by_rows(fill)
 
-    find_modes = cuda.function("mode.cu", "find_modes", T=ORDERED)
+    find_modes = cuda.function("reduction/mode.cu", "find_modes", T=ORDERED)
 
     def fill_modes(rows, values, places):
         count, capacity = tables(*rows.shape)

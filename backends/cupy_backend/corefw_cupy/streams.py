@@ -47,7 +47,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for the work given so far."""
         self.queue.synchronize()
-        self.runtime.faults.check()
+        self.runtime.device_asserts.check()
 
     def query(self) -> bool:
         """Whether all work is done."""
@@ -90,7 +90,7 @@ class Event:
     def synchronize(self) -> None:
         """Wait for the work before the mark."""
         self.mark.synchronize()
-        self.runtime.faults.check()
+        self.runtime.device_asserts.check()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this mark to another one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corefw.dispatch.registry import Kernel
+from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 
 

@@ -1,7 +1,8 @@
 """The NumPy backend of corefw: the readable reference for every op on `cpu`.
 
-One file per family of ops, named as in `corefw.ops`. In each, ``kernels(xp)`` gives {op: function} for the dtypes NumPy
-computes with, ``movements(xp)`` for ops that only move, create or compare elements and so take every dtype.
+One file per family of ops, named as in `corefw.declarations`. In each, ``kernels(xp)`` gives {op: function} for the
+dtypes NumPy computes with, ``data_movement(xp)`` for ops that only move, create or compare elements and so take every
+dtype.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pluggy
 
 from corefw import __version__, dtypes
-from corefw.dispatch.registry import Backend, Kernel
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.runtime import poisons
 from corefw_numpy.poison import PoisonedNumPy
 from corefw_numpy.runtime import NumpyRuntime
@@ -70,11 +71,15 @@ def table(xp) -> list[Kernel]:
     offered: list[Kernel] = []
     for family in FAMILIES:
         module = import_module(f"corefw_numpy.{family}")
-        truths = module.truths(xp) if hasattr(module, "truths") else {}
-        for functions, taken in ((module.kernels(xp), _COMPUTED), (module.movements(xp), _ALL), (truths, _TRUTH)):
+        bool_kernels = module.bool_kernels(xp) if hasattr(module, "bool_kernels") else {}
+        for functions, taken in (
+            (module.kernels(xp), _COMPUTED),
+            (module.data_movement(xp), _ALL),
+            (bool_kernels, _TRUTH),
+        ):
             for op, function in functions.items():
                 out = isinstance(function, xp.ufunc) or getattr(function, "takes_out", False)
-                others = op in truths and functions is not truths
+                others = op in bool_kernels and functions is not bool_kernels
                 offered.append(Kernel(op, function, taken - _TRUTH if others else taken, out))
     return offered
 

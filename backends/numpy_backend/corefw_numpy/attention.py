@@ -21,11 +21,11 @@ def kernels(xp):
         if bias is not None and not broadcasts(bias.shape, scores):
             raise ValueError("a mask that broadcasts to the scores expected")
 
-    def turned(x):
+    def transposed(x):
         return x.swapaxes(-1, -2)
 
     def scored(query, key, bias, is_causal, scale):
-        scores = xp.matmul(query * query.dtype.type(scale), turned(key))
+        scores = xp.matmul(query * query.dtype.type(scale), transposed(key))
         if bias is not None:
             scores += bias
         if is_causal:
@@ -58,15 +58,19 @@ def kernels(xp):
         weights = scored(query, key, bias, is_causal, scale)
         weights -= logsumexp[..., None]
         xp.exp(weights, out=weights)
-        of_scores = xp.matmul(gradient, turned(value))
+        of_scores = xp.matmul(gradient, transposed(value))
         of_scores -= (gradient * output).sum(-1, keepdims=True)
         of_scores *= weights
         of_scores *= of_scores.dtype.type(scale)
-        return xp.matmul(of_scores, key), xp.matmul(turned(of_scores), query), xp.matmul(turned(weights), gradient)
+        return (
+            xp.matmul(of_scores, key),
+            xp.matmul(transposed(of_scores), query),
+            xp.matmul(transposed(weights), gradient),
+        )
 
     return {"attention": attention, "attention_backward": attention_backward}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

@@ -2,7 +2,7 @@
 
 import ml_dtypes
 
-from corefw_numpy.truth import of_truth
+from corefw_numpy.booleans import of_bools
 
 
 def kernels(xp):
@@ -35,7 +35,7 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move or compare elements."""
 
     def nan_to_num(input, nan, posinf, neginf):
@@ -75,7 +75,7 @@ def movements(xp):
     }
 
 
-def truths(xp):
+def bool_kernels(xp):
     """Ops for bool alone."""
     functions = {
         "bitwise_xor": xp.bitwise_xor,
@@ -87,4 +87,4 @@ def truths(xp):
         "lt": xp.less,
         "ne": xp.not_equal,
     }
-    return {op: of_truth(xp, function) for op, function in functions.items()}
+    return {op: of_bools(xp, function) for op, function in functions.items()}

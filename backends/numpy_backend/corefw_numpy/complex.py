@@ -23,6 +23,6 @@ def kernels(xp):
     return {"angle": angle, "complex": complex, "conj_physical": conj_physical}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move or compare elements."""
     return {}

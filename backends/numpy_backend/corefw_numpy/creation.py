@@ -10,7 +10,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only create or convert elements."""
 
     def full_at(size, value, dtype):

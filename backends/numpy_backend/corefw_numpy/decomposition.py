@@ -1,6 +1,6 @@
 """Decompositions of matrices by the namespace's own."""
 
-from corefw_numpy.failing import explained
+from corefw_numpy.linalg_errors import explained
 
 _INDEFINITE = "linalg.cholesky: The factorization could not be completed because the input is not positive-definite."
 
@@ -41,6 +41,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

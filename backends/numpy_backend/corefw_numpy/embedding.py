@@ -6,7 +6,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements."""
 
     def pick_rows(weight, indices, padding_idx, scale_grad_by_freq):

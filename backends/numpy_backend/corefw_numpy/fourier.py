@@ -17,6 +17,6 @@ def kernels(xp):
     return {"fft_c2c": fft_c2c, "fft_c2r": fft_c2r, "fft_r2c": fft_r2c}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

@@ -47,7 +47,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements, and sums into positions."""
 
     def index(input, indices):

@@ -12,7 +12,7 @@ def kernels(xp):
     return {"repeated_positions": repeated_positions}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements."""
 
     def cat(tensors, dim):

@@ -18,8 +18,8 @@ def kernels(xp):
         return xp.matmul(input, other)
 
     def adjoint(matrix):
-        turned = matrix.swapaxes(-2, -1)
-        return turned.conj() if turned.dtype.kind == "c" else turned
+        transposed = matrix.swapaxes(-2, -1)
+        return transposed.conj() if transposed.dtype.kind == "c" else transposed
 
     def matmul_adjoint(input, other):
         if input.ndim == 2 == other.ndim and input.dtype.kind != "c":
@@ -78,6 +78,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

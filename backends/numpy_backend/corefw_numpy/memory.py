@@ -11,7 +11,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements."""
 
     def clone(input):

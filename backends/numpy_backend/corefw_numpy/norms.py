@@ -26,6 +26,6 @@ def kernels(xp):
     return {"vector_norm": vector_norm}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

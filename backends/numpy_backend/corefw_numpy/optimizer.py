@@ -65,7 +65,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Updates in place: every dtype is stepped in its own arithmetic."""
 
     def sgd_step(params, grads, buffers, first, lr, momentum, dampening, weight_decay, nesterov, maximize):

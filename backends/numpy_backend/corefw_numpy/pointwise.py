@@ -116,6 +116,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move or compare elements."""
     return {}

@@ -8,7 +8,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that create elements of the dtype they are given; half types are rounded as the specification says."""
 
     def filled(kind):

@@ -6,7 +6,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only create elements."""
 
     def arange_at(start, step, count, dtype):

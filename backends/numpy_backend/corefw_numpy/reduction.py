@@ -16,7 +16,7 @@ def kernels(xp):
     def product(input, dim, keepdim):
         return multiply_reduce(input, dim, xp.int64 if input.dtype.char in "BHIL" else None, None, keepdim)
 
-    def truth(reduce):
+    def as_bool(reduce):
         def kernel(input, dim, keepdim):
             result = reduce(input, dim, None, None, keepdim)
             return result.astype(xp.uint8) if input.dtype.char == "B" else result
@@ -39,17 +39,17 @@ def kernels(xp):
         "mean": mean,
         "nansum": nansum,
         "prod": product,
-        "all": truth(xp.logical_and.reduce),
-        "any": truth(xp.logical_or.reduce),
+        "all": as_bool(xp.logical_and.reduce),
+        "any": as_bool(xp.logical_or.reduce),
         "count_nonzero": count_nonzero,
         "logsumexp": logsumexp,
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move or compare elements."""
 
-    def spread(input, dim, keepdim, shape):
+    def expand_reduced(input, dim, keepdim, shape):
         if dim is None:
             steps = [0] * len(shape)
         else:
@@ -60,4 +60,4 @@ def movements(xp):
             return xp.ndarray(shape, input.dtype, input, 0, steps)
         return xp.lib.stride_tricks.as_strided(input, shape, steps)
 
-    return {"spread": spread}
+    return {"expand_reduced": expand_reduced}

@@ -100,6 +100,6 @@ def kernels(xp):
     return {"resample": resample, "resample_backward": resample_backward}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements."""
     return {}

@@ -8,7 +8,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements, and sums into positions."""
 
     # -- whole slices: 0-d arrays take part as vectors of one element

@@ -1,6 +1,6 @@
 """Inverses, solutions and determinants by the namespace's own."""
 
-from corefw_numpy.failing import explained
+from corefw_numpy.linalg_errors import explained
 
 _SINGULAR = "{}: The {} could not be completed because the input matrix is singular."
 
@@ -25,6 +25,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

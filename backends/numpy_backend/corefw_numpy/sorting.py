@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw_numpy.along import lines
-from corefw_numpy.truth import truth
+from corefw_numpy.booleans import as_bool
 
 
 def kernels(xp):
@@ -11,7 +11,7 @@ def kernels(xp):
 
     def order(input, dim, descending):
         """Positions in sorted order; equal elements stay in the order in which they came."""
-        input = truth(xp, input)
+        input = as_bool(xp, input)
         if not descending:
             return xp.argsort(input, dim, kind="stable")
         backwards = xp.argsort(xp.flip(input, dim), dim, kind="stable")
@@ -24,7 +24,7 @@ def kernels(xp):
 
     @lines
     def topk(input, k, dim, largest, sorted):
-        input = truth(xp, input)
+        input = as_bool(xp, input)
         size = input.shape[dim]
         if not 0 <= k <= size:
             raise ValueError(k)
@@ -39,7 +39,7 @@ def kernels(xp):
         return xp.take_along_axis(values, ranked, dim), xp.take_along_axis(indices, ranked, dim)
 
     def unique_values(input, dim, consecutive):
-        input = truth(xp, input)
+        input = as_bool(xp, input)
         if not consecutive:
             values, inverse, counts = xp.unique(
                 input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
@@ -83,6 +83,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move or compare elements."""
     return {}

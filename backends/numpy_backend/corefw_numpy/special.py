@@ -12,6 +12,6 @@ def kernels(xp):
     return {"erfinv": in_double(error_function.erfinv), "special_erfcx": in_double(error_function.erfcx)}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

@@ -1,8 +1,8 @@
 """Medians and other ranks, variance and deviation."""
 
 from corefw_numpy.along import lines, pick
+from corefw_numpy.booleans import as_bool
 from corefw_numpy.sums import count, squared_modulus, sums
-from corefw_numpy.truth import truth
 
 
 def kernels(xp):
@@ -24,7 +24,7 @@ def kernels(xp):
 
     @lines
     def mode(input, dim, keepdim):
-        input = truth(xp, input)
+        input = as_bool(xp, input)
         order = xp.moveaxis(xp.argsort(input, dim, kind="stable"), dim, -1)
         ordered = xp.take_along_axis(xp.moveaxis(input, dim, -1), order, -1)
         place = xp.arange(ordered.shape[-1])
@@ -38,7 +38,7 @@ def kernels(xp):
     def kthvalue(input, k, dim, keepdim):
         if not 1 <= k <= input.shape[dim]:
             raise IndexError(k)
-        input = truth(xp, input)
+        input = as_bool(xp, input)
         return pick(xp, input, xp.argsort(input, dim, kind="stable").take([k - 1], dim), dim, keepdim)
 
     def variance(input, dim, keepdim, correction):
@@ -58,6 +58,6 @@ def kernels(xp):
     }
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements: none."""
     return {}

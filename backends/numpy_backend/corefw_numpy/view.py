@@ -8,7 +8,7 @@ def kernels(xp):
     return {}
 
 
-def movements(xp):
+def data_movement(xp):
     """Ops that only move elements."""
     ndarray = xp.ndarray
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.fill import fill, fill_each
-from corefw.dispatch.registry import REQUIRED, Op, Parameter
+from corefw.dispatch.op import REQUIRED, Op, Parameter
 
 
 def unpacked(names: Iterable[str]) -> str:
@@ -30,16 +30,16 @@ class Arguments:
     """The parameters of one op, as its function, the kernel and the body are given them.
 
     Attributes: ``tensors`` the parameters that hold one tensor and take part in dispatch; ``several`` the one that
-    holds a sequence of tensors, or None; ``place`` the one that says where the result is to lie, or None; ``places``
-    the name of the place that the table gives for the result, or of those for several.
+    holds a sequence of tensors, or None; ``dispatch_key`` the one that says where the result is to lie, or None;
+    ``dispatch_keys`` the name of the dispatch key that the table gives for the result, or of those for several.
     """
 
     def __init__(self, op: Op):
         self.op = op
         self.tensors = [p for p in op.parameters if p.kind in ("tensor", "optional")]
         self.several = next((p for p in op.parameters if p.kind == "tensors"), None)
-        self.place = next((p for p in op.parameters if p.kind == "place"), None)
-        self.places = "places" if op.outputs else "place"
+        self.dispatch_key = next((p for p in op.parameters if p.kind == "dispatch_key"), None)
+        self.dispatch_keys = "dispatch_keys" if op.outputs else "dispatch_key"
 
     # -- lists ------------------------------------------------------------------------------------------------
     def signature(self, out: bool) -> str:
@@ -93,22 +93,24 @@ class Arguments:
         return f"{self.several.name}[0]" if self.several else self.tensors[0].name
 
     @cached_property
-    def place_of(self) -> str:
-        """The place of the call."""
-        return self.place.name if self.place else f"{self.first}.place"
+    def dispatch_key_of(self) -> str:
+        """The dispatch key of the call."""
+        return self.dispatch_key.name if self.dispatch_key else f"{self.first}.dispatch_key"
 
     @cached_property
     def agree(self) -> str:
-        """The condition that all tensors lie at one place, "" if there is only one."""
+        """The condition that all tensors have one dispatch key, "" if there is only one."""
         return " and ".join(
-            f"({p.name} is None or {p.name}.place is place)" if p.kind == "optional" else f"{p.name}.place is place"
+            f"({p.name} is None or {p.name}.dispatch_key is dispatch_key)"
+            if p.kind == "optional"
+            else f"{p.name}.dispatch_key is dispatch_key"
             for p in self.tensors[1:]
         )
 
     # -- the kernel's form ------------------------------------------------------------------------------------
     def numbers(self) -> str:
         """Python numbers beside the first tensor become operands, where arithmetic with numbers is usual."""
-        if not (self.op.rule.promotes or self.op.rule.follows) or self.several or self.place:
+        if not (self.op.rule.promotes or self.op.rule.follows) or self.several or self.dispatch_key:
             return ""
         return fill_each(templates.NUMBER, [{"name": p.name, "given": given(p)} for p in self.tensors[1:]])
 
@@ -129,11 +131,11 @@ class Arguments:
 
     def call(self) -> str:
         """The lookup and the call of the kernel, where the tensors agree; else what makes them."""
-        facts = {"places": self.places, "operands": self.operands}
+        facts = {"dispatch_keys": self.dispatch_keys, "operands": self.operands}
         kernel_call = fill(templates.KERNEL_CALL, kernel_arguments=self.kernel_arguments, **facts)
         if self.several:
             return fill(templates.CALL_SEQUENCE, several=self.several.name, kernel_call=kernel_call, **facts)
-        if self.agree and not self.place:
+        if self.agree and not self.dispatch_key:
             return fill(templates.CALL_AGREEING, agree=self.agree, kernel_call=kernel_call, **facts)
         return kernel_call
 
@@ -161,7 +163,7 @@ class Arguments:
     def _body_first(self) -> str:
         return fill(
             templates.BODY_FIRST,
-            place_of=f"{self.first}.place",
+            dispatch_key_of=f"{self.first}.dispatch_key",
             passed=self.passed,
             arguments=self.names,
             gradient_wanted=f"any(t.requires_grad for t in {self.several.name})"

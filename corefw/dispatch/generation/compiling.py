@@ -8,52 +8,55 @@ from types import FunctionType
 from typing import Any
 
 from corefw import dtypes
-from corefw.dispatch import record
 from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.generation.functions import backward, forward, inplace
 from corefw.dispatch.generation.recording import Recording
+from corefw.dispatch.op import Op
 from corefw.dispatch.operands import (
     mixed,
     mixed_into,
-    recover,
-    recover_body,
-    recover_into,
-    recover_operator,
+    slow_path,
+    slow_path_body,
+    slow_path_into,
+    slow_path_operator,
     write_out,
 )
-from corefw.dispatch.registry import Op
+from corefw.graph.grad_mode import mode
+from corefw.graph.inplace import check_memory, check_overlap, check_writable, rebase
+from corefw.graph.nodes import freed, output_node, stale
+from corefw.graph.views import base_recorded, history
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
-from corefw.tensor import Node, Tensor, View, new, next_sequence
+from corefw.tensor import Node, Tensor, ViewInfo, new, next_sequence
 from corefw.tracebacks import hide_internal_frames, op_file
 from corefw.versions import fresh_version, inferring
 
 _HELPERS = {
     "Tensor": Tensor,
-    "View": View,
+    "ViewInfo": ViewInfo,
     "as_shape": as_shape,
     "canonical_dim": canonical_dim,
     "canonical_dims": canonical_dims,
-    "base_recorded": record.base_recorded,
-    "check_memory": record.check_memory,
-    "check_overlap": record.check_overlap,
-    "check_writable": record.check_writable,
+    "base_recorded": base_recorded,
+    "check_memory": check_memory,
+    "check_overlap": check_overlap,
+    "check_writable": check_writable,
     "fresh_version": fresh_version,
-    "freed": record.freed,
-    "history": record.history,
+    "freed": freed,
+    "history": history,
     "inferring": inferring,
     "mixed": mixed,
     "mixed_into": mixed_into,
-    "grad_mode": record.mode,
+    "grad_mode": mode,
     "hide_internal_frames": hide_internal_frames,
     "new": new,
     "next_sequence": next_sequence,
-    "output_node": record.output_node,
-    "rebase": record.rebase,
-    "recover": recover,
-    "recover_body": recover_body,
-    "recover_into": recover_into,
-    "stale": record.stale,
+    "output_node": output_node,
+    "rebase": rebase,
+    "slow_path": slow_path,
+    "slow_path_body": slow_path_body,
+    "slow_path_into": slow_path_into,
+    "stale": stale,
     "tuple_of": tuple.__new__,
     "write_out": write_out,
 }
@@ -68,7 +71,7 @@ RESERVED = {
     "arrays",
     "kernel",
     "node",
-    "places",
+    "dispatch_keys",
     "recorder",
     "result",
     "table",
@@ -183,7 +186,7 @@ def operator_function(op: Op) -> Callable:
     if op.rule is None:
         return op.function
     scope = _scope(op)
-    scope["recover"] = recover_operator
+    scope["slow_path"] = slow_path_operator
 
     def source() -> str:
         scope["NODE"] = node_class(op)
@@ -198,7 +201,7 @@ def _inplace_body(op: Op):
     def inplace_body(input, *arguments, **options):
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
         result = op.body(before, *arguments, **options)
-        dtypes.check_castable(result.place.dtype, input.place.dtype)
+        dtypes.check_castable(result.dispatch_key.dtype, input.dispatch_key.dtype)
         return input.copy_(result)
 
     return inplace_body
@@ -207,8 +210,8 @@ def _inplace_body(op: Op):
 def _part_function(op: Op):
     """The view function of one of several outputs: takes all of them and picks one."""
 
-    def part(input, index, *statics):
-        return op.function(input, *statics)[index]
+    def part(input, index, *attributes):
+        return op.function(input, *attributes)[index]
 
     part.several = _title(op)  # type: ignore[attr-defined]
     return part

@@ -6,7 +6,7 @@ from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.arguments import given, packed, unpacked
 from corefw.dispatch.generation.fill import fill, fill_each
 from corefw.dispatch.generation.recording import Recording, argument_names
-from corefw.dispatch.registry import Op
+from corefw.dispatch.op import Op
 
 
 # -- the call ---------------------------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ def forward(op: Op) -> str:
         name=op.name,
         signature=arguments.signature(op.takes_out),
         shortcuts=arguments.shortcuts(),
-        place_of=arguments.place_of,
+        dispatch_key_of=arguments.dispatch_key_of,
         numbers=arguments.numbers(),
         canonical=arguments.canonical(),
         call=arguments.call(),
@@ -48,7 +48,7 @@ def _several(recording: Recording) -> str:
     return fill(
         templates.RESULTS,
         arrays=unpacked(f"{name}_array" for name in outputs),
-        places=unpacked(f"place_{i}" for i in range(len(outputs))),
+        dispatch_keys=unpacked(f"key_{i}" for i in range(len(outputs))),
         each=fill_each(templates.RESULT_OF_SEVERAL, each),
         nodes=nodes,
         results=packed(f"result_{i}" for i in range(len(outputs))),
@@ -130,11 +130,11 @@ def _unchanged(recording: Recording, i: int) -> str:
         return fill(templates.TENSORS_UNCHANGED, name=name, i=str(i))
     if kind != "output":
         return ""
-    place, node = "node.place", "node"
+    key, node = "node.dispatch_key", "node"
     if outputs := recording.op.outputs:
         index = outputs.index(name)
-        place, node = f"node.place[{index}]", f"output_node(node, {index}, array, node.place[{index}])"
-    return fill(templates.OUTPUT_AGAIN, name=name, i=str(i), place=place, node=node)
+        key, node = f"node.dispatch_key[{index}]", f"output_node(node, {index}, array, node.dispatch_key[{index}])"
+    return fill(templates.OUTPUT_AGAIN, name=name, i=str(i), dispatch_key=key, node=node)
 
 
 def _gradients_of_outputs(op: Op) -> str:

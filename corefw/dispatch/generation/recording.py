@@ -7,7 +7,7 @@ from functools import cached_property
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.arguments import Arguments, packed
 from corefw.dispatch.generation.fill import fill
-from corefw.dispatch.registry import Op, Parameter
+from corefw.dispatch.op import Op, Parameter
 
 
 class Recording:
@@ -108,10 +108,10 @@ class Recording:
     def histories(self) -> str:
         """Read the node of every tensor whose gradient has a formula."""
         forms = {
-            "tensors": "n{i} = [t.node if t.origin is None else history(t) for t in {t}]",
-            "optional": "n{i} = None if {t} is None else {t}.node if {t}.origin is None else history({t})",
+            "tensors": "n{i} = [t.node if t.view_info is None else history(t) for t in {t}]",
+            "optional": "n{i} = None if {t} is None else {t}.node if {t}.view_info is None else history({t})",
         }
-        usual = "n{i} = {t}.node if {t}.origin is None else history({t})"
+        usual = "n{i} = {t}.node if {t}.view_info is None else history({t})"
         return "\n".join(forms.get(p.kind, usual).format(i=i, t=p.name) for i, p in enumerate(self.differentiable))
 
     @cached_property
@@ -125,7 +125,7 @@ class Recording:
     @cached_property
     def can_record(self) -> str:
         """The condition that a result which follows its first operand's dtype can have a gradient; "" elsewhere."""
-        return "place.dtype.category >= 2 and " if self.op.rule.follows else ""
+        return "dispatch_key.dtype.category >= 2 and " if self.op.rule.follows else ""
 
     @cached_property
     def record(self) -> str:
@@ -136,7 +136,7 @@ class Recording:
             inputs=nodes,
             saved=packed(item for value in self.saved for item in self._save(value)) if self.saved else "()",
             shape="None" if self.op.outputs else "array.shape",
-            places="place" if self.op.view else self.arguments.places,
+            dispatch_keys="dispatch_key" if self.op.view else self.arguments.dispatch_keys,
         )
 
 

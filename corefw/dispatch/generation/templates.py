@@ -22,7 +22,7 @@ if {changed}:
 #: a composite without a gradient runs its body where no kernel is registered or a gradient is wanted
 BODY_FIRST = """
 try:
-    kernel, body, _, _ = table[{place_of}]
+    kernel, body, _, _ = table[{dispatch_key_of}]
 except (AttributeError, IndexError):
     return BODY({passed})
 try:
@@ -31,13 +31,13 @@ try:
     if grad_mode.recording and ({gradient_wanted}):
         return BODY({passed})
 except AttributeError as error:
-    return recover_body(OP, error, {arguments})
+    return slow_path_body(OP, error, {arguments})
 """
 
 #: a Python number beside the first tensor becomes an operand
 NUMBER = """
 if {given}{name}.__class__ is not Tensor:
-    {name} = operand({name}, place)
+    {name} = operand({name}, dispatch_key)
 """
 DIM = """
 if {given}({name}.__class__ is not int or not 0 <= {name} < {reference}.array.ndim):
@@ -54,22 +54,22 @@ SIZES = """
 """
 
 KERNEL_CALL = """
-kernel, {places}, array_type, _ = table[place]
+kernel, {dispatch_keys}, array_type, _ = table[dispatch_key]
 array = kernel({kernel_arguments})
 """
-#: several tensors: the kernel runs if they lie at one place
+#: several tensors: the kernel runs if they lie with one dispatch key
 CALL_AGREEING = """
 if {agree}:
     {kernel_call}
 else:
-    array, {places}, array_type = mixed(OP, {operands})
+    array, {dispatch_keys}, array_type = mixed(OP, {operands})
 """
 #: a sequence of tensors
 CALL_SEQUENCE = """
 arrays = []
 for t in {several}:
-    if t.place is not place:
-        array, {places}, array_type = mixed(OP, {operands})
+    if t.dispatch_key is not dispatch_key:
+        array, {dispatch_keys}, array_type = mixed(OP, {operands})
         break
     arrays.append(t.array)
 else:
@@ -82,7 +82,7 @@ node = new(NODE)
 node.inputs = {inputs}
 node.saved = {saved}
 node.shape = {shape}
-node.place = {places}
+node.dispatch_key = {dispatch_keys}
 node.hooks = None
 node.sequence = next_sequence()
 if recorder is not True:
@@ -91,11 +91,11 @@ if recorder is not True:
 
 RESULT = """
 if array.__class__ is not array_type:
-    array = place.runtime.wrap(array)
+    array = dispatch_key.runtime.wrap(array)
 result = new(Tensor)
 result.array = array
-result.place = place
-result.origin = None
+result.dispatch_key = dispatch_key
+result.view_info = None
 result.version = version = fresh_version() if inferring else [0]
 {node}
 return result
@@ -114,18 +114,18 @@ result.node = None
 
 RESULTS = """
 {arrays} = array
-{places} = places
+{dispatch_keys} = dispatch_keys
 {each}
 {nodes}
 return tuple_of(RESULT, {results})
 """
 RESULT_OF_SEVERAL = """
 if {name}_array.__class__ is not array_type:
-    {name}_array = place_{i}.runtime.wrap({name}_array)
+    {name}_array = key_{i}.runtime.wrap({name}_array)
 result_{i} = new(Tensor)
 result_{i}.array = {name}_array
-result_{i}.place = place_{i}
-result_{i}.origin = result_{i}.node = None
+result_{i}.dispatch_key = key_{i}
+result_{i}.view_info = result_{i}.node = None
 result_{i}.version = {name}_version = fresh_version() if inferring else [0]
 """
 NODES = """
@@ -135,12 +135,12 @@ if {any_history} and (recorder := grad_mode.recording):
     {each}
 """
 NODE_OF_SEVERAL = """
-if place_{i}.dtype.category >= 2: result_{i}.node = output_node(node, {i}, {name}_array, place_{i})
+if key_{i}.dtype.category >= 2: result_{i}.node = output_node(node, {i}, {name}_array, key_{i})
 """
 
 #: how a view was taken, so that it can be taken again
 LINK = """
-record = new(View)
+record = new(ViewInfo)
 record.base = input if view is None else view.base
 record.base_node = record.base.node
 record.parent = view
@@ -149,15 +149,15 @@ record.arguments = {view_arguments}
 record.recorded = recorder is not False
 """
 VIEW = """
-view = input.origin
+view = input.view_info
 {histories}
 recorder = grad_mode.recording
 {link}
 result = new(Tensor)
 result.array = array
-result.place = place
+result.dispatch_key = dispatch_key
 result.version = input.version
-result.origin = record
+result.view_info = record
 if {any_history} and recorder:
     {record}
     result.node = node
@@ -166,7 +166,7 @@ else:
 return result
 """
 VIEWS = """
-view = input.origin
+view = input.view_info
 {histories}
 recorder = grad_mode.recording
 recording = n0 is not None and recorder
@@ -177,11 +177,11 @@ results = []
 for i, part in enumerate(array):
     result = new(Tensor)
     result.array = part
-    result.place = place
+    result.dispatch_key = dispatch_key
     result.version = input.version
     {link}
-    result.origin = record
-    result.node = output_node(node, i, part, place) if recording else None
+    result.view_info = record
+    result.node = output_node(node, i, part, dispatch_key) if recording else None
     results.append(result)
 return tuple(results)
 """
@@ -191,12 +191,12 @@ def {name}({signature}):
     try:
         {shortcuts}
         try:
-            place = {place_of}
+            dispatch_key = {dispatch_key_of}
             {numbers}
             {canonical}
             {call}
         except Exception as error:
-            return recover(OP, error, {arguments})
+            return slow_path(OP, error, {arguments})
         {results}
     except Exception as error:
         hide_internal_frames(error)
@@ -217,7 +217,7 @@ if {needed}:
     original.node = n0
 """
 CALL_INTO = """
-inplace_table[place]({first}.array, {kernel_arguments})
+inplace_table[dispatch_key]({first}.array, {kernel_arguments})
 """
 CALL_INTO_AGREEING = """
 if {agree}:
@@ -231,16 +231,16 @@ def {name}_({signature}):
     try:
         {rewrite}
         try:
-            place = {first}.place
+            dispatch_key = {first}.dispatch_key
             {numbers}
             {histories}
             recorder = {any_history} and {can_record}grad_mode.recording
-            if {first}.origin is not None:
+            if {first}.view_info is not None:
                 check_memory({first})
                 {check_overlaps}
-                recorder = recorder or base_recorded({first}.origin) and grad_mode.recording
+                recorder = recorder or base_recorded({first}.view_info) and grad_mode.recording
         except Exception as error:
-            return recover_into(OP, error, {arguments})
+            return slow_path_into(OP, error, {arguments})
         if recorder:
             check_writable({first})
             {keep_original}
@@ -248,7 +248,7 @@ def {name}_({signature}):
             {canonical}
             {call}
         except Exception as error:
-            return recover_into(OP, error, {arguments})
+            return slow_path_into(OP, error, {arguments})
         {first}.version[0] += 1
         if recorder:
             array = {first}.array
@@ -267,12 +267,12 @@ UNPACK = """
 """
 TENSOR_UNCHANGED = """
 if {name} is not None and {name}.version[0] != v{i}:
-    raise stale(node.name(), {name}.array.shape, {name}.place, v{i}, {name}.version[0])
+    raise stale(node.name(), {name}.array.shape, {name}.dispatch_key, v{i}, {name}.version[0])
 """
 TENSORS_UNCHANGED = """
 for t, v in zip({name}, v{i}):
     if t is not None and t.version[0] != v:
-        raise stale(node.name(), t.array.shape, t.place, v, t.version[0])
+        raise stale(node.name(), t.array.shape, t.dispatch_key, v, t.version[0])
 """
 #: of a result only the array is saved, so that node and result do not hold each other
 OUTPUT_AGAIN = """
@@ -280,12 +280,12 @@ OUTPUT_AGAIN = """
 if o{i} is not None:
     array, version, count = o{i}
     if version[0] != count:
-        raise stale(node.name(), array.shape, {place}, count, version[0])
+        raise stale(node.name(), array.shape, {dispatch_key}, count, version[0])
     {name} = new(Tensor)
     {name}.array = array
-    {name}.place = {place}
+    {name}.dispatch_key = {dispatch_key}
     {name}.version = version
-    {name}.origin = None
+    {name}.view_info = None
     {name}.node = {node}
 """
 GRADIENTS_OF_OUTPUTS = """

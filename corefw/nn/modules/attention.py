@@ -108,8 +108,8 @@ class MultiheadAttention(Module):
                 (N, num_heads, L, S).
             is_causal: a hint that `attn_mask` is causal.
         """
-        turned = self.batch_first and query.ndim == 3
-        if turned:  # equal tensors stay one tensor, whose projections are computed at once
+        transposed = self.batch_first and query.ndim == 3
+        if transposed:  # equal tensors stay one tensor, whose projections are computed at once
             found = {id(x): x.transpose(0, 1) for x in (query, key, value)}
             query, key, value = found[id(query)], found[id(key)], found[id(value)]
         output, weights = ops.multi_head_attention_forward(
@@ -137,4 +137,4 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return output.transpose(0, 1) if turned else output, weights
+        return output.transpose(0, 1) if transposed else output, weights

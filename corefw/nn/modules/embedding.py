@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.nn import init
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter

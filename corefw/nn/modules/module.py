@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from corefw.autograd.handles import RemovableHandle
-from corefw.dispatch.record import no_recording
+from corefw.graph.grad_mode import no_recording
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.nn.summary import Summary, shapes, summarize
 from corefw.tensor import Tensor

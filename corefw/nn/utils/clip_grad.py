@@ -10,8 +10,8 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.operands import refuse_read_only
-from corefw.dispatch.record import no_recording
 from corefw.dispatch.registry import registry
+from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
 Tensors = Tensor | Iterable[Tensor]
@@ -29,7 +29,7 @@ def _by_place(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
     """The tensors in groups of one device and dtype, each of which one kernel call serves."""
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
-        groups.setdefault(tensor.place, []).append(tensor)
+        groups.setdefault(tensor.dispatch_key, []).append(tensor)
     return list(groups.values())
 
 
@@ -81,8 +81,8 @@ def clip_grads_with_norm_(
         if len(groups) > 1:  # before one of them is scaled; a kernel refuses its own list
             refuse_read_only("clip_grads_with_norm_", *chain.from_iterable(groups))
         for group in groups:
-            place = group[0].place
-            kernel = registry.ops["scale_step"].table[place][0]
+            dispatch_key = group[0].dispatch_key
+            kernel = registry.declared["scale_step"].table[dispatch_key][0]
             kernel([gradient.array for gradient in group], factor.to(group[0]).array)
             for gradient in group:
                 gradient.version[0] += 1

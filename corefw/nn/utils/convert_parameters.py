@@ -9,7 +9,7 @@ from corefw.tensor import Tensor
 
 
 def _check_devices(parameters: list[Tensor]) -> None:
-    if len({p.place.device for p in parameters}) > 1:
+    if len({p.dispatch_key.device for p in parameters}) > 1:
         raise TypeError("Found two parameters on different devices, this is currently not supported.")
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from corefw.dispatch.declare import ops
 from corefw.dtypes import dtype, float16, float32, float64, int8, int16, int32, int64, uint8
 from corefw.errors import ShapeError
-from corefw.surface.construction import tensor
 from corefw.tensor import Tensor
+from corefw.tensor_api.construction import tensor
 
 
 def _bind(tensor: Tensor | None, function):

@@ -9,8 +9,8 @@ import numpy as np
 
 from corefw.dispatch.declare import ops
 from corefw.dtypes import float64
-from corefw.surface import as_tensor, tensor
 from corefw.tensor import Tensor
+from corefw.tensor_api import as_tensor, tensor
 
 
 def default_convert(data: Any) -> Any:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from corefw.dispatch.declare import ops
-from corefw.surface import as_tensor
+from corefw.tensor_api import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

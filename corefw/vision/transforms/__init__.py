@@ -1,7 +1,21 @@
 """Transforms of Pillow images and of tensors, in the form of `torchvision.transforms`."""
 
 from corefw.vision.transforms import functional
-from corefw.vision.transforms.chance import (
+from corefw.vision.transforms.deterministic import (
+    CenterCrop,
+    Compose,
+    ConvertImageDtype,
+    Grayscale,
+    Lambda,
+    Normalize,
+    Pad,
+    PILToTensor,
+    Resize,
+    ToPILImage,
+    ToTensor,
+)
+from corefw.vision.transforms.modes import InterpolationMode
+from corefw.vision.transforms.random import (
     ColorJitter,
     RandomApply,
     RandomChoice,
@@ -14,20 +28,6 @@ from corefw.vision.transforms.chance import (
     RandomRotation,
     RandomTransforms,
     RandomVerticalFlip,
-)
-from corefw.vision.transforms.modes import InterpolationMode
-from corefw.vision.transforms.steady import (
-    CenterCrop,
-    Compose,
-    ConvertImageDtype,
-    Grayscale,
-    Lambda,
-    Normalize,
-    Pad,
-    PILToTensor,
-    Resize,
-    ToPILImage,
-    ToTensor,
 )
 
 __all__ = [

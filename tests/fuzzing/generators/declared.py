@@ -6,7 +6,8 @@ from functools import cache
 from random import Random
 
 import corefw
-from corefw.dispatch.registry import REQUIRED, Op, Parameter, registry
+from corefw.dispatch.op import REQUIRED, Op, Parameter
+from corefw.dispatch.registry import registry
 from tests.fuzzing import drawing
 from tests.fuzzing.builder import Builder
 from tests.fuzzing.programs import Ref
@@ -58,7 +59,7 @@ def _drawable(op: Op) -> bool:
 @cache
 def ops() -> list[tuple[Op, str]]:
     """All ops that can be called by what their declarations say, with their paths."""
-    unique = {id(op): op for op in registry.ops.values()}.values()
+    unique = {id(op): op for op in registry.declared.values()}.values()
     return [(op, _path(op)) for op in unique if _drawable(op) and _path(op) and not op.name.startswith(_OPEN)]
 
 

@@ -37,7 +37,7 @@ def _path(case: Case) -> str:
 @cache
 def table() -> list[tuple[Case, str]]:
     """All rows with the path of their function."""
-    found = [case for cases in load_cases(FOLDER).values() for case in cases if case.op in registry.ops]
+    found = [case for cases in load_cases(FOLDER).values() for case in cases if case.op in registry.declared]
     return [(case, _path(case)) for case in found if "empty" not in case.op]
 
 
@@ -98,7 +98,7 @@ def rows(b: Builder) -> None:
     rng = b.rng
     number = rng.randrange(len(table()))
     case, path = table()[number]
-    op = registry.ops[case.op]
+    op = registry.declared[case.op]
     choices = [d.name for d in case_dtypes(case, op) if d.name in drawing.DTYPES]
     if not choices:
         return

@@ -34,7 +34,7 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
 /* A new Python object that calls the second of a pair of Python functions, taking inputs and perhaps out=, for large
  * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
-void *routed(void *pair);
+void *with_fast_path(void *pair);
 
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
@@ -52,7 +52,7 @@ enum reduction {
  * a variance. */
 int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output);
 /* The same where results have a position: indices, and the elements themselves unless `values` is 0. */
-int pick_extreme(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
+int argreduce(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices);
 
 /* -- scan -- */
 int cumsum(uintptr_t input, int dim, uintptr_t output);
@@ -62,8 +62,8 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 
 /* -- linear_algebra -- */
 /* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
- * output. turned: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
-int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int turned, double beta, double alpha, uintptr_t output);
+ * output. transposed: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
+int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, double beta, double alpha, uintptr_t output);
 int has_bfloat16_products(void); /* whether matmul takes bfloat16, without factors */
 
 /* -- convolution -- */

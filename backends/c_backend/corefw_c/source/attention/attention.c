@@ -1,0 +1,110 @@
+/* Attention without its matrix of weights, after Dao et al., "FlashAttention" (2022), and its gradients. */
+#include "attention/attention.h"
+#include "gemm/gemm.h"
+#include "kernels.h"
+#include "core/mathematics.h"
+#include "core/memory.h"
+#include "core/panel.h"
+#include "core/sizes.h"
+#include "core/threads.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define TEMPLATE "attention/attention.inc"
+#include "core/each_real.h"
+#define TEMPLATE "attention/attention_few.inc"
+#include "core/each_real.h"
+#define TEMPLATE "attention/attention_backward.inc"
+#include "core/each_real.h"
+
+/* Reads an array of (*batch, rows, columns), or one that broadcasts to it. */
+static enum status read_heads(array a, const struct attention *of, ssize_t rows, ssize_t columns, bool broadcast,
+                              enum dtype dtype, struct heads *heads) {
+    ssize_t size = (ssize_t)size_of(dtype), wanted_ndim = of->batch_ndim + 2, missing = wanted_ndim - a->ndim;
+    if (dtype_of(a) != dtype) return WRONG_DTYPE;
+    if (missing < 0 || (missing && !broadcast)) return WRONG_SHAPE;
+    ssize_t strides[MAX_DIMS] = {0};
+    for (int i = (int)missing; i < wanted_ndim; i++) {
+        ssize_t found = a->shape[i - missing], stride = a->strides[i - missing];
+        ssize_t wanted = i < of->batch_ndim ? of->batch_shape[i] : i == of->batch_ndim ? rows : columns;
+        if (found != wanted && !(broadcast && found == 1)) return WRONG_SHAPE;
+        if (stride % size) return UNSUPPORTED;
+        strides[i] = found == 1 ? 0 : stride;
+    }
+    heads->data = a->data;
+    memcpy(heads->strides, strides, sizeof strides);
+    heads->row = strides[of->batch_ndim] / size;
+    heads->column = strides[of->batch_ndim + 1] / size;
+    return OK;
+}
+
+/* Reads the operands that forward and backward share. */
+static enum status read_operands(array query, array key, array value, array bias, bool causal, double scale,
+                                 struct attention *of) {
+    if (query->ndim < 2 || query->ndim > MAX_DIMS || key->ndim != query->ndim || value->ndim != query->ndim)
+        return WRONG_SHAPE;
+    *of = (struct attention){
+        .count = 1, .batch_ndim = query->ndim - 2, .batch_shape = query->shape, .causal = causal, .scale = scale,
+        .queries = query->shape[query->ndim - 2], .keys = key->shape[key->ndim - 2],
+        .width = query->shape[query->ndim - 1], .value_width = value->shape[value->ndim - 1],
+    };
+    for (int i = 0; i < of->batch_ndim; i++) of->count *= of->batch_shape[i];
+    enum dtype dtype = dtype_of(query);
+    enum status status = read_heads(query, of, of->queries, of->width, false, dtype, &of->query);
+    if (!status) status = read_heads(key, of, of->keys, of->width, false, dtype, &of->key);
+    if (!status) status = read_heads(value, of, of->keys, of->value_width, false, dtype, &of->value);
+    if (!status && bias) status = read_heads(bias, of, of->queries, of->keys, true, dtype, &of->bias);
+    return status;
+}
+
+/* Whether `a` is a dense array of (*batch, rows, columns), or of (*batch, rows) if columns is negative. */
+static bool is_result(array a, const struct attention *of, enum dtype dtype, ssize_t rows, ssize_t columns) {
+    int batch = of->batch_ndim;
+    return a->ndim == batch + (columns < 0 ? 1 : 2) && dtype_of(a) == dtype && is_contiguous(a) &&
+           has_shape(&(struct array){.ndim = batch, .shape = a->shape}, batch, of->batch_shape) &&
+           a->shape[batch] == rows && (columns < 0 || a->shape[batch + 1] == columns);
+}
+
+int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
+              uintptr_t output, uintptr_t logsumexp) {
+    if (!WRITABLE(output, logsumexp)) return READ_ONLY;
+    struct attention of;
+    enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
+    if (status) return status;
+    enum dtype dtype = dtype_of(ARRAY(query));
+    array out = ARRAY(output), logarithms = ARRAY(logsumexp);
+    if (!is_result(out, &of, dtype, of.queries, of.value_width) || !is_result(logarithms, &of, dtype, of.queries, -1))
+        return WRONG_SHAPE;
+    switch (dtype) {
+    case FLOAT32: return attention_f32(&of, (float *)out->data, (float *)logarithms->data);
+    case FLOAT64: return attention_f64(&of, (double *)out->data, (double *)logarithms->data);
+    default: return WRONG_DTYPE;
+    }
+}
+
+int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
+                       uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
+                       uintptr_t grad_key, uintptr_t grad_value) {
+    if (!WRITABLE(grad_query, grad_key, grad_value)) return READ_ONLY;
+    struct attention of;
+    struct heads gradients, outputs;
+    enum dtype dtype = dtype_of(ARRAY(query));
+    array logs = ARRAY(logsumexp), to_query = ARRAY(grad_query), to_key = ARRAY(grad_key), to_value = ARRAY(grad_value);
+    enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
+    if (!status) status = read_heads(ARRAY(gradient), &of, of.queries, of.value_width, false, dtype, &gradients);
+    if (!status) status = read_heads(ARRAY(output), &of, of.queries, of.value_width, false, dtype, &outputs);
+    if (status) return status;
+    if (!is_result(logs, &of, dtype, of.queries, -1) || !is_result(to_query, &of, dtype, of.queries, of.width) ||
+        !is_result(to_key, &of, dtype, of.keys, of.width) || !is_result(to_value, &of, dtype, of.keys, of.value_width))
+        return WRONG_SHAPE;
+    switch (dtype) {
+    case FLOAT32:
+        return attention_backward_f32(&of, &gradients, &outputs, (float *)logs->data, (float *)to_query->data,
+                                      (float *)to_key->data, (float *)to_value->data);
+    case FLOAT64:
+        return attention_backward_f64(&of, &gradients, &outputs, (double *)logs->data, (double *)to_query->data,
+                                      (double *)to_key->data, (double *)to_value->data);
+    default: return WRONG_DTYPE;
+    }
+}

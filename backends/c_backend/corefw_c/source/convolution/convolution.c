@@ -1,0 +1,244 @@
+/* Convolutions, transposed ones, and the gradient of their weights. */
+#include "core/array.h"
+#include "convolution/convolution_geometry.h"
+#include "gemm/gemm.h"
+#include "gemm/gemm_tile.h"
+#include "gemm/gemm_transpose.h"
+#include "kernels.h"
+#include "core/memory.h"
+#include "core/sizes.h"
+#include "core/threads.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Blocks that fit the caches. */
+enum {
+    DEPTH = 224,                /* rows of a panel at most: with a panel of weights they fill the first-level cache */
+    PANELS = 8,                 /* side by side, if they are short */
+    SLAB_BYTES = 256 << 10,     /* of a slab's input, about: it stays in the second-level cache */
+    NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
+    PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
+    MOST_PLACES = 1024,         /* of a slab */
+    FEWEST_PLACES = 128,
+    PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
+    RUNS = 64,                  /* of a walk at a time */
+};
+
+/* Which way is taken, measured. */
+enum {
+    FEW_CHANNELS = 3, /* results per group up to which panels do not pay */
+    FEW_COLUMNS = 32, /* columns of a weight's gradient up to which panels do not pay */
+};
+
+/* Winograd's algorithm: where it pays and is exact enough, and its blocks. */
+enum {
+    FEWEST_CHANNELS = 16,
+    FEWEST_TILES = 48,
+    FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
+    WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
+    CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
+    SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
+    OWN_BYTES = 512 << 10,     /* of a thread's transformed elements: half of the second-level cache */
+    SHARED_BYTES = 8 << 20,    /* of those that all threads share: a part of the third-level cache */
+    SPLIT_BYTES = 4 << 20,     /* of the sums of all splits of a weight's gradient, */
+    FEWEST_SPLITS = 4,         /* if there are so many */
+    FEWEST_SLABS = 16,         /* of a weight's gradient, if there are enough tiles, */
+    MOST_TILES = 64,           /* and the tiles of each */
+};
+
+/* Work that is shared between threads. */
+enum {
+    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+    SPLITS = 8,           /* of the sums over places, at most */
+    SPLIT_WORK = 1 << 23, /* products that are worth a split */
+};
+
+/* Load a vector once, not in every instruction that takes it. */
+#if defined(__AVX512F__)
+#define IN_REGISTER(vector) __asm__("" : "+v"(vector))
+#else
+#define IN_REGISTER(vector) (void)0
+#endif
+
+static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
+
+/* How many blocks of `size` hold n items. */
+static ssize_t blocks_of(ssize_t n, ssize_t size) { return (n + size - 1) / size; }
+
+/* A tile has an even number of rows, except for the last one. */
+static ssize_t tiles_of(ssize_t rows) { return ((rows + 1) / 2 + TILE_ROWS / 2 - 1) / (TILE_ROWS / 2); }
+
+static ssize_t tile_start(ssize_t rows, ssize_t tile) {
+    ssize_t start = (rows + 1) / 2 * tile / tiles_of(rows) * 2;
+    return start < rows ? start : rows;
+}
+
+/* The size of the blocks of k, about equal. */
+static ssize_t depth_of_blocks(ssize_t k) {
+    ssize_t blocks = k > DEPTH ? (k + DEPTH - 1) / DEPTH : 1;
+    return k > 0 ? (k + blocks - 1) / blocks : 1;
+}
+
+/* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
+    ssize_t all = p->samples;
+    for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
+    ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
+    if (places > most) places = most;
+    if (places > all / parts) places = all / parts;
+    if (places < FEWEST_PLACES) places = FEWEST_PLACES;
+    return cut_into_slabs(p, places);
+}
+
+static ssize_t narrow_places(const struct convolution *p, size_t size) {
+    return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
+}
+
+/* The largest number of panels of a slab. */
+static ssize_t most_panels(const struct convolution *p, const struct slabs *slabs, ssize_t columns) {
+    struct slab slab = slab_at(p, slabs, 0);
+    ssize_t places = slab.samples;
+    for (int i = 0; i < p->axes; i++) places *= slab.last[i] - slab.first[i];
+    return (places + columns - 1) / columns;
+}
+
+/* Offsets of the products of a place, for every channel and every of these taps. */
+static void offsets_of_products(const struct convolution *p, const struct layout *layout, ssize_t taps,
+                                const ssize_t *tap, ssize_t *offsets) {
+    for (ssize_t l = 0; l < taps * p->in_channels; l++)
+        offsets[l] = l < taps ? offset_of_tap(p, layout, tap[l]) : offsets[l - taps] + layout->channel;
+}
+
+/* The elements 0, 2, 4, ... of a row, given its first vector and the one that starts at element LANES - 1. */
+#define DEFINE_EVERY_SECOND(suffix, ...)                                                                              \
+    static inline vector_##suffix every_second_##suffix(vector_##suffix low, vector_##suffix high) {                  \
+        return __builtin_shufflevector(low, high, __VA_ARGS__);                                                       \
+    }
+#if VECTOR_BYTES == 64
+DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
+DEFINE_EVERY_SECOND(f64, 0, 2, 4, 6, 9, 11, 13, 15)
+#elif VECTOR_BYTES == 32
+DEFINE_EVERY_SECOND(f32, 0, 2, 4, 6, 9, 11, 13, 15)
+DEFINE_EVERY_SECOND(f64, 0, 2, 5, 7)
+#else
+DEFINE_EVERY_SECOND(f32, 0, 2, 5, 7)
+DEFINE_EVERY_SECOND(f64, 0, 3)
+#endif
+
+#define TEMPLATE "convolution/convolution_panel.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_narrow.inc"
+#include "core/each_real.h"
+
+/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
+ * the transforms. */
+static bool suits_winograd(const struct convolution *p, ssize_t fewest_tiles) {
+    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
+    ssize_t tiles = p->samples;
+    for (int i = 0; i < 2; i++) {
+        const struct axis *a = &p->axis[i];
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
+        tiles *= (a->out + 1) / 2;
+    }
+    return tiles >= fewest_tiles;
+}
+
+/* The tiles of 2 x 2 results as places of a convolution whose windows are the inputs that each of them takes. */
+static struct convolution tiles_of_inputs(const struct convolution *p) {
+    struct convolution q = *p;
+    q.transposed = false;
+    q.planes = q.out_size = 1;
+    q.taps = 16;
+    for (int i = 0; i < 2; i++) {
+        ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
+        q.axis[i] = (struct axis){.in = p->axis[i].in,
+                                  .out = out,
+                                  .kernel = 4,
+                                  .stride = 2,
+                                  .dilation = 1,
+                                  .padding = padding,
+                                  .planes = 2,
+                                  .passes = 1,
+                                  .after = 1,
+                                  .last = out};
+        q.planes *= 2;
+        q.out_size *= out;
+    }
+    return q;
+}
+
+/* The same with windows of the results themselves. */
+static struct convolution tiles_of_results(const struct convolution *p) {
+    struct convolution q = tiles_of_inputs(p);
+    q.in_channels = p->out_channels;
+    q.in_size = p->out_size;
+    q.taps = 4;
+    for (int i = 0; i < 2; i++) q.axis[i].in = p->axis[i].out, q.axis[i].kernel = 2, q.axis[i].padding = 0;
+    return q;
+}
+
+struct spread {
+    double largest, total; /* of magnitudes */
+};
+
+#define TEMPLATE "convolution/winograd.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_winograd.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_winograd_weight.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_dense.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_weight.inc"
+#include "core/each_real.h"
+
+static bool is_vector(array a, ssize_t size) { return has_shape(a, 1, (ssize_t[]){size}) && is_contiguous(a); }
+
+int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
+                intptr_t groups, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    array x = ARRAY(input), w = ARRAY(weight), y = ARRAY(output), b = bias ? ARRAY(bias) : NULL;
+    if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
+    struct convolution p;
+    enum status status = read_convolution(&p, x, y, w->shape + 2, count, sizes, transposed, groups);
+    if (status) return status;
+    if (w->shape[0] != groups * (transposed ? p.in_channels : p.out_channels)) return WRONG_SHAPE;
+    if (w->shape[1] != (transposed ? p.out_channels : p.in_channels)) return WRONG_SHAPE;
+    if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (b && !is_vector(b, groups * p.out_channels)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(x);
+    if (dtype_of(w) != dtype || dtype_of(y) != dtype || (b && dtype_of(b) != dtype)) return WRONG_DTYPE;
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    if (count_of(y) == 0) return OK;
+    struct tap_order order;
+    if (!order_taps(&p, &order)) return NO_MEMORY;
+    void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
+    bool done =
+        dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to) : convolve_f64(&p, &order, from, by, plus, to);
+    release_order(&order);
+    return done ? OK : NO_MEMORY;
+}
+
+int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
+                       uintptr_t weight_grad) {
+    if (!WRITABLE(weight_grad)) return READ_ONLY;
+    array x = ARRAY(input), g = ARRAY(output_grad), w = ARRAY(weight_grad);
+    if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
+    struct convolution p;
+    enum status status = read_convolution(&p, x, g, w->shape + 2, count, sizes, false, groups);
+    if (status) return status;
+    if (w->shape[0] != groups * p.out_channels || w->shape[1] != p.in_channels) return WRONG_SHAPE;
+    if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(g)) return WRONG_SHAPE;
+    enum dtype dtype = dtype_of(x);
+    if (dtype_of(w) != dtype || dtype_of(g) != dtype || (dtype != FLOAT32 && dtype != FLOAT64)) return WRONG_DTYPE;
+    if (count_of(w) == 0) return OK;
+    if (p.samples == 0) {
+        memset(w->data, 0, (size_t)count_of(w) * size_of(dtype));
+        return OK;
+    }
+    void *from = x->data, *by = g->data, *to = w->data;
+    bool done = dtype == FLOAT32 ? weigh_f32(&p, from, by, to) : weigh_f64(&p, from, by, to);
+    return done ? OK : NO_MEMORY;
+}

@@ -1,0 +1,20 @@
+/* Elementwise loops: how they are called and how they are defined. */
+#ifndef COREFW_ELEMENTWISE_H
+#define COREFW_ELEMENTWISE_H
+
+#include "core/array.h"
+#include "kernels.h"
+
+typedef uint8_t truth; /* an element of a bool array */
+
+/* Rows of the table of loops, one array per file of loops; the last row has no op. */
+extern const struct elementwise_loop loops_f32[], loops_f64[], loops_integers[], loops_choose[];
+
+/* No iteration of the next loop depends on another one, though results may replace inputs. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#endif

@@ -1,8 +1,0 @@
-/* Elementwise loops of double. */
-#define LOOPS_f64
-#include "elementwise_spans.h"
-
-const struct elementwise_loop loops_f64[] = {
-#include "elementwise_loops.inc"
-    {NULL, 0, 0, 0, {0}, NULL},
-};

@@ -1,0 +1,97 @@
+/* Search in sorted arrays, membership, and runs of equal elements. */
+#include "core/array.h"
+#include "kernels.h"
+#include "indexing/positions.h"
+#include "core/threads.h"
+
+enum { FEW = 8 }; /* the elements that are compared one by one rather than searched */
+
+struct search {
+    const void *sorted, *x;
+    ssize_t n, rows, per_row; /* rows of n elements, and how many values are searched in each */
+    bool right;               /* or `invert` */
+    int64_t *positions;
+    bool *found;
+};
+
+struct runs {
+    const void *x;
+    const int64_t *order;
+    void *values;
+    int64_t *inverse, *counts;
+    ssize_t n;
+};
+
+#define TYPE float
+#define OF_TYPE_NAMED(name) name##_f32
+#include "indexing/search.inc"
+#define TYPE double
+#define OF_TYPE_NAMED(name) name##_f64
+#include "indexing/search.inc"
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x means NaN, which integers never are */
+#define TYPE int32_t
+#define OF_TYPE_NAMED(name) name##_i32
+#include "indexing/search.inc"
+#define TYPE int64_t
+#define OF_TYPE_NAMED(name) name##_i64
+#include "indexing/search.inc"
+
+#define FUNCTIONS(name) {[FLOAT32] = name##_f32, [FLOAT64] = name##_f64, [INT32] = name##_i32, [INT64] = name##_i64}
+
+int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions) {
+    if (!WRITABLE(positions)) return READ_ONLY;
+    static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(search);
+    array row = ARRAY(sequence), x = ARRAY(values), y = ARRAY(positions);
+    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (!same_shape(x, y) || row->ndim < 1) return WRONG_SHAPE;
+    range_task task = tasks[dtype_of(x)];
+    if (!task || dtype_of(row) != dtype_of(x) || dtype_of(y) != INT64) return WRONG_DTYPE;
+    ssize_t count = count_of(x);
+    struct search job = {.sorted = row->data, .x = x->data, .n = row->shape[row->ndim - 1], .rows = 1, .right = right,
+                         .positions = (int64_t *)y->data};
+    if (row->ndim > 1) {
+        if (!has_shape(&(struct array){.ndim = x->ndim - 1, .shape = x->shape}, row->ndim - 1, row->shape))
+            return WRONG_SHAPE;
+        job.per_row = x->shape[x->ndim - 1];
+        for (int i = 0; i < row->ndim - 1; i++) job.rows *= row->shape[i];
+    }
+    ssize_t steps = 4;
+    for (ssize_t n = job.n; n > 0; n /= 2) steps += 4;
+    parallel_for(count, grain_for(steps), task, &job);
+    return OK;
+}
+
+int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    static const range_task tasks[NO_DTYPE + 1] = FUNCTIONS(member);
+    array x = ARRAY(elements), row = ARRAY(sorted), y = ARRAY(output);
+    if (!is_contiguous(row) || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
+    if (!same_shape(x, y) || row->ndim != 1) return WRONG_SHAPE;
+    range_task task = tasks[dtype_of(x)];
+    if (!task || dtype_of(row) != dtype_of(x) || dtype_of(y) != BOOL) return WRONG_DTYPE;
+    struct search job = {.sorted = row->data, .x = x->data, .n = row->shape[0], .right = invert,
+                         .found = (bool *)y->data};
+    parallel_for(count_of(x), grain_for(32), task, &job);
+    return OK;
+}
+
+int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts,
+               uintptr_t count) {
+    if (!WRITABLE(values, inverse, counts, count)) return READ_ONLY;
+    typedef ssize_t (*function)(const struct runs *);
+    static const function functions[NO_DTYPE + 1] = FUNCTIONS(runs);
+    array x = ARRAY(input), v = ARRAY(values), all[] = {ARRAY(inverse), ARRAY(counts), ARRAY(order)};
+    ssize_t n = count_of(x);
+    if (!is_contiguous(x) || !is_contiguous(v) || count_of(v) != n || count_of(ARRAY(count)) != 1) return WRONG_SHAPE;
+    for (int i = 0; i < 3; i++) {
+        if (!all[i]) continue;
+        if (!is_contiguous(all[i]) || count_of(all[i]) != n) return WRONG_SHAPE;
+        if (dtype_of(all[i]) != INT64) return WRONG_DTYPE;
+    }
+    if (!functions[dtype_of(x)] || dtype_of(v) != dtype_of(x) || dtype_of(ARRAY(count)) != INT64) return WRONG_DTYPE;
+    struct runs job = {x->data, all[2] ? (const int64_t *)all[2]->data : NULL, v->data, (int64_t *)all[0]->data,
+                       (int64_t *)all[1]->data, n};
+    int64_t found = functions[dtype_of(x)](&job);
+    *(int64_t *)ARRAY(count)->data = found;
+    return found < 0 ? OUT_OF_RANGE : OK;
+}

@@ -1,0 +1,190 @@
+/* Losses of class indices: the negative log-likelihood and the cross entropy, with their gradients. */
+#include "core/array.h"
+#include "kernels.h"
+#include "core/lanes.h"
+#include "core/memory.h"
+#include "core/threads.h"
+
+#include <string.h>
+
+enum { BUNDLE = 8 };                /* rows whose logarithms are taken at once */
+/* Scores x and their gradients y are [samples][classes][inner], targets and what belongs to them [samples][inner]. */
+struct class_job {
+    ssize_t samples, classes, inner;
+    int64_t *target; /* to be released */
+    int64_t ignored;
+    const void *x, *weight; /* a weight per class, or NULL */
+    void *greatest, *total; /* score of each sample, and sum of its exponentials relative to that */
+    void *logarithm, *y;    /* of the sum; NULL where there is none */
+    const void *gradients;  /* of each loss; or NULL, and all have `gradient` */
+    double gradient;
+};
+
+#define TEMPLATE "reduction/row_sums.inc"
+#include "core/each_real.h"
+#define TEMPLATE "core/exponentials.inc"
+#include "core/each_real.h"
+#define TEMPLATE "loss/classes.inc"
+#include "core/each_real.h"
+
+/* Read sizes from scores of shape (N, C, *) or (C,) and targets of shape (N, *) or (). */
+static int read_sizes(array scores, array target, struct class_job *job) {
+    int dim = scores->ndim > 1;
+    if (scores->ndim < 1 || target->ndim != scores->ndim - 1 || !is_contiguous(scores) || !is_contiguous(target))
+        return WRONG_SHAPE;
+    for (int i = 0; i < target->ndim; i++)
+        if (target->shape[i] != scores->shape[i < dim ? i : i + 1]) return WRONG_SHAPE;
+    if (dtype_of(target) != INT64) return WRONG_DTYPE;
+    job->samples = dim ? scores->shape[0] : 1;
+    job->classes = scores->shape[dim];
+    job->inner = 1;
+    for (int i = dim + 1; i < scores->ndim; i++) job->inner *= scores->shape[i];
+    return OK;
+}
+
+/* Copy the targets and check the copy's classes, as another thread may write to the array meanwhile. */
+static int read_targets(array target, int64_t ignored, struct class_job *job) {
+    ssize_t n = count_of(target);
+    bool wrong = job->classes == 0 && n > 0;
+    job->ignored = ignored;
+    job->target = allocate_items(n, sizeof *job->target);
+    if (!job->target) return NO_MEMORY;
+    memcpy(job->target, target->data, (size_t)n * sizeof *job->target);
+    __asm__("" ::: "memory"); /* what is checked is read from the copy */
+    for (ssize_t i = 0; i < n; i++)
+        wrong |= (job->target[i] != ignored) & ((uint64_t)job->target[i] >= (uint64_t)job->classes);
+    if (wrong) release(job->target);
+    return wrong ? OUT_OF_RANGE : OK;
+}
+
+/* Whether an array is dense, of this dtype, and of the shape of the losses. */
+static bool is_of_losses(array a, enum dtype dtype, array target, int reduction) {
+    return dtype_of(a) == dtype && is_contiguous(a) && (reduction == NONE ? same_shape(a, target) : a->ndim == 0);
+}
+
+static void write_real(array a, double value) {
+    if (dtype_of(a) == FLOAT32) *(float *)a->data = (float)value;
+    else *(double *)a->data = value;
+}
+
+static double read_real(array a) { return dtype_of(a) == FLOAT32 ? *(const float *)a->data : *(const double *)a->data; }
+
+static bool weighs_classes(array weight, enum dtype dtype, const struct class_job *job) {
+    return !weight || (dtype_of(weight) == dtype && has_shape(weight, 1, &job->classes) && is_contiguous(weight));
+}
+
+/* The losses of a job, reduced. */
+static void reduce_losses(const struct class_job *job, int reduction, array loss) {
+    double total, total_weight;
+    void *losses = reduction == NONE ? loss->data : NULL;
+    if (dtype_of(loss) == FLOAT32) losses_of_targets_f32(job, losses, &total, &total_weight);
+    else losses_of_targets_f64(job, losses, &total, &total_weight);
+    if (reduction != NONE) write_real(loss, reduction == MEAN ? total / total_weight : total);
+}
+
+/* Let the job know the gradient of each loss. */
+static void read_gradient(array grad, int reduction, struct class_job *job) {
+    if (reduction == NONE) {
+        job->gradients = grad->data;
+        return;
+    }
+    job->gradient = read_real(grad);
+    if (reduction == MEAN)
+        job->gradient /= dtype_of(grad) == FLOAT32 ? weight_of_targets_f32(job) : weight_of_targets_f64(job);
+}
+
+int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss) {
+    if (!WRITABLE(loss)) return READ_ONLY;
+    array x = ARRAY(input), t = ARRAY(target), w = ARRAY(weight), l = ARRAY(loss);
+    enum dtype dtype = dtype_of(x);
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    struct class_job job = {.x = x->data, .weight = w ? w->data : NULL};
+    int status = read_sizes(x, t, &job);
+    if (status) return status;
+    if (!weighs_classes(w, dtype, &job) || !is_of_losses(l, dtype, t, reduction)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
+    reduce_losses(&job, reduction, l);
+    release(job.target);
+    return OK;
+}
+
+int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
+                       uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
+    array g = ARRAY(grad), t = ARRAY(target), w = ARRAY(weight), y = ARRAY(result);
+    enum dtype dtype = dtype_of(y);
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    struct class_job job = {.weight = w ? w->data : NULL};
+    int status = read_sizes(y, t, &job);
+    if (status) return status;
+    if (!weighs_classes(w, dtype, &job) || !is_of_losses(g, dtype, t, reduction)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
+    memset(y->data, 0, (size_t)count_of(y) * size_of(dtype));
+    read_gradient(g, reduction, &job);
+    if (dtype == FLOAT32) scatter_shares_f32(&job, (float *)y->data);
+    else scatter_shares_f64(&job, (double *)y->data);
+    release(job.target);
+    return OK;
+}
+
+/* Run one task over rows, or another over panels of `lanes` * 4 columns. */
+static void over_scores(struct class_job *job, ssize_t lanes, ssize_t cost, range_task rows, range_task panels) {
+    ssize_t panel = 4 * lanes, count = (job->inner + panel - 1) / panel;
+    if (job->inner == 1) parallel_for(job->samples, grain_for(cost * job->classes), rows, job);
+    else parallel_for(job->samples * count, grain_for(cost * job->classes * panel), panels, job);
+}
+
+/* Let the job know where the greatest scores and the sums lie, an array of shape (2, *) for samples of shape (*). */
+static bool read_normalizer(array normalizer, enum dtype dtype, array target, struct class_job *job) {
+    ssize_t shape[MAX_DIMS] = {2}, samples = job->samples * job->inner;
+    for (int i = 0; i < target->ndim; i++) shape[i + 1] = target->shape[i];
+    if (dtype_of(normalizer) != dtype || !has_shape(normalizer, target->ndim + 1, shape) || !is_contiguous(normalizer))
+        return false;
+    job->greatest = normalizer->data;
+    job->total = normalizer->data + samples * (ssize_t)size_of(dtype);
+    return true;
+}
+
+int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int reduction, uintptr_t loss,
+                        uintptr_t normalizer) {
+    if (!WRITABLE(loss, normalizer)) return READ_ONLY;
+    array x = ARRAY(input), t = ARRAY(target), l = ARRAY(loss);
+    enum dtype dtype = dtype_of(x);
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    struct class_job job = {.x = x->data};
+    int status = read_sizes(x, t, &job);
+    if (status) return status;
+    if (!is_of_losses(l, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job)) return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
+    size_t samples = (size_t)(job.samples * job.inner);
+    job.logarithm = reduction == NONE ? (void *)l->data : allocate(samples * size_of(dtype));
+    if (job.logarithm) {
+        if (dtype == FLOAT32) over_scores(&job, LANES_f32, 3, normalizer_rows_f32, normalizer_panels_f32);
+        else over_scores(&job, LANES_f64, 6, normalizer_rows_f64, normalizer_panels_f64);
+        reduce_losses(&job, reduction, l);
+    } else status = NO_MEMORY;
+    if (reduction != NONE) release(job.logarithm);
+    release(job.target);
+    return status;
+}
+
+int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t normalizer, uintptr_t target,
+                                 int64_t ignored, int reduction, uintptr_t result) {
+    if (!WRITABLE(result)) return READ_ONLY;
+    array g = ARRAY(grad), x = ARRAY(input), t = ARRAY(target), y = ARRAY(result);
+    enum dtype dtype = dtype_of(x);
+    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    struct class_job job = {.x = x->data, .y = y->data};
+    int status = read_sizes(x, t, &job);
+    if (status) return status;
+    if (!is_of_losses(g, dtype, t, reduction) || !read_normalizer(ARRAY(normalizer), dtype, t, &job) || dtype_of(y) != dtype ||
+        !same_shape(x, y) || !is_contiguous(y))
+        return WRONG_SHAPE;
+    if ((status = read_targets(t, ignored, &job))) return status;
+    read_gradient(g, reduction, &job);
+    if (dtype == FLOAT32)
+        over_scores(&job, LANES_f32, 3, cross_entropy_backward_rows_f32, cross_entropy_backward_panels_f32);
+    else over_scores(&job, LANES_f64, 6, cross_entropy_backward_rows_f64, cross_entropy_backward_panels_f64);
+    release(job.target);
+    return OK;
+}

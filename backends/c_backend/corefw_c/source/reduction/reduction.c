@@ -1,0 +1,300 @@
+/* Reductions over any dimensions of arrays of any strides.
+ *
+ * The dimensions are brought to one of two forms, rows or columns whose elements lie next to each other, and the
+ * work is shared by results, or, where these are few, by blocks of elements; the blocks depend on the sizes alone,
+ * so that results do not depend on the number of threads. */
+#include "reduction/reduction.h"
+
+#include "core/memory.h"
+#include "core/sizes.h"
+#include "core/threads.h"
+
+#include <stdlib.h>
+
+enum {
+    BLOCK = 1 << 16, /* elements worth a block of their own */
+    FEW = 16,        /* results that are too few to share the work by */
+    NARROW = 64,     /* columns below which several rows are folded as one */
+    PARTS = 3        /* the most parts of a total */
+};
+
+/* Sizes and strides (in bytes) of dimensions, outermost first; of kept ones also the step in the output. */
+struct dims {
+    int n;
+    ssize_t size[MAX_DIMS], stride[MAX_DIMS], step[MAX_DIMS];
+};
+
+struct plan {
+    const struct fold *fold;
+    struct options options;
+    const char *data;
+    ssize_t itemsize;
+    struct dims kept, reduced;    /* without the dimension that is folded or walked along as one: */
+    ssize_t rows, row_stride;     /* the innermost reduced dimension (stride in elements) */
+    ssize_t width, width_step;    /* the innermost kept dimension where that is contiguous (columns), else 1 */
+    ssize_t strips, results;      /* strips of columns; kept positions times strips */
+    int split;                    /* the reduced dimension that is cut into blocks; reduced.n for the rows */
+    ssize_t blocks, block;        /* their number and size */
+    char *partial;                /* totals of [results][blocks], if there is more than one block */
+    size_t total_size;            /* bytes of one of them */
+    char *outputs[2];
+};
+
+static void insert(struct dims *dims, int at, ssize_t size, ssize_t stride, ssize_t step) {
+    for (int i = dims->n++; i > at; i--) {
+        dims->size[i] = dims->size[i - 1];
+        dims->stride[i] = dims->stride[i - 1];
+        dims->step[i] = dims->step[i - 1];
+    }
+    dims->size[at] = size;
+    dims->stride[at] = stride;
+    dims->step[at] = step;
+}
+
+/* Joins neighbours that can be walked along as one dimension. */
+static void collapse(struct dims *dims) {
+    int n = 0;
+    for (int i = 0; i < dims->n; i++) {
+        if (n && dims->stride[n - 1] == dims->stride[i] * dims->size[i] &&
+            dims->step[n - 1] == dims->step[i] * dims->size[i]) {
+            dims->size[n - 1] *= dims->size[i];
+        } else {
+            dims->size[n] = dims->size[i];
+            n++;
+        }
+        dims->stride[n - 1] = dims->stride[i];
+        dims->step[n - 1] = dims->step[i];
+    }
+    dims->n = n;
+}
+
+/* Where a reduced dimension belongs: behind those of larger stride; repetitions (stride 0) come first. */
+static int place_of(const struct dims *dims, ssize_t stride) {
+    int at = dims->n;
+    while (at > 0 && (stride == 0 || (dims->stride[at - 1] != 0 && dims->stride[at - 1] < stride))) at--;
+    return at;
+}
+
+/* The byte offset of position `index` in dimensions. */
+static ssize_t offset_of(const struct dims *dims, ssize_t index, ssize_t *output) {
+    ssize_t offset = 0;
+    *output = 0;
+    for (int i = dims->n - 1; i >= 0; i--) {
+        ssize_t at = i ? index % dims->size[i] : index;
+        if (i) index /= dims->size[i];
+        offset += at * dims->stride[i];
+        *output += at * dims->step[i];
+    }
+    return offset;
+}
+
+/* Columns of which there are few are folded as several rows side by side, whose totals are joined. */
+static void fold_columns(const struct plan *plan, struct strip *strip, void *totals) {
+    const struct fold *fold = plan->fold;
+    ssize_t side = NARROW / strip->width;
+    if (side > 1 && strip->stride == strip->width && strip->rows >= 8 * side && !fold->ordered) {
+        _Alignas(64) char wide_totals[8 * PARTS * NARROW];
+        struct strip wide = *strip;
+        wide.rows /= side;
+        wide.stride = wide.width = side * strip->width;
+        fold->start(wide_totals, wide.width);
+        fold->columns(&wide, wide_totals);
+        for (ssize_t k = 0; k < side; k++)
+            fold->join(totals, strip->width, strip->width, wide_totals, wide.width, k * strip->width);
+        strip->rows -= wide.rows * side;
+        strip->x = (const char *)strip->x + wide.rows * wide.stride * plan->itemsize;
+    }
+    fold->columns(strip, totals);
+}
+
+/* The totals of a block of the elements of one result, or of one strip of columns; returns how many columns. */
+static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block, char *totals, ssize_t *output) {
+    ssize_t strips = plan->strips, column = strips > 1 ? result % strips * STRIP : 0, first = block * plan->block;
+    const char *x = plan->data + column * plan->itemsize;
+    x += offset_of(&plan->kept, strips > 1 ? result / strips : result, output);
+    *output += column * plan->width_step;
+    struct strip strip = {
+        .rows = plan->rows,
+        .stride = plan->row_stride,
+        .width = plan->width - column < STRIP ? plan->width - column : STRIP,
+        .step = 1,
+        .options = &plan->options,
+    };
+    ssize_t outer = 1, size[MAX_DIMS];
+    for (int i = 0; i < plan->reduced.n; i++) size[i] = plan->reduced.size[i];
+    bool cuts_rows = plan->split == plan->reduced.n;
+    ssize_t *cut = cuts_rows ? &strip.rows : &size[plan->split];
+    *cut = *cut - first < plan->block ? *cut - first : plan->block;
+    x += first * (cuts_rows ? plan->row_stride * plan->itemsize : plan->reduced.stride[plan->split]);
+    for (int i = 0; i < plan->reduced.n; i++) outer *= size[i];
+    strip.position = first;
+    plan->fold->start(totals, strip.width);
+    ssize_t rows = strip.rows;
+    for (ssize_t index = 0; index < outer; index++) {
+        const char *from = x;
+        for (ssize_t i = plan->reduced.n - 1, rest = index; i >= 0; rest /= size[i], i--)
+            from += rest % size[i] * plan->reduced.stride[i];
+        strip.x = from;
+        strip.rows = rows;
+        if (plan->width > 1) fold_columns(plan, &strip, totals);
+        else plan->fold->row(&strip, totals);
+    }
+    return strip.width;
+}
+
+/* The results of rows that lie one after another. */
+static void fold_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
+    const struct fold *fold = plan->fold;
+    ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
+    struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
+                          .width = 1, .step = 1, .options = &plan->options};
+    if (fold->rows) fold->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
+    else
+        for (ssize_t i = begin; i < end; i++, strip.x = (const char *)strip.x + stride) {
+            _Alignas(8) char totals[8 * PARTS];
+            fold->start(totals, 1);
+            fold->row(&strip, totals);
+            fold->finish(totals, 1, &plan->options, plan->outputs, i, 1);
+        }
+}
+
+static void fold_results(void *context, ssize_t begin, ssize_t end) {
+    const struct plan *plan = context;
+    _Alignas(64) char totals[8 * PARTS * STRIP];
+    if (plan->width == 1 && plan->kept.n <= 1 && !plan->reduced.n) {
+        fold_rows(plan, begin, end);
+        return;
+    }
+    for (ssize_t result = begin; result < end; result++) {
+        ssize_t output, width = fold_block(plan, result, 0, totals, &output);
+        plan->fold->finish(totals, width, &plan->options, plan->outputs, output, plan->width_step);
+    }
+}
+
+static void fold_partial(void *context, ssize_t begin, ssize_t end) {
+    const struct plan *plan = context;
+    for (ssize_t i = begin; i < end; i++) {
+        ssize_t output;
+        fold_block(plan, i / plan->blocks, i % plan->blocks, plan->partial + i * plan->total_size, &output);
+    }
+}
+
+static enum status fold_blocks(struct plan *plan, ssize_t cost) {
+    ssize_t widest = plan->width < STRIP ? plan->width : STRIP;
+    plan->total_size = 8 * plan->fold->parts * widest;
+    plan->partial = allocate_items(size_times(plan->results, plan->blocks), plan->total_size);
+    if (!plan->partial) return NO_MEMORY;
+    parallel_for(plan->results * plan->blocks, grain_for(cost), fold_partial, plan);
+    for (ssize_t result = 0; result < plan->results; result++) {
+        char *totals = plan->partial + result * plan->blocks * plan->total_size;
+        ssize_t column = result % plan->strips * STRIP, output;
+        ssize_t width = plan->width - column < STRIP ? plan->width - column : STRIP;
+        offset_of(&plan->kept, result / plan->strips, &output);
+        for (ssize_t block = 1; block < plan->blocks; block++)
+            plan->fold->join(totals, width, width, totals + block * plan->total_size, width, 0);
+        plan->fold->finish(totals, width, &plan->options, plan->outputs, output + column * plan->width_step,
+                           plan->width_step);
+    }
+    release(plan->partial);
+    return OK;
+}
+
+/* Sorts the dimensions into kept and reduced ones and takes out the innermost. */
+static void arrange(struct plan *plan, array x, uint64_t mask) {
+    struct dims *kept = &plan->kept, *reduced = &plan->reduced;
+    ssize_t step = 1;
+    kept->n = reduced->n = 0;
+    for (int i = x->ndim - 1; i >= 0; i--) {
+        ssize_t size = x->shape[i], stride = x->strides[i];
+        if (size == 1) continue;
+        if (!(mask >> i & 1)) {
+            insert(kept, 0, size, stride, step);
+            step *= size;
+        } else if (plan->fold->ordered) {
+            insert(reduced, 0, size, stride, 0);
+        } else {
+            if (stride < 0) {
+                plan->data += (size - 1) * stride;
+                stride = -stride;
+            }
+            insert(reduced, place_of(reduced, stride), size, stride, 0);
+        }
+    }
+    collapse(kept);
+    collapse(reduced);
+    if (!reduced->n) insert(reduced, 0, 1, plan->itemsize, 0);
+    int inner = --reduced->n;
+    plan->rows = reduced->size[inner];
+    plan->row_stride = reduced->stride[inner] / plan->itemsize;
+    plan->width = plan->width_step = 1;
+    if (plan->row_stride == 1 && plan->rows > 1) return;
+    for (int i = 0; i < kept->n; i++) {
+        if (kept->stride[i] != plan->itemsize) continue;
+        plan->width = kept->size[i];
+        plan->width_step = kept->step[i];
+        for (kept->n--; i < kept->n; i++) {
+            kept->size[i] = kept->size[i + 1];
+            kept->stride[i] = kept->stride[i + 1];
+            kept->step[i] = kept->step[i + 1];
+        }
+    }
+}
+
+static enum status run(struct plan *plan) {
+    plan->strips = (plan->width + STRIP - 1) / STRIP;
+    plan->results = plan->strips;
+    for (int i = 0; i < plan->kept.n; i++) plan->results *= plan->kept.size[i];
+    ssize_t longest = plan->rows, cost = (ssize_t)plan->options.count * (plan->width < STRIP ? plan->width : STRIP);
+    plan->split = plan->reduced.n;
+    for (int i = 0; i < plan->reduced.n; i++)
+        if (plan->reduced.size[i] > longest) longest = plan->reduced.size[plan->split = i];
+    plan->blocks = plan->results < FEW ? cost / BLOCK : 1;
+    if (plan->blocks > FEW) plan->blocks = FEW + (plan->blocks - FEW) / FEW;
+    if (plan->blocks > longest) plan->blocks = longest;
+    if (plan->blocks < 2) plan->blocks = 1;
+    plan->block = longest ? (longest + plan->blocks - 1) / plan->blocks : 1;
+    plan->blocks = longest ? (longest + plan->block - 1) / plan->block : 1;
+    if (plan->blocks > 1) return fold_blocks(plan, cost / plan->blocks);
+    parallel_for(plan->results, grain_for(cost), fold_results, plan);
+    return OK;
+}
+
+/* Whether an output has as many elements as are kept, in row-major order. */
+static bool is_result(array output, enum dtype dtype, ssize_t count) {
+    return dtype_of(output) == dtype && count_of(output) == count && is_contiguous(output);
+}
+
+static enum status reduce_into(int reduction, array x, uint64_t mask, double parameter, array values, array indices) {
+    enum dtype dtype;
+    struct plan plan;
+    plan.fold = fold_of((enum reduction)reduction, dtype_of(x), &dtype);
+    if (!plan.fold || plan.fold->ordered != (indices != NULL)) return WRONG_DTYPE;
+    if (x->ndim > MAX_DIMS) return WRONG_SHAPE;
+    ssize_t kept = 1, reduced = 1;
+    if (!mask) mask = ~(uint64_t)0;
+    for (int i = 0; i < x->ndim; i++) *(mask >> i & 1 ? &reduced : &kept) *= x->shape[i];
+    if (values && !is_result(values, dtype, kept)) return WRONG_SHAPE;
+    if (indices && !is_result(indices, INT64, kept)) return WRONG_SHAPE;
+    if (!reduced && !plan.fold->identity) return WRONG_SHAPE;
+    if (!kept) return OK;
+    plan.options = (struct options){reduced, reduction == REDUCE_MEAN ? (double)reduced : 1, parameter};
+    plan.data = x->data;
+    plan.itemsize = (ssize_t)size_of(dtype_of(x));
+    plan.outputs[0] = values ? values->data : NULL;
+    plan.outputs[1] = indices ? indices->data : NULL;
+    for (int i = 0; i < x->ndim; i++)
+        if (x->strides[i] % plan.itemsize) return WRONG_SHAPE;
+    arrange(&plan, x, mask);
+    if (plan.fold->ordered && plan.reduced.n) return UNSUPPORTED; /* positions count along one stride */
+    return run(&plan);
+}
+
+int reduce(int reduction, uintptr_t input, uint64_t dims, double parameter, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    return reduce_into(reduction, ARRAY(input), dims, parameter, ARRAY(output), NULL);
+}
+
+int argreduce(int reduction, uintptr_t input, uint64_t dims, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
+    return reduce_into(reduction, ARRAY(input), dims, 0, ARRAY(values), ARRAY(indices));
+}

@@ -1,0 +1,232 @@
+/* Scans along a dimension: running sums, products, extremes and logarithms of sums of exponentials. */
+#include "core/array.h"
+#include "kernels.h"
+#include "core/mathematics.h"
+#include "core/threads.h"
+
+#include <float.h>
+
+/* The columns that are scanned side by side; the elements of a row that are compared at a time. */
+enum { STRIP = 256, GROUP = 32 };
+
+#define MEMBER_(name, part) name##_##part
+#define MEMBER(name, part) MEMBER_(name, part)
+
+/* -- running sums and products -- */
+struct scan {
+    size_t input_size, output_size;
+    void (*row)(const void *input, void *output, ssize_t n);
+    void (*columns)(const void *input, void *output, ssize_t n, ssize_t stride, ssize_t width);
+};
+
+#define READ(x) (x)
+#define TOTAL double
+#define START 0
+#define JOIN(a, b) ((a) + (b))
+#define SCAN cumsum_f32
+#define INPUT float
+#define OUTPUT float
+#include "scan/scan.inc"
+#define SCAN cumsum_f64
+#define INPUT double
+#define OUTPUT double
+#include "scan/scan.inc"
+#undef START
+#undef JOIN
+#define START 1
+#define JOIN(a, b) ((a) * (b))
+#define SCAN cumprod_f32
+#define INPUT float
+#define OUTPUT float
+#include "scan/scan.inc"
+#define SCAN cumprod_f64
+#define INPUT double
+#define OUTPUT double
+#include "scan/scan.inc"
+#undef TOTAL
+
+#define TOTAL uint64_t
+#define SCAN cumprod_i64
+#define INPUT int64_t
+#define OUTPUT int64_t
+#include "scan/scan.inc"
+#undef START
+#undef JOIN
+#define START 0
+#define JOIN(a, b) ((a) + (b))
+#define SCAN cumsum_u8
+#define INPUT uint8_t
+#define OUTPUT int64_t
+#include "scan/scan.inc"
+#define SCAN cumsum_i32
+#define INPUT int32_t
+#define OUTPUT int64_t
+#include "scan/scan.inc"
+#define SCAN cumsum_i64
+#define INPUT int64_t
+#define OUTPUT int64_t
+#include "scan/scan.inc"
+#undef READ
+#define READ(x) ((x) != 0)
+#define SCAN cumsum_truth
+#define INPUT uint8_t
+#define OUTPUT int64_t
+#include "scan/scan.inc"
+
+/* An array seen as outer x n x inner, cut into strips of the inner elements. */
+struct lines {
+    const char *x;
+    char *y;
+    int64_t *indices;
+    ssize_t n, inner, strips;
+    const struct scan *scan;
+};
+
+/* Fits the arrays to lines along `dim`; the number of pieces of work, or -1. */
+static ssize_t lay_lines(struct lines *lines, array x, int dim, array y) {
+    if (dim < 0 || dim >= x->ndim || !same_shape(x, y) || !is_contiguous(x) || !is_contiguous(y)) return -1;
+    ssize_t outer = 1;
+    *lines = (struct lines){.x = x->data, .y = y->data, .n = x->shape[dim], .inner = 1};
+    for (int i = 0; i < dim; i++) outer *= x->shape[i];
+    for (int i = dim + 1; i < x->ndim; i++) lines->inner *= x->shape[i];
+    lines->strips = (lines->inner + STRIP - 1) / STRIP;
+    return lines->n ? outer * lines->strips : 0;
+}
+
+/* The first element of a piece, and how many columns it has. */
+static ssize_t begin_of(const struct lines *lines, ssize_t piece, ssize_t *width) {
+    ssize_t column = piece % lines->strips * STRIP;
+    *width = lines->inner - column < STRIP ? lines->inner - column : STRIP;
+    return piece / lines->strips * lines->n * lines->inner + column;
+}
+
+static void scan_lines(void *context, ssize_t begin, ssize_t end) {
+    const struct lines *lines = context;
+    for (ssize_t piece = begin; piece < end; piece++) {
+        ssize_t width, first = begin_of(lines, piece, &width);
+        const char *x = lines->x + first * (ssize_t)lines->scan->input_size;
+        char *y = lines->y + first * (ssize_t)lines->scan->output_size;
+        if (lines->inner == 1) lines->scan->row(x, y, lines->n);
+        else lines->scan->columns(x, y, lines->n, lines->inner, width);
+    }
+}
+
+static int run_scan(array x, int dim, array y, const struct scan *scan, enum dtype result) {
+    struct lines lines;
+    ssize_t pieces = lay_lines(&lines, x, dim, y);
+    if (pieces < 0) return WRONG_SHAPE;
+    if (!scan || dtype_of(y) != result) return WRONG_DTYPE;
+    lines.scan = scan;
+    parallel_for(pieces, grain_for(2 * lines.n * (lines.inner < STRIP ? lines.inner : STRIP)), scan_lines, &lines);
+    return OK;
+}
+
+int cumsum(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    static const struct scan *const scans[NO_DTYPE + 1] = {
+        [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_truth,
+        [UINT8] = &cumsum_u8,    [INT32] = &cumsum_i32,   [INT64] = &cumsum_i64,
+    };
+    enum dtype dtype = dtype_of(ARRAY(input));
+    return run_scan(ARRAY(input), dim, ARRAY(output), scans[dtype], dtype < FLOAT16 ? INT64 : dtype);
+}
+
+int cumprod(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    static const struct scan *const scans[NO_DTYPE + 1] = {
+        [FLOAT32] = &cumprod_f32, [FLOAT64] = &cumprod_f64, [INT64] = &cumprod_i64,
+    };
+    enum dtype dtype = dtype_of(ARRAY(input));
+    return run_scan(ARRAY(input), dim, ARRAY(output), scans[dtype], dtype);
+}
+
+/* -- running extremes -- */
+struct extreme_scan {
+    void (*row)(const void *input, void *output, int64_t *indices, ssize_t n);
+    void (*columns)(const void *input, void *output, int64_t *indices, ssize_t n, ssize_t stride, ssize_t width);
+};
+
+#define INPUT float
+#define SCAN cummax_f32
+#define LEADS(x, best) (((x) >= (best)) | ((x) != (x)))
+#include "scan/scan_extreme.inc"
+#define SCAN cummin_f32
+#define LEADS(x, best) (((x) <= (best)) | ((x) != (x)))
+#include "scan/scan_extreme.inc"
+#undef INPUT
+#define INPUT double
+#define SCAN cummax_f64
+#define LEADS(x, best) (((x) >= (best)) | ((x) != (x)))
+#include "scan/scan_extreme.inc"
+#define SCAN cummin_f64
+#define LEADS(x, best) (((x) <= (best)) | ((x) != (x)))
+#include "scan/scan_extreme.inc"
+#undef INPUT
+#define INPUT int64_t
+#define SCAN cummax_i64
+#define LEADS(x, best) ((x) >= (best))
+#include "scan/scan_extreme.inc"
+#define SCAN cummin_i64
+#define LEADS(x, best) ((x) <= (best))
+#include "scan/scan_extreme.inc"
+#undef INPUT
+
+struct extreme_lines {
+    struct lines lines;
+    const struct extreme_scan *scan;
+    ssize_t itemsize;
+};
+
+static void scan_extremes(void *context, ssize_t begin, ssize_t end) {
+    const struct extreme_lines *job = context;
+    const struct lines *lines = &job->lines;
+    for (ssize_t piece = begin; piece < end; piece++) {
+        ssize_t width, first = begin_of(lines, piece, &width);
+        const char *x = lines->x + first * job->itemsize;
+        char *y = lines->y + first * job->itemsize;
+        if (lines->inner == 1) job->scan->row(x, y, lines->indices + first, lines->n);
+        else job->scan->columns(x, y, lines->indices + first, lines->n, lines->inner, width);
+    }
+}
+
+int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices) {
+    if (!WRITABLE(values, indices)) return READ_ONLY;
+    static const struct extreme_scan *const scans[2][NO_DTYPE + 1] = {
+        {[FLOAT32] = &cummin_f32, [FLOAT64] = &cummin_f64, [INT64] = &cummin_i64},
+        {[FLOAT32] = &cummax_f32, [FLOAT64] = &cummax_f64, [INT64] = &cummax_i64},
+    };
+    array x = ARRAY(input), v = ARRAY(values), at = ARRAY(indices);
+    struct extreme_lines job;
+    ssize_t pieces = lay_lines(&job.lines, x, dim, v);
+    if (pieces < 0 || !same_shape(x, at) || !is_contiguous(at)) return WRONG_SHAPE;
+    job.scan = scans[!!largest][dtype_of(x)];
+    if (!job.scan || dtype_of(v) != dtype_of(x) || dtype_of(at) != INT64) return WRONG_DTYPE;
+    job.lines.indices = (int64_t *)at->data;
+    job.itemsize = (ssize_t)size_of(dtype_of(x));
+    ssize_t width = job.lines.inner < STRIP ? job.lines.inner : STRIP;
+    parallel_for(pieces, grain_for(4 * job.lines.n * width), scan_extremes, &job);
+    return OK;
+}
+
+/* -- running logarithms of sums of exponentials, in double -- */
+/* The sum so far is total * exp(largest), where `largest` is finite unless an infinite element came. */
+#define STEP(x, largest, total)                                                            \
+    do {                                                                                   \
+        double distance = (x) == (largest) ? 0 : fabs((largest) - (x));                    \
+        double ratio = exp(-distance);                                                     \
+        (total) = (x) > (largest) ? (total) * ratio + 1 : (total) + ratio;                 \
+        (largest) = (x) > (largest) ? (x) : (largest);                                     \
+    } while (0)
+
+#define TEMPLATE "scan/logcumsumexp.inc"
+#include "core/each_real.h"
+
+static const struct scan logcumsumexp_f32 = {4, 4, logcumsumexp_row_f32, logcumsumexp_columns_f32};
+static const struct scan logcumsumexp_f64 = {8, 8, logcumsumexp_row_f64, logcumsumexp_columns_f64};
+
+int logcumsumexp(uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    enum dtype dtype = dtype_of(ARRAY(input));
+    const struct scan *scan = dtype == FLOAT32 ? &logcumsumexp_f32 : dtype == FLOAT64 ? &logcumsumexp_f64 : NULL;
+    return run_scan(ARRAY(input), dim, ARRAY(output), scan, dtype);
+}

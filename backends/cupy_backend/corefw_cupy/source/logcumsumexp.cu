@@ -1,4 +1,0 @@
-// Running logarithms of sums of exponentials.
-
-#include "logarithms.cuh"
-#include "scan.cuh"

@@ -1,4 +1,0 @@
-// Logarithms of sums of exponentials over dimensions.
-
-#include "logarithms.cuh"
-#include "reduction.cuh"

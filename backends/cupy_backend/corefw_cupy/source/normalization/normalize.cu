@@ -1,0 +1,44 @@
+// Groups brought to mean 0 and variance 1 (or, not centred, to mean square 1), times a weight, plus a bias: elements
+// stay in registers.
+
+#include "normalization/statistics.cuh"
+
+extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(
+    const T *__restrict__ input, const T *__restrict__ weight, const T *__restrict__ bias, T *output, A *means,
+    A *variances, A *scales, View view, int64 lanes, double eps, bool centred)
+{
+    Lane lane = lane_of(lanes);
+    bool packed = packed_rows(view.inner, input, weight, bias, output), there = lane.row < view.groups;
+    int64 n = there ? view.size() : 0;
+    A count = view.size(), values[ITEMS];
+    load_group(input, view, lane.row, n, lane, packed, values);
+
+    A mean = 0, squares = 0;
+    if (centred) {
+        for (int item = 0; item < ITEMS; ++item)
+            mean += values[item];
+        mean = combine_lanes<Add>(mean, A(0), lane.lanes) / count;
+    }
+    for_items(lane, packed, [&](auto several, int item, int64 at) {
+        for (int k = 0; k < decltype(several)::count; ++k)
+            if (at < n) {
+                values[item + k] -= mean;
+                squares += values[item + k] * values[item + k];
+            }
+    });
+    A variance = combine_lanes<Add>(squares, A(0), lane.lanes) / count, scale = 1 / sqrt(variance + A(eps));
+    if (there && lane.at == 0)
+        Statistics{means, variances, scales}.put(lane.row, mean, variance, eps);
+
+    for_items(lane, packed, [&](auto several, int item, int64 at) {
+        const int count = decltype(several)::count;
+        if (at >= n)
+            return;
+        A factors[count], shifts[count];
+        read_weights(weight, view, lane.row, at, A(1), factors);
+        read_weights(bias, view, lane.row, at, A(0), shifts);
+        for (int k = 0; k < count; ++k)
+            values[item + k] = values[item + k] * scale * factors[k] + shifts[k];
+        write<count>(output + view.place(lane.row, at), values + item);
+    });
+}

@@ -1,0 +1,41 @@
+// Adagrad and Adadelta.
+
+#include "optimizer/optimizer.cuh"
+
+// rate: the step size.
+struct Adagrad {
+    Descent descent;
+    A eps;
+
+    __device__ void step(A *x, const A *rate) const
+    {
+        A d = descent.of(x);
+        x[2] += d * d;
+        x[0] -= rate[0] * (d / (sqrt(x[2]) + eps));
+    }
+};
+
+struct Adadelta {
+    Descent descent;
+    Mean square;
+    A lr, eps;
+
+    __device__ void step(A *x, const A *) const
+    {
+        A d = descent.of(x), s = square.follow_square(x[2], d);
+        A delta = sqrt(x[3] + eps) / sqrt(s + eps) * d;
+        square.follow_square(x[3], delta);
+        x[0] -= lr * delta;
+    }
+};
+
+extern "C" __global__ void adagrad_step(Table<3, 1> table, double eps, double decay, bool maximize)
+{
+    update(table, Adagrad{{decay, 1, maximize}, (A)eps});
+}
+
+extern "C" __global__ void adadelta_step(Table<4, 0> table, double lr, double square_rate, double eps, double decay,
+                                         bool maximize)
+{
+    update(table, Adadelta{{decay, 1, maximize}, square_rate, (A)lr, (A)eps});
+}

@@ -1,0 +1,28 @@
+// Adam; with a fifth array, the largest mean squares, AMSGrad.
+
+#include "optimizer/optimizer.cuh"
+
+#ifndef ARRAYS // of each parameter
+#define ARRAYS 4
+#endif
+
+// rate: the step size, and the correction of the root of the mean square.
+struct Adam {
+    Descent descent;
+    Mean mean, square;
+    A eps;
+
+    __device__ void step(A *x, const A *rate) const
+    {
+        A d = descent.of(x), m = mean.follow(x[2], d), s = square.follow_square(x[3], d);
+        if (ARRAYS == 5)
+            s = x[ARRAYS - 1] = larger(x[ARRAYS - 1], s);
+        x[0] -= rate[0] * (m / (sqrt(s) / rate[1] + eps));
+    }
+};
+
+extern "C" __global__ void adam_step(Table<ARRAYS, 2> table, double mean_rate, double square_rate, double eps,
+                                     double decay, double shrinkage, bool maximize)
+{
+    update(table, Adam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+}

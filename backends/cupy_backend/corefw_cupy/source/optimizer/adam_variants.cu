@@ -1,0 +1,62 @@
+// Optimizers that follow from Adam.
+
+#include "optimizer/optimizer.cuh"
+
+// rate: the step size.
+struct Adamax {
+    Descent descent;
+    Mean mean;
+    A norm_rate, eps;
+
+    __device__ void step(A *x, const A *rate) const
+    {
+        A d = descent.of(x), m = mean.follow(x[2], d);
+        x[3] = larger(norm_rate * x[3], fabs(d) + eps);
+        x[0] -= rate[0] * (m / x[3]);
+    }
+};
+
+// rate: the step sizes along the gradient and along the mean, and the correction of the mean square.
+struct Nadam {
+    Descent descent;
+    Mean mean, square;
+    A eps;
+
+    __device__ void step(A *x, const A *rate) const
+    {
+        A d = descent.of(x), m = mean.follow(x[2], d), s = square.follow_square(x[3], d);
+        A denominator = sqrt(s / rate[2]) + eps;
+        x[0] = x[0] - rate[0] * (d / denominator) - rate[1] * (m / denominator);
+    }
+};
+
+// rate: the step size, and whether the mean square is known well enough to divide by its root.
+struct Radam {
+    Descent descent;
+    Mean mean, square;
+    A eps;
+
+    __device__ void step(A *x, const A *rate) const
+    {
+        A d = descent.of(x), m = mean.follow(x[2], d), s = square.follow_square(x[3], d);
+        x[0] -= rate[0] * (rate[1] != 0 ? m / (sqrt(s) + eps) : m);
+    }
+};
+
+extern "C" __global__ void adamax_step(Table<4, 1> table, double mean_rate, double norm_rate, double eps, double decay,
+                                       bool maximize)
+{
+    update(table, Adamax{{decay, 1, maximize}, mean_rate, (A)norm_rate, (A)eps});
+}
+
+extern "C" __global__ void nadam_step(Table<4, 3> table, double mean_rate, double square_rate, double eps, double decay,
+                                      double shrinkage, bool maximize)
+{
+    update(table, Nadam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+}
+
+extern "C" __global__ void radam_step(Table<4, 2> table, double mean_rate, double square_rate, double eps, double decay,
+                                      double shrinkage, bool maximize)
+{
+    update(table, Radam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+}

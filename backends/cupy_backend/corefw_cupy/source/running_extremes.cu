@@ -1,8 +1,0 @@
-// The largest and smallest elements so far, and where they were found last.
-
-#include "extremes.cuh"
-
-typedef Placed<Larger, false> LastLargest;
-typedef Placed<Smaller, false> LastSmallest;
-
-#include "scan.cuh"

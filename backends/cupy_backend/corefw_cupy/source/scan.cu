@@ -1,4 +1,0 @@
-// Running sums and products.
-
-#include "sums.cuh"
-#include "scan.cuh"

@@ -1,0 +1,4 @@
+// Running logarithms of sums of exponentials.
+
+#include "core/logarithms.cuh"
+#include "scan/scan.cuh"

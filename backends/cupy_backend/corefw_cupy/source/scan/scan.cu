@@ -1,0 +1,4 @@
+// Running sums and products.
+
+#include "reduction/sums.cuh"
+#include "scan/scan.cuh"

@@ -1,0 +1,133 @@
+"""What the functions that draw random numbers share: their place in a stream and the checks of their parameters."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from corefw import dtypes
+from corefw.declarations._shared.factories import ArgumentError
+from corefw.devices import DispatchKey
+from corefw.dispatch.declare import ops
+from corefw.dispatch.numbers import INTEGER_LIMITS
+from corefw.dispatch.random_generator import Generator, take
+from corefw.dtypes import dtype
+from corefw.errors import KernelNotFoundError
+from corefw.tensor import Tensor, wrap
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+# 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
+# where the dtype has 53 bits.
+_WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+_DTYPE_WORDS = {d: (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1) for d in dtypes.ALL}
+
+
+def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator: Generator | None) -> tuple[int, int]:
+    """Seed and offset for `count` values of a kind at `dispatch_key`."""
+    words = _WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]
+    return take(generator, dispatch_key.device, -(-count * words // 4))
+
+
+def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters) -> Tensor:
+    """A tensor of numbers of a kind."""
+    seed, offset = seed_and_offset(kind, dispatch_key, math.prod(shape), generator)
+    return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
+
+
+def probability_tensor(dispatch_key: DispatchKey, p: float) -> Tensor:
+    """A number as a 0-d tensor on the device of `dispatch_key`."""
+    wide = dispatch_key.with_dtype(dtypes.float64)
+    return wrap(dispatch_key.runtime.constant(float(p), dtypes.float64, dispatch_key.device.index), wide)
+
+
+def draw_bernoulli(dispatch_key: DispatchKey, p: Tensor, shape, generator: Generator | None) -> Tensor:
+    """Ones with the probabilities `p`, which broadcast to `shape`, and zeros."""
+    if dispatch_key.dtype.is_complex:
+        raise refusal("bernoulli_scalar_cpu_", dispatch_key.dtype)
+    seed, offset = seed_and_offset("bernoulli_at", dispatch_key, math.prod(shape), generator)
+    return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
+
+
+# -- checks -----------------------------------------------------------------------------------------------------------
+def refusal(kernel: str, d: dtype) -> KernelNotFoundError:
+    """The error for a dtype that a kind of numbers is not drawn in."""
+    return KernelNotFoundError(f"\"{kernel}\" not implemented for '{d.title}'")
+
+
+def check_floating(kernel: str, d: dtype, *, complex_too: bool = True) -> None:
+    """Refuse dtypes that hold no fractions."""
+    if not (d.is_floating_point or (complex_too and d.is_complex)):
+        raise refusal(kernel, d)
+
+
+_C_TYPES = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long",
+}
+SIGNIFICAND = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53}
+
+
+def check_bounds(low: int, high: int, d: dtype) -> None:
+    """Refuse a range of integers that is empty or that the dtype does not hold."""
+    if low >= high:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if d.is_complex:
+        raise ArgumentError("check_random_bounds handles only integral, floating-point and boolean types")
+    if d.is_floating_point:
+        limit = 1 << SIGNIFICAND[d]
+        for name, value in (("from", low), ("to - 1", high - 1)):
+            if abs(value) > limit:
+                warnings.warn(
+                    f"{name} is out of bounds [-(2^{SIGNIFICAND[d]}), 2^{SIGNIFICAND[d]}]. Due to precision "
+                    f"limitations "
+                    f"{d.name} can support discrete uniform distribution only within this range.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return
+    smallest, largest = (0, 1) if d is dtypes.bool_ else INTEGER_LIMITS[d]
+    if not smallest <= low <= largest:
+        raise ArgumentError(f"from is out of bounds for {_C_TYPES.get(d.name, d.name)}")
+    if high - 1 > largest:
+        raise ArgumentError(f"to - 1 is out of bounds for {_C_TYPES.get(d.name, d.name)}")
+
+
+def integer_argument(name: str, argument: str, value) -> int:
+    """An int given to `name`, or what has an index."""
+    if value.__class__ is int:
+        return value
+    if isinstance(value, float | complex) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+    return value.__index__()
+
+
+MISSING: Any = object()  # stands for an argument that was not given
+
+
+def check_std(std) -> None:
+    """Refuse a negative standard deviation."""
+    if not std >= 0:
+        raise ArgumentError(f"normal expects std >= 0.0, but found std {std}")
+
+
+def check_probability(p: float) -> None:
+    """Refuse a number outside [0, 1]."""
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
+def check_probabilities(p: Tensor) -> None:
+    """Refuse a tensor with elements outside [0, 1]."""
+    if not p.dispatch_key.dtype.is_floating_point:
+        raise refusal("bernoulli_tensor_cpu_p_", p.dispatch_key.dtype)
+    if p.dispatch_key.device.type != "meta" and not bool(((p >= 0) & (p <= 1)).all()):
+        raise ArgumentError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
+        )

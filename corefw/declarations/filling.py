@@ -1,0 +1,207 @@
+"""Random numbers written over what a tensor holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corefw import dtypes
+from corefw.declarations._shared.drawing import (
+    MISSING,
+    SIGNIFICAND,
+    check_bounds,
+    check_floating,
+    check_probabilities,
+    check_probability,
+    check_std,
+    draw,
+    draw_bernoulli,
+    integer_argument,
+    probability_tensor,
+    refusal,
+)
+from corefw.declarations._shared.factories import ArgumentError
+from corefw.dispatch.declare import composite
+from corefw.dispatch.numbers import LARGEST
+from corefw.dispatch.random_generator import Generator
+from corefw.dtypes import dtype
+from corefw.tensor import Tensor
+
+
+def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) -> Tensor:
+    """Overwrite a tensor with random numbers; no gradient flows to what was there."""
+    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, *parameters))
+
+
+def _limits(d: dtype) -> tuple[float, float]:
+    largest = LARGEST[d.to_real()]
+    return -largest, largest
+
+
+def _keyword_from(name: str, low, named: dict[str, Any]):
+    """The argument that PyTorch calls `from`, which is no name in Python."""
+    if "from" in named:
+        low = named.pop("from")
+    if named:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    return low
+
+
+@composite()
+def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **named):
+    """Fill the tensor with uniform random numbers in ``[low, to)``.
+
+    Args:
+        low: the lower end; PyTorch calls it ``from``.
+        to: the upper end.
+        generator: the stream; the device's default one if missing.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2).uniform_(3, 3)
+    tensor([3., 3.])
+    """
+    low = _keyword_from("uniform_", low, named)
+    d = input.dispatch_key.dtype
+    check_floating("check_uniform_bounds", d)
+    name = {"float32": "float", "float64": "double"}.get(d.to_real().name, f"c10::{d.title}")
+    for argument, value in (("from", low), ("to", to)):
+        smallest, largest = _limits(d)
+        if not smallest <= value <= largest:
+            raise ArgumentError(f"{argument} is out of bounds for {name}")
+    if low > to:
+        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    if to - low > _limits(d)[1]:
+        raise ArgumentError(
+            f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
+            f"which result in "
+            "to-from to exceed the limit"
+        )
+    return _fill(input, "uniform_at", generator, float(low), float(to))
+
+
+@composite()
+def normal_(input, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None):
+    """Fill the tensor with normal random numbers.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2).normal_(3, 0)
+    tensor([3., 3.])
+    """
+    check_floating("normal_kernel_cpu", input.dispatch_key.dtype)
+    check_std(std)
+    return _fill(input, "normal_at", generator, float(mean), float(std))
+
+
+@composite()
+def random_(input, low: int = MISSING, to: int | None = MISSING, *, generator: Generator | None = None, **named):
+    """Fill the tensor with random integers: ``random_()``, ``random_(to)`` or ``random_(low, to)``.
+
+    Args:
+        low: the smallest one; 0 if missing. PyTorch calls it ``from``.
+        to: one above the largest; without it, all numbers that the dtype holds exactly are drawn from `low` on.
+        generator: the stream; the device's default one if missing.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2).random_(1)
+    tensor([0., 0.])
+    """
+    low = _keyword_from("random_", low, named)
+    d = input.dispatch_key.dtype
+    if d.is_complex:
+        raise refusal("random_kernel_cpu", d)
+    if to is MISSING and low is not MISSING:
+        low, to = 0, low
+    low = 0 if low is MISSING else integer_argument("random_", "from", low)
+    if to is MISSING or to is None:
+        if d is dtypes.bool_:
+            to = 2
+        else:
+            to = (1 << SIGNIFICAND[d]) + 1 if d.is_floating_point else dtypes.iinfo(d).max + 1
+    to = integer_argument("random_", "to", to)
+    check_bounds(low, to, d)
+    return _fill(input, "integers_at", generator, low, to)
+
+
+@composite()
+def bernoulli_(input, p: Any = 0.5, *, generator: Generator | None = None):
+    """Fill the tensor with ones of probability `p`, a number or a tensor that broadcasts, and zeros.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2).bernoulli_(1)
+    tensor([1., 1.])
+    """
+    dispatch_key, shape = input.dispatch_key, tuple(input.array.shape)
+    if isinstance(p, Tensor):
+        check_probabilities(p)
+        probability = p.detach().expand(shape)
+    else:
+        check_probability(p)
+        probability = probability_tensor(dispatch_key, p)
+    return input.copy_(draw_bernoulli(dispatch_key, probability, shape, generator))
+
+
+@composite()
+def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = None):
+    """Fill the tensor with exponential random numbers of the rate `lambd`.
+
+    >>> import corefw as torch
+    >>> bool((torch.zeros(2).exponential_() > 0).all())
+    True
+    """
+    if not input.dispatch_key.dtype.is_floating_point:
+        raise ArgumentError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
+            "you specified "
+            f"{input.dispatch_key.dtype.title}"
+        )
+    if not lambd > 0:
+        raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _fill(input, "exponential_at", generator, float(lambd))
+
+
+@composite()
+def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None):
+    """Fill the tensor with Cauchy random numbers of this median and half width at half maximum `sigma`.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2).cauchy_().shape
+    torch.Size([2])
+    """
+    if not input.dispatch_key.dtype.is_floating_point:
+        raise ArgumentError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+            "specified "
+            f"{input.dispatch_key.dtype.title}"
+        )
+    if not sigma > 0:
+        raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _fill(input, "cauchy_at", generator, float(median), float(sigma))
+
+
+@composite()
+def log_normal_(input, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None):
+    """Fill the tensor with exponentials of normal random numbers of this `mean` and `std`.
+
+    >>> import corefw as torch
+    >>> bool((torch.zeros(2).log_normal_() > 0).all())
+    True
+    """
+    check_floating("log_normal_cpu", input.dispatch_key.dtype, complex_too=False)
+    if not std > 0:
+        raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _fill(input, "log_normal_at", generator, float(mean), float(std))
+
+
+@composite()
+def geometric_(input, p: float, *, generator: Generator | None = None):
+    """Fill the tensor with the number of trials up to the first success, each of probability `p`.
+
+    >>> import corefw as torch
+    >>> bool((torch.zeros(2).geometric_(0.5) >= 1).all())
+    True
+    """
+    d = input.dispatch_key.dtype
+    if d is dtypes.bool_ or d.is_complex:
+        raise refusal("geometric_cpu", d)
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _fill(input, "geometric_at", generator, float(p))

@@ -1,0 +1,628 @@
+"""Reading and writing parts of tensors: ``x[key]``, masks, fills and copies."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from math import prod
+from operator import index as as_int
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.constants import assigned_operand, element_operand
+from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
+from corefw.dispatch.operands import check_same_shape
+from corefw.dispatch.registry import dispatch_key_of
+from corefw.dispatch.rules import first, promote, same
+from corefw.dispatch.rules import index as positions_rule
+from corefw.errors import DeviceError, DtypeError, PositionError, ShapeError
+from corefw.shapes import broadcast
+from corefw.tensor import Tensor, wrap
+from corefw.tracebacks import hide_internal_frames
+
+
+# -- index tensors ----------------------------------------------------------------------------------------------------
+def _index_shape(input, indices):
+    """The shape of ``input[indices]``; masks, whose number of elements only the data tell, are checked and refused."""
+    sizes: list[int] = []  # of the dimensions taken whole
+    shapes, starts = [], []
+    at = 0
+    masked = False
+    for item in indices:
+        if item is None:
+            sizes += input[at : at + 1]
+            at += 1
+            continue
+        starts.append(len(sizes))
+        if item.dtype in (np.bool_, np.uint8):
+            for i, size in enumerate(item.shape):
+                if input[at + i : at + i + 1] != (size,):
+                    raise PositionError(
+                        f"The shape of the mask {list(item.shape)} at index {i} does not match the shape of the "
+                        f"indexed tensor {list(input)} at index {at + i}"
+                    )
+            masked = True
+            at += len(item.shape)
+        else:
+            shapes.append(item.shape)
+            at += 1
+    if at > len(input):
+        raise PositionError(f"too many indices for tensor of dimension {len(input)} (got {at})")
+    if masked:
+        raise TypeError("how many elements a mask selects is known only from its data")
+    try:
+        found = broadcast(*shapes)
+    except ShapeError:
+        listed = ", ".join(str(list(shape)) for shape in shapes)
+        raise PositionError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+        ) from None
+    start = starts[0] if starts and starts[0] == starts[-1] else 0
+    return (*sizes[:start], *found, *sizes[start:], *input[at:])
+
+
+@primitive(dtype=same, shape=_index_shape, method=False)
+def index(input, indices: Indices):
+    """The elements of `input` at the positions that `indices` give together.
+
+    Args:
+        input: any shape.
+        indices: for each dimension, in order, a tensor of positions, or None to take it whole; a mask stands for as
+            many dimensions as it has. They broadcast, and their common shape replaces the dimensions they index: in
+            place where these are neighbours, else in front.
+    """
+
+
+index.gradients(input=lambda grad, input_shape, indices: grad.new_zeros(input_shape).index_put_(indices, grad, True))
+
+
+@primitive(
+    dtype=same, shape=lambda input, indices, values, accumulate: _put_shape(input, indices, values), inplace=True
+)
+def index_put(input, indices: Indices, values, accumulate: bool = False):
+    """`input` with `values` at the positions that `indices` give together.
+
+    Args:
+        input: any shape.
+        indices: a tuple of tensors, positions or masks, one for each of the first dimensions.
+        values: of the dtype of `input`; broadcasts with ``input[indices]``.
+        accumulate: whether the values are added to those there (equal positions add up) instead of replacing them.
+
+    >>> import corefw as torch
+    >>> torch.zeros(3).index_put((torch.tensor([0, 2, 2]),), torch.tensor([1.0, 2.0, 3.0]), accumulate=True)
+    tensor([1., 0., 5.])
+    """
+
+
+def _put_shape(input, indices, values):
+    try:
+        found = _index_shape(input, indices)
+    except TypeError:
+        return input  # a mask: whether the values fit is seen when they are written
+    more = len(values) - len(found)
+    if any(n not in (1, size) for n, size in zip(values, (1,) * more + found[max(-more, 0) :], strict=True)):
+        raise ShapeError(
+            f"shape mismatch: value tensor of shape {list(values)} cannot be broadcast to indexing result of shape "
+            f"{list(found)}"
+        )
+    return input
+
+
+index_put.gradients(
+    input=lambda grad, indices, accumulate: grad if accumulate else grad.index_put(indices, grad.new_zeros(())),
+    values=lambda grad, indices: index(grad, indices),
+)
+
+
+_index = index.op.function
+
+
+# -- x[key] -----------------------------------------------------------------------------------------------------------
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+_WHOLE = slice(None)
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks take part.
+
+    Integers, also as 0-d tensors, select first; what the other index tensors mean together is said at `index`.
+
+    Raises:
+        PositionError: an index is out of range, or `key` has more entries than `self` has dimensions.
+        ValueError: a slice's step is negative.
+    """
+    kind = key.__class__
+    try:
+        if kind is int:
+            return ops.integer_index(self, (key,))
+        if kind is slice and key.step is None:
+            return ops.slice_index(self, (key,))
+        if kind is tuple and _is_basic(key):
+            return ops.basic_index(self, key)
+        part, indices = _part(self, key)
+        return part if indices is None else _index(part, indices)
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``self[key] = value`` for a number, or a tensor that broadcasts with ``self[key]``.
+
+    Raises:
+        ShapeError: the value does not broadcast.
+        TypeError: the value is neither tensor nor number.
+    """
+    try:
+        if key.__class__ is int:
+            part, indices = ops.integer_index(self, (key,)), None
+        elif key.__class__ is bool:
+            if not key:
+                return
+            part, indices = self, None
+        else:
+            part, indices = _part(self, key)
+        if isinstance(value, Tensor):
+            shape = value.array.shape
+            if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
+                # further dimensions in front do no harm if their size is 1
+                ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+                value = value.reshape(shape[ones:])
+            if value.version is part.version and value.array.shape != part.array.shape:
+                value = value.clone()  # a part that is spread over the whole is read before it is written
+            if indices is None:
+                part.copy_(value)
+            else:
+                if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and _is_mask(indices):
+                    value = _as_element(value, part)
+                part.index_put_(indices, value)
+        elif isinstance(value, int | float | complex | np.generic):
+            if indices is None:
+                part.fill_(assigned_operand(value, part.dispatch_key))
+            else:
+                part.index_put_(indices, assigned_operand(value, part.dispatch_key))
+        else:
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dispatch_key.dtype.title}Tensor")
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
+
+
+def _as_element(value: Tensor, part: Tensor) -> Tensor:
+    """A value of one element as an element of `part`, of whatever dtype it is: masks are filled with it."""
+    if value.requires_grad:
+        return value.to(part.dispatch_key.dtype)
+    return element_operand(value.item(), part.dispatch_key)
+
+
+def _is_mask(indices: list) -> bool:
+    """Whether the index tensors are one mask."""
+    given = [item for item in indices if item is not None]
+    return len(given) == 1 and given[0].dispatch_key.dtype in (dtypes.bool_, dtypes.uint8)
+
+
+def _is_basic(key: tuple) -> bool:
+    """Whether a key holds only ints, slices without steps, None and Ellipsis."""
+    for item in key:
+        kind = item.__class__
+        if kind is slice:
+            if item.step is not None:
+                return False
+        elif kind is not int and item is not None and item is not Ellipsis:
+            return False
+    return True
+
+
+def _are_positions(self: Tensor, key: tuple) -> bool:
+    """Whether a key holds only int64 tensors with dimensions, at the device of `self`."""
+    for item in key:
+        if item.__class__ is not Tensor or item.dispatch_key.dtype is not dtypes.int64 or not item.array.ndim:
+            return False
+        if item.dispatch_key.device is not self.dispatch_key.device:
+            return False
+    return bool(key)
+
+
+def _part(self: Tensor, key):
+    """The view of `self` that the basic entries of `key` show, and the index tensors to apply to it, or None."""
+    if key.__class__ is tuple and _is_basic(key):
+        return ops.basic_index(self, key), None
+    if key.__class__ is tuple and len(key) <= self.array.ndim and _are_positions(self, key):
+        return self, list(key)
+    if isinstance(key, Tensor) and key.array.ndim:
+        indices: list = [_positions(self, key)]
+        if _taken(indices[0]) > self.array.ndim:
+            raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
+        return self, indices
+    if key.__class__ is not tuple:
+        key = tuple(key) if isinstance(key, tuple) or _means_tuple(key) else (key,)
+    items = [_item(self, item) for item in key]
+    through = self.array.ndim - sum(map(_taken, items))  # dimensions that an Ellipsis stands for
+    if through < 0:
+        raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
+    if sum(item is Ellipsis for item in items) > 1:
+        raise PositionError("an index can only have a single ellipsis ('...')")
+    basic: list = []
+    indices = []  # for the dimensions of the view
+    for item in items:
+        if item.__class__ is int:
+            basic.append(item)
+        elif item is Ellipsis:
+            basic.append(item)
+            indices += [None] * through
+        elif item is None or item.__class__ is slice:
+            basic.append(item)
+            indices.append(None)
+        elif item.__class__ is bool:  # a mask without dimensions: a new dimension, of size 1 or 0
+            basic.append(None)
+            indices.append(_from_host(self, np.zeros(int(item), np.int64)))
+        else:
+            basic += [_WHOLE] * _taken(item)
+            indices.append(item)
+    while indices and indices[-1] is None:
+        indices.pop()
+    if not indices:
+        return ops.basic_index(self, tuple(basic)), None
+    if all(item is Ellipsis or (item.__class__ is slice and item == _WHOLE) for item in basic):
+        return self, indices
+    return ops.basic_index(self, tuple(basic)), indices
+
+
+def _means_tuple(key) -> bool:
+    """Whether a list is meant as a tuple of indices: if it holds other things than numbers, as in old NumPy."""
+    return isinstance(key, list) and any(
+        item is None or item is Ellipsis or isinstance(item, Tensor | list | tuple | slice | np.ndarray | range)
+        for item in key
+    )
+
+
+def _taken(item) -> int:
+    """How many dimensions of the indexed tensor an entry of the key stands for."""
+    if isinstance(item, Tensor):
+        return item.array.ndim if item.dispatch_key.dtype in (dtypes.bool_, dtypes.uint8) else 1
+    return int(item.__class__ in (int, slice))
+
+
+def _item(self: Tensor, item):
+    """An entry of a key as int, slice, None, Ellipsis, bool or a tensor with dimensions."""
+    kind = item.__class__
+    if kind is slice and item.step is not None and as_int(item.step) < 0:
+        raise ShapeError("step must be greater than zero")
+    if kind in _BASIC or kind is bool:
+        return item
+    if isinstance(item, np.bool_):
+        return bool(item)
+    if not isinstance(item, Tensor):
+        if isinstance(item, list | tuple | range | np.ndarray):
+            item = _from_host(self, _host_index(item))
+        elif hasattr(item, "__index__"):
+            return as_int(item)
+        else:
+            raise PositionError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                f"(got {type(item).__name__})"
+            )
+    if item.array.ndim:
+        return _positions(self, item)
+    if item.dispatch_key.dtype.category != dtypes.INTEGER or item.dispatch_key.dtype is dtypes.uint8:
+        _check_index_dtype(item)
+    value = item.item()
+    return bool(value) if item.dispatch_key.dtype in (dtypes.bool_, dtypes.uint8) else value
+
+
+def _host_index(item) -> np.ndarray:
+    host = np.array(item)
+    if host.size == 0 and not isinstance(item, np.ndarray):
+        return host.astype(np.int64)
+    if host.dtype.kind not in "biu":
+        raise PositionError(f"tensors used as indices must be long, int, byte or bool tensors (got {host.dtype})")
+    return host if host.dtype in (np.bool_, np.uint8) else host.astype(np.int64)
+
+
+def _from_host(self: Tensor, host: np.ndarray) -> Tensor:
+    dispatch_key = dispatch_key_of(self.dispatch_key.device, dtypes.of_numpy(host.dtype))
+    return wrap(dispatch_key.runtime.upload(host, dispatch_key.device.index), dispatch_key)
+
+
+def _check_index_dtype(item: Tensor) -> None:
+    kind = item.dispatch_key.dtype
+    if kind is dtypes.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    elif kind not in (dtypes.int64, dtypes.bool_, dtypes.int32):
+        raise PositionError(f"tensors used as indices must be long, int, byte or bool tensors (got {kind!r})")
+
+
+def _positions(self: Tensor, item: Tensor) -> Tensor:
+    """An index tensor checked, and brought to the device of `self` if it lies on the CPU."""
+    _check_index_dtype(item)
+    device = self.dispatch_key.device
+    if item.dispatch_key.device is device:
+        return item
+    if item.dispatch_key.device.type != "cpu":
+        raise DeviceError(f"indices should be either on cpu or on the same device as the indexed tensor ({device})")
+    return item.to(device)
+
+
+# -- copies and fills -------------------------------------------------------------------------------------------------
+@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, method=False)
+def copy(input, src):
+    """`src`, broadcast to the shape of `input` and converted to its dtype."""
+
+
+copy.gradients(
+    input=lambda grad: ops.zeros_like(grad),
+    src=lambda grad: grad,
+)
+
+
+@composite()
+def copy_(input, src, non_blocking: bool = False):
+    """Write the elements of `src` into `input`, converted to its dtype and device.
+
+    Args:
+        input: the tensor that is changed.
+        src: a tensor that broadcasts with `input`, or a number.
+        non_blocking: whether a copy between devices may go on in the background.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
+    if isinstance(src, Tensor):
+        if src.array.ndim > input.array.ndim:  # NumPy would drop leading dimensions of size 1
+            check_same_shape(broadcast(src.array.shape, input.array.shape), input.array.shape)
+        if src.dispatch_key.device is not input.dispatch_key.device:
+            src = src.to(input.dispatch_key.device, non_blocking=non_blocking)
+    return copy.op.inplace_function(input, src)
+
+
+def _fill_shape(input, value):
+    if value:
+        raise ShapeError(f"fill_ only supports 0-dimension value tensor but got tensor with {len(value)} dimensions.")
+    return input
+
+
+@primitive(dtype=first, shape=_fill_shape, inplace=True, method="inplace")
+def fill(input, value):
+    """A tensor like `input` with `value` everywhere.
+
+    Args:
+        input: any shape.
+        value: a number or 0-d tensor, converted to the dtype of `input`.
+
+    >>> import corefw as torch
+    >>> torch.fill(torch.zeros(2), 3)
+    tensor([3., 3.])
+    """
+
+
+fill.gradients(
+    input=lambda grad: ops.zeros_like(grad),
+    value=lambda grad: grad,
+)
+
+
+@composite()
+def zero_(input):
+    """Set every element of `input` to zero.
+
+    >>> import corefw as torch
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return input.fill_(0)
+
+
+# -- masks ------------------------------------------------------------------------------------------------------------
+@primitive(dtype=promote.bounded().rounding(), shape=broadcast, out=True, method=False, grad_name="Where")
+def choose(condition: Index, input, other):
+    """`input` where `condition` is true, else `other`."""
+
+
+choose.gradients(
+    input=lambda grad, condition: choose(condition, grad, 0),
+    other=lambda grad, condition: grad.masked_fill(condition, 0),
+)
+
+
+_choose = choose.op.function
+
+
+@overload
+def where(condition) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition, input: Tensor | complex, other: Tensor | complex, *, out=None) -> Tensor: ...
+@composite(method=False)
+def where(condition, input=None, other=None, *, out=None):
+    """`input` where `condition` is true, else `other`; of a condition alone, the positions of its nonzero elements.
+
+    Args:
+        condition: a bool tensor; it broadcasts with the others.
+        input, other: tensors or numbers, brought to their common dtype.
+
+    Returns:
+        A tensor, or for one argument a tuple of index tensors, as ``nonzero(condition, as_tuple=True)``.
+
+    >>> import corefw as torch
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0)
+    tensor([1., 0.])
+    >>> torch.where(torch.tensor([0, 5, 0, 7]))
+    (tensor([1, 3]),)
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where() takes a condition alone, or a condition, input and other")
+    if isinstance(condition, Tensor) and condition.dispatch_key.dtype is dtypes.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated: use a bool tensor.",
+            UserWarning,
+            stacklevel=3,
+        )
+        condition = condition.to(dtypes.bool_)
+    return _choose(condition, input, other, out=out)
+
+
+def where_method(self: Tensor, condition: Tensor, other: Tensor | complex) -> Tensor:
+    """`self` where `condition` is true, else `other`: ``torch.where(condition, self, other)``."""
+    return where(condition, self, other)
+
+
+def _masked_fill_shape(input, mask, value):
+    if value:
+        raise ShapeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(value)} dimension(s)."
+        )
+    return broadcast(input, mask)
+
+
+@primitive(dtype=first, shape=_masked_fill_shape, inplace=True)
+def masked_fill(input, mask: Index, value):
+    """`input` with `value` where `mask` is true.
+
+    Args:
+        input: any shape.
+        mask: a bool tensor that broadcasts with `input`.
+        value: a number or 0-d tensor, converted to the dtype of `input`.
+
+    >>> import corefw as torch
+    >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([False, True]), 0)
+    tensor([1., 0.])
+    """
+
+
+masked_fill.gradients(
+    input=lambda grad, mask: grad.masked_fill(mask, 0),
+    value=lambda grad, mask: _choose(mask, grad, 0),
+)
+
+
+@primitive(dtype=same, shape=None, out=True)
+def masked_select(input, mask: Index):
+    """The elements of `input` where `mask` is true, in order, as one dimension.
+
+    Args:
+        input: any shape.
+        mask: a bool tensor that broadcasts with `input`.
+
+    >>> import corefw as torch
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+
+
+@masked_select.gradient("input")
+def masked_select_vjp(grad, input_shape, mask):
+    return grad.new_zeros(broadcast(input_shape, mask.array.shape)).masked_scatter_(mask, grad)
+
+
+@primitive(dtype=same, shape=lambda input, mask, source: broadcast(input, mask), inplace=True)
+def masked_scatter(input, mask: Index, source):
+    """`input` with the elements of `source`, in order, where `mask` is true.
+
+    Args:
+        input: any shape.
+        mask: a bool tensor that broadcasts with `input`.
+        source: at least as many elements as `mask` has true ones.
+
+    >>> import corefw as torch
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
+    """
+
+
+@masked_scatter.gradient("input")
+def masked_scatter_vjp_input(grad, mask):
+    return grad.masked_fill(mask, 0)
+
+
+@masked_scatter.gradient("source")
+def masked_scatter_vjp_source(grad, mask, source_shape):
+    taken = grad.masked_select(mask)
+    result = grad.new_zeros(source_shape)
+    result.reshape(-1)[: taken.numel()].copy_(taken)
+    return result
+
+
+# -- positions --------------------------------------------------------------------------------------------------------
+@overload
+def nonzero(input, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@primitive(dtype=positions_rule, shape=None, rewrites=("as_tuple",), out=True)
+def nonzero(input, *, as_tuple: bool = False):
+    """The positions of the nonzero elements of `input`, in order.
+
+    Args:
+        input: any shape.
+        as_tuple: whether to return one tensor per dimension, fit to index with, instead of one of shape (n, ndim).
+
+    >>> import corefw as torch
+    >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    return nonzero(input if input.array.ndim else input.reshape((1,))).unbind(1)
+
+
+@composite()
+def argwhere(input):
+    """The positions of the nonzero elements of `input`: shape (n, ndim).
+
+    >>> import corefw as torch
+    >>> torch.argwhere(torch.tensor([0, 5, 7]))
+    tensor([[1],
+            [2]])
+    """
+    return nonzero(input)
+
+
+def _triangle(name: str, below: bool, row: int, col: int, offset: int, dtype, device):
+    for side, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
+    if dtype not in (None, dtypes.int64, dtypes.int32):
+        raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
+    diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
+    return nonzero(diagonal <= offset if below else diagonal >= offset).t().to(dtype or dtypes.int64).contiguous()
+
+
+@composite()
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
+    """The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row.
+
+    Args:
+        offset: the last diagonal of the triangle: 0 the main one, positive above it.
+        dtype: int64, or int32.
+        device: where the result lies.
+
+    >>> import corefw as torch
+    >>> torch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _triangle("tril_indices", True, row, col, offset, dtype, device)
+
+
+@composite()
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
+    """The positions of the upper triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row.
+
+    Args:
+        offset: the first diagonal of the triangle: 0 the main one, positive above it.
+        dtype: int64, or int32.
+        device: where the result lies.
+
+    >>> import corefw as torch
+    >>> torch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return _triangle("triu_indices", False, row, col, offset, dtype, device)

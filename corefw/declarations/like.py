@@ -1,0 +1,252 @@
+"""Tensors made in the image of another: in its shape, dtype and device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corefw.declarations._shared.factories import (
+    checked_strides,
+    filled,
+    new_memory,
+    new_strided,
+    number_argument,
+    require_grad,
+    size_argument,
+    strides_like,
+    target_like,
+)
+from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.numbers import fitting_number
+from corefw.shapes import contiguous_strides
+from corefw.tensor import wrap
+
+Number = bool | int | float | complex
+
+
+# -- in shape ---------------------------------------------------------------------------------------------------------
+def _new_like(
+    name: str, like, dtype, layout, device, pin_memory, memory_format, fill: Number | None, requires_grad: bool
+):
+    dispatch_key = target_like(name, like, dtype, device, layout, pin_memory)
+    array = like.array
+    shape = tuple(array.shape)
+    in_order = memory_format is None and like.dispatch_key.runtime.is_contiguous(array)
+    if not in_order:
+        strides = strides_like(like, memory_format)
+        in_order = strides == contiguous_strides(shape)
+    if not in_order:
+        result = new_strided(dispatch_key, shape, strides)
+        if fill is not None:
+            number = dispatch_key.runtime.constant(
+                fitting_number(fill, dispatch_key.dtype), dispatch_key.dtype, dispatch_key.device.index
+            )
+            dispatch_key.runtime.copy(result.array, number)
+    elif fill is None:
+        result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+    elif fill == 0:
+        result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
+    else:
+        result = filled(dispatch_key, shape, fill)
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def zeros_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Zeros in the shape, dtype, device and memory order of `input`.
+
+    Args:
+        input: any tensor.
+        dtype, device: instead of those of `input`.
+        memory_format: the order of the dimensions in memory, instead of that of `input`.
+
+    >>> import corefw as torch
+    >>> torch.zeros_like(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return _new_like("zeros_like", input, dtype, layout, device, pin_memory, memory_format, 0, requires_grad)
+
+
+@composite(method=False)
+def ones_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Ones in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.ones_like(torch.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return _new_like("ones_like", input, dtype, layout, device, pin_memory, memory_format, 1, requires_grad)
+
+
+@composite(method=False)
+def empty_like(
+    input,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for
+    `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.empty_like(torch.tensor([1, 2])).dtype
+    torch.int64
+    """
+    return _new_like("empty_like", input, dtype, layout, device, pin_memory, memory_format, None, requires_grad)
+
+
+@composite(method=False)
+def full_like(
+    input,
+    fill_value: Number,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """`fill_value` in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
+
+    >>> import corefw as torch
+    >>> torch.full_like(torch.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
+    value = number_argument("full_like", "fill_value", fill_value, 2)
+    return _new_like("full_like", input, dtype, layout, device, pin_memory, memory_format, value, requires_grad)
+
+
+# -- methods that make tensors of the same dtype and device -----------------------------------------------------------
+@composite()
+def new_zeros(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Zeros of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_zeros(2)
+    tensor([0, 0])
+    """
+    dispatch_key = target_like("new_zeros", input, dtype, device, layout, pin_memory)
+    result = ops.zeros_at(dispatch_key, size_argument("new_zeros", size, named), dispatch_key.dtype.numpy)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_ones(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Ones of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_ones(2)
+    tensor([1, 1])
+    """
+    dispatch_key = target_like("new_ones", input, dtype, device, layout, pin_memory)
+    result = ops.full_at(dispatch_key, size_argument("new_ones", size, named), 1, dispatch_key.dtype.numpy)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_empty(
+    input,
+    *size: int | Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_empty(2).shape
+    torch.Size([2])
+    """
+    dispatch_key = target_like("new_empty", input, dtype, device, layout, pin_memory)
+    result = wrap(new_memory(dispatch_key, size_argument("new_empty", size, named)), dispatch_key)
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_empty_strided(
+    input,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """As `empty_strided`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    dispatch_key = target_like("new_empty_strided", input, dtype, device, layout, pin_memory)
+    shape = size_argument("new_empty_strided", (size,))
+    result = new_strided(dispatch_key, shape, checked_strides(shape, tuple(stride)))
+    return require_grad(result) if requires_grad else result
+
+
+@composite()
+def new_full(
+    input,
+    size: Sequence[int],
+    fill_value: Number,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """`fill_value` in a tensor of shape `size`, of the tensor's dtype and device unless others are given.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1]).new_full((2,), 3)
+    tensor([3, 3])
+    """
+    value = number_argument("new_full", "fill_value", fill_value, 2)
+    dispatch_key = target_like("new_full", input, dtype, device, layout, pin_memory)
+    result = filled(dispatch_key, size_argument("new_full", (size,)), value)
+    return require_grad(result) if requires_grad else result

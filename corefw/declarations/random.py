@@ -1,0 +1,565 @@
+"""Random numbers: tensors filled from a generator's stream."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from corefw import dtypes
+from corefw.declarations._shared.drawing import (
+    MISSING,
+    SIGNIFICAND,
+    check_bounds,
+    check_floating,
+    check_probabilities,
+    check_probability,
+    check_std,
+    draw,
+    draw_bernoulli,
+    integer_argument,
+    probability_tensor,
+    refusal,
+    seed_and_offset,
+)
+from corefw.declarations._shared.factories import (
+    ArgumentError,
+    into_out,
+    out_key,
+    require_grad,
+    size_argument,
+    strides_like,
+    target,
+    target_like,
+)
+from corefw.devices import DispatchKey
+from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.rules import index, same
+from corefw.dtypes import dtype
+from corefw.errors import ShapeError
+from corefw.shapes import broadcast, contiguous_strides
+from corefw.tensor import Tensor, wrap
+
+
+# -- what backends compute: the kinds of docs/random.md ---------------------------------------------------------------
+def _sized(size, *attributes):
+    return size
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
+def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: float, high: float, dtype: Any):
+    """Uniform numbers in ``[low, high)``."""
+
+
+@primitive(dtype=same.without("complex"), shape=_sized, method=False)
+def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
+    """Integers in ``[low, high)``."""
+
+
+@primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
+def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
+    """Normal numbers."""
+
+
+@primitive(dtype=same.without("complex"), shape=lambda p, size, *attributes: size, method=False)
+def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: int, dtype: Any):
+    """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
+
+
+@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, lambd: float, dtype: Any):
+    """Exponential numbers of rate `lambd`."""
+
+
+@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
+    """Cauchy numbers."""
+
+
+@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
+    """Exponentials of normal numbers."""
+
+
+@primitive(dtype=same.without("bool", "complex"), shape=_sized, method=False)
+def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
+    """The number of trials up to the first success, each of probability `p`."""
+
+
+@primitive(dtype=same.without("bool", "complex"), shape=lambda n, *attributes: (n,), method=False)
+def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dtype: Any):
+    """A permutation of the numbers below `n`."""
+
+
+@primitive(
+    dtype=replace(index, promotes=False).without("bool", "integer", "complex"),
+    shape=lambda input, num_samples, *attributes: (*input[:-1], num_samples),
+    method=False,
+)
+def multinomial_at(input, num_samples: int, replacement: bool, seed: int, offset: int):
+    """Positions along the last dimension, in proportion to the weights there."""
+
+
+# -- by size ----------------------------------------------------------------------------------------------------------
+def _in_order(result: Tensor, strides) -> Tensor:
+    """The same numbers laid out in memory by `strides`, so that they do not depend on the memory order."""
+    shape = tuple(result.array.shape)
+    if strides == contiguous_strides(shape):
+        return result
+    runtime, dispatch_key = result.dispatch_key.runtime, result.dispatch_key
+    memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
+    array = runtime.as_strided(memory, shape, strides, 0)
+    runtime.copy(array, result.array)
+    return wrap(array, dispatch_key)
+
+
+@composite(method=False)
+def rand(
+    *size: int | Sequence[int],
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Uniform random numbers in [0, 1) of shape `size`.
+
+    Args:
+        size: the shape, as one sequence or separate ints; also ``size=`` by name.
+        generator: the stream; the device's default one if missing.
+        out: a tensor to write to.
+        dtype: a floating or complex type; the default floating type if missing.
+        layout, device, requires_grad, pin_memory: as for `zeros`.
+
+    The numbers are those of docs/random.md, the same on every backend.
+
+    >>> import corefw as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.3990, 0.8805])
+    """
+    shape = size_argument("rand", size, named)
+    dispatch_key = (
+        target("rand", dtype, device, layout, pin_memory) if out is None else out_key("rand", out, dtype, device)
+    )
+    check_floating("check_uniform_bounds", dispatch_key.dtype)
+    result = draw("uniform_at", dispatch_key, shape, generator, 0.0, 1.0)
+    if out is not None:
+        return into_out("rand", out, result)
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def randn(
+    *size: int | Sequence[int],
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    **named,
+):
+    """Normal random numbers of mean 0 and variance 1 of shape `size`. Arguments as for `rand`.
+
+    >>> import corefw as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randn(2).shape
+    torch.Size([2])
+    """
+    shape = size_argument("randn", size, named)
+    dispatch_key = (
+        target("randn", dtype, device, layout, pin_memory) if out is None else out_key("randn", out, dtype, device)
+    )
+    check_floating("normal_kernel_cpu", dispatch_key.dtype)
+    result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
+    if out is not None:
+        return into_out("randn", out, result)
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def randint(
+    low: int = MISSING,
+    high: Any = MISSING,
+    size: Sequence[int] = MISSING,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """Random integers in ``[low, high)``: ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Args:
+        low: the smallest one; 0 if missing.
+        high: one above the largest.
+        size: the shape.
+        dtype: int64 if missing; bool and floating types are fine too.
+
+    Other arguments as for `rand`. Raises RuntimeError if the range is empty or does not fit the dtype.
+
+    >>> import corefw as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randint(10, (3,))
+    tensor([8, 6, 3])
+    """
+    if size is MISSING and isinstance(high, list | tuple):
+        low, high, size = 0, low, high
+    elif high is MISSING and low is not MISSING:
+        low, high = 0, low
+    elif low is MISSING:
+        low = 0
+    if high is MISSING or not isinstance(size, list | tuple):
+        raise TypeError(
+            "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
+            "(int low, int high, tuple of ints size)"
+        )
+    low, high = integer_argument("randint", "low", low), integer_argument("randint", "high", high)
+    shape = size_argument("randint", (size,))
+    if out is None:
+        dispatch_key = target("randint", dtype or dtypes.int64, device, layout, pin_memory)
+    else:
+        dispatch_key = out_key("randint", out, dtype, device)
+    check_bounds(low, high, dispatch_key.dtype)
+    result = draw("integers_at", dispatch_key, shape, generator, low, high)
+    if out is not None:
+        return into_out("randint", out, result)
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """A random permutation of the numbers from 0 to ``n - 1``.
+
+    Args:
+        n: how many.
+        dtype: int64 if missing.
+
+    Other arguments as for `rand`.
+
+    >>> import corefw as torch
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
+    n = integer_argument("randperm", "n", n)
+    if n < 0:
+        raise ShapeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if out is None:
+        dispatch_key = target("randperm", dtype or dtypes.int64, device, layout, pin_memory)
+    else:
+        dispatch_key = out_key("randperm", out, dtype, device)
+    d = dispatch_key.dtype
+    if d is dtypes.bool_ or d.is_complex:
+        raise refusal("randperm", d)
+    if d.is_floating_point and n > (1 << SIGNIFICAND[d]) + 1:
+        raise ArgumentError(f"n cannot be greater than {(1 << SIGNIFICAND[d]) + 1} for {d.title} type.")
+    fitting_number(max(n - 1, 0), d)
+    seed, offset = seed_and_offset("permutation_at", dispatch_key, n, generator)
+    result = ops.permutation_at(dispatch_key, n, seed, offset, d.numpy)
+    if out is not None:
+        return into_out("randperm", out, result)
+    return require_grad(result) if requires_grad else result
+
+
+# -- like another tensor ----------------------------------------------------------------------------------------------
+@composite(method=False)
+def rand_like(
+    input,
+    *,
+    generator: Generator | None = None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Uniform random numbers in [0, 1) in the shape, dtype, device and memory order of `input`.
+
+    >>> import corefw as torch
+    >>> torch.rand_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    dispatch_key = target_like("rand_like", input, dtype, device, layout, pin_memory)
+    check_floating("check_uniform_bounds", dispatch_key.dtype)
+    result = draw("uniform_at", dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
+    result = _in_order(result, strides_like(input, memory_format))
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def randn_like(
+    input,
+    *,
+    generator: Generator | None = None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Normal random numbers of mean 0 and variance 1 in the shape, dtype, device and memory order of `input`.
+
+    >>> import corefw as torch
+    >>> torch.randn_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    dispatch_key = target_like("randn_like", input, dtype, device, layout, pin_memory)
+    check_floating("normal_kernel_cpu", dispatch_key.dtype)
+    result = draw("normal_at", dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
+    result = _in_order(result, strides_like(input, memory_format))
+    return require_grad(result) if requires_grad else result
+
+
+@composite(method=False)
+def randint_like(
+    input,
+    low: int = MISSING,
+    high: int = MISSING,
+    *,
+    generator: Generator | None = None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format=None,
+):
+    """Random integers in ``[low, high)`` in the shape, dtype, device and memory order of `input`:
+    ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
+
+    >>> import corefw as torch
+    >>> torch.randint_like(torch.zeros(2, 3), 10).dtype
+    torch.float32
+    """
+    if high is MISSING:
+        low, high = 0, low
+    elif low is MISSING:
+        low = 0
+    if high is MISSING:
+        raise TypeError('randint_like() missing 1 required positional arguments: "high"')
+    low, high = (
+        integer_argument("randint_like", n, int(v) if isinstance(v, Tensor) else v)
+        for n, v in (("low", low), ("high", high))
+    )
+    dispatch_key = target_like("randint_like", input, dtype, device, layout, pin_memory)
+    check_bounds(low, high, dispatch_key.dtype)
+    result = draw("integers_at", dispatch_key, tuple(input.array.shape), generator, low, high)
+    result = _in_order(result, strides_like(input, memory_format))
+    return require_grad(result) if requires_grad else result
+
+
+# -- distributions whose parameters are tensors -----------------------------------------------------------------------
+@composite(method=False)
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """Normal random numbers.
+
+    Args:
+        mean: a number, or a floating tensor that broadcasts with `std`.
+        std: the standard deviation, not negative: a number or a tensor.
+        size: the shape, where both are numbers.
+
+    Other arguments as for `rand`. The gradients of `mean` and `std` are 0.
+
+    >>> import corefw as torch
+    >>> torch.normal(torch.zeros(3), 2.0).shape, torch.normal(0.0, 1.0, (2,)).shape
+    (torch.Size([3]), torch.Size([2]))
+    """
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError(
+                "normal() received an invalid combination of arguments: expected tensors `mean` or `std`, or numbers "
+                "and a `size`"
+            )
+        shape = size_argument("normal", (size,))
+        dispatch_key = (
+            target("normal", dtype, device, layout, pin_memory)
+            if out is None
+            else out_key("normal", out, dtype, device)
+        )
+        check_floating("normal_kernel_cpu", dispatch_key.dtype)
+        check_std(std)
+        result = draw("normal_at", dispatch_key, shape, generator, float(mean), float(std))
+        if out is not None:
+            return into_out("normal", out, result)
+        return require_grad(result) if requires_grad else result
+    dispatch_key = tensors[0].dispatch_key
+    for tensor in tensors:
+        check_floating("normal_kernel_cpu", tensor.dispatch_key.dtype)
+    if not isinstance(std, Tensor):
+        check_std(std)
+    elif dispatch_key.device.type != "meta" and not bool((std.detach() >= 0).all()):
+        raise ArgumentError("normal expects all elements of std >= 0.0")
+    shape = broadcast(*(tuple(tensor.array.shape) for tensor in tensors))
+    result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
+    for combine, parameter in ((ops.mul, std), (ops.add, mean)):
+        if isinstance(parameter, Tensor) or parameter != (1 if parameter is std else 0):
+            result = combine(
+                result, parameter.detach().to(dispatch_key.dtype) if isinstance(parameter, Tensor) else float(parameter)
+            )
+    for tensor in tensors:
+        if tensor.requires_grad:
+            result = ops.independent(result, tensor.to(dispatch_key.dtype))
+    return result if out is None else into_out("normal", out, result)
+
+
+@composite(dtype=same, shape=lambda numbers, parameter: numbers, method=False, grad_name="Normal")
+def independent(numbers, parameter):
+    """Random numbers that were drawn with a parameter, whose gradient is 0."""
+    return numbers
+
+
+independent.gradients(
+    numbers=lambda grad: grad,
+    parameter=lambda grad, parameter_shape: grad.new_zeros(parameter_shape),
+)
+
+
+@composite(dtype=same.without("complex"), shape=lambda input, *attributes: input, method=False, grad_name="Bernoulli")
+def bernoulli_from(input, p: float | None, generator: Generator | None):
+    """`bernoulli` with its options in order."""
+    if p is None:
+        check_probabilities(input)
+        probability = input
+    else:
+        check_probability(p)
+        probability = probability_tensor(input.dispatch_key, p)
+    return draw_bernoulli(input.dispatch_key, probability, tuple(input.array.shape), generator)
+
+
+bernoulli_from.gradients(input=lambda grad: ops.zeros_like(grad))
+
+
+@composite()
+def bernoulli(input, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None):
+    """One with the probability that each element of `input` gives, else zero.
+
+    Args:
+        input: probabilities.
+        p: one probability for all instead; `input` then gives only shape and dtype.
+        generator: the stream; the device's default one if missing.
+        out: a tensor to write to.
+
+    Raises RuntimeError for a probability outside [0, 1]. The gradient is zero.
+
+    >>> import corefw as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    if out is not None:
+        return into_out("bernoulli", out, bernoulli_from(input.detach(), p, generator))
+    return bernoulli_from(input, p, generator)
+
+
+@composite()
+def multinomial(
+    input,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+):
+    """Positions drawn in proportion to the weights in each row of `input`.
+
+    Args:
+        input: weights, a vector or the rows of a matrix: finite, not negative, not all zero.
+        num_samples: draws per row.
+        replacement: whether a position may be drawn again.
+        generator: the stream; the device's default one if missing.
+        out: a tensor to write to.
+
+    Returns int64 of shape ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    >>> import corefw as torch
+    >>> torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 1)
+    tensor([1])
+    """
+    if not input.dispatch_key.dtype.is_floating_point:
+        raise ArgumentError(
+            f"multinomial only supports floating-point dtypes for input, got: {input.dispatch_key.dtype.title}"
+        )
+    shape = tuple(input.array.shape)
+    if not 1 <= len(shape) <= 2:
+        raise ShapeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise ShapeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > shape[-1]:
+        raise ShapeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} > {shape[-1]}"
+        )
+    weights = input.detach()
+    if input.dispatch_key.device.type != "meta" and math.prod(shape):
+        if not bool(((weights >= 0) & (weights < math.inf)).all()):
+            raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not bool((weights.sum(-1) > 0).all()):
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+    count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
+    seed, offset = seed_and_offset("multinomial_at", input.dispatch_key, count, generator)
+    result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
+    return result if out is None else into_out("multinomial", out, result)
+
+
+# -- relaxed samples --------------------------------------------------------------------------------------------------
+@composite(method=False)
+def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
+    """A differentiable sample of the categories along `dim`: ``softmax((logits + g) / tau)``, g of the Gumbel
+    distribution.
+
+    Args:
+        logits: unnormalised log-probabilities, any shape.
+        tau: the temperature; the lower, the closer to one category.
+        hard: whether the result is one-hot; the gradient is still that of the softmax.
+        eps: deprecated, without effect.
+        dim: the dimension of the categories.
+
+    Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+    noise = -ops.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    return ops.zeros_like(soft).scatter(dim, index, 1.0) - soft.detach() + soft

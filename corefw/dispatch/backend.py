@@ -1,0 +1,54 @@
+"""What a plug-in gives: a backend, and its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from corefw import dtypes
+from corefw.dispatch.runtime import Runtime
+from corefw.dtypes import dtype
+
+API_VERSION = (1, 0)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function on raw arrays that computes one op.
+
+    Attributes: ``function`` called with the op's arguments in declared order, tensors as raw arrays; ``dtypes`` the
+    computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's);
+    ``numbers`` the function to call where 0-d arrays of float32 stand beside arrays of half types, None if there is
+    none.
+    """
+
+    op: str
+    function: Callable
+    dtypes: frozenset[dtype] = frozenset(dtypes.ALL)
+    out: bool = False
+    numbers: Callable | None = None
+
+
+@dataclass
+class Backend:
+    """What a plugin gives: runtimes and kernels for some device types.
+
+    Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
+    ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
+    ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``detail`` what else tells which kernels
+    run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
+    backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
+    backend is registered; ``api`` the interface version it was written for.
+    """
+
+    name: str
+    version: str
+    devices: tuple[str, ...]
+    kernels: dict[str, Iterable[Kernel]] = field(default_factory=dict)
+    runtimes: dict[str, Runtime] = field(default_factory=dict)
+    priority: int = 0
+    compute_dtype: dict[dtype, dtype] = field(default_factory=dict)
+    detail: str = ""
+    unusable: str | None = None
+    set_num_threads: Callable[[int], None] | None = None
+    api: tuple[int, int] = API_VERSION

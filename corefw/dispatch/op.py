@@ -1,0 +1,67 @@
+"""Ops: what a declaration says, in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
+
+    name: str
+    # "tensor", "optional", "index", "tensors", "indices", "dispatch_key", "dim", "dims", "sizes", "inplace",
+    # "attribute"
+    kind: str
+    default: Any
+    annotation: str
+    keyword_only: bool = False
+
+
+REQUIRED = object()
+
+
+class Op:
+    """A declared op; `function` is what users call. Made by the decorators of `corefw.dispatch.declare`."""
+
+    def __init__(self, name, parameters, body, rule, shape, **options):
+        self.name: str = name
+        self.parameters: tuple[Parameter, ...] = parameters
+        self.body: Callable = body
+        self.family: str = body.__module__.rpartition(".")[2]  # "pointwise", ...: the file that declares it
+        self.rule: Any = rule  # a DtypeRule, None for a plain function
+        self.shape: Callable | None = shape
+        self.primitive: bool = options.get("primitive", False)
+        self.view: bool = options.get("view", False)
+        self.outputs: tuple[str, ...] = options.get("outputs", ())
+        self.rewrites: tuple[str, ...] = options.get("rewrites", ())
+        self.inplace: bool = options.get("inplace", False)
+        self.takes_out: bool = options.get("out", False)
+        self.method: bool | str = options.get("method", True)
+        self.aliases: tuple[str, ...] = options.get("aliases", ())
+        self.grad_name: str = options.get("grad_name", "")
+        self.gradients: dict[tuple[str, ...], Callable] = {}
+        self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
+        self.zero_gradients: tuple[str, ...] = ()
+        self.function: Callable = body
+        self.inplace_function: Any = None  # None if the op has no in-place form
+        self.result_type: Any = tuple  # of several outputs: a named tuple
+        self.node_class: Any = None  # its Node subclass, made when first needed
+        self.table: Any = None  # the Table of its kernels; both tables are set when it is declared
+        self.inplace_table: Any = None
+        self.number_table: Any = None
+
+    @property
+    def kernel_parameters(self) -> list[Parameter]:
+        """The parameters that a kernel is called with, in order."""
+        return [p for p in self.parameters if p.name not in self.rewrites and p.kind not in ("dispatch_key", "inplace")]
+
+    @property
+    def tensor_parameters(self) -> list[Parameter]:
+        """The parameters that hold one tensor each."""
+        return [p for p in self.parameters if p.kind in ("tensor", "optional", "index")]
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"

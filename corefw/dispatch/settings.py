@@ -1,0 +1,22 @@
+"""The settings of the process that kernels ask for; there is one object, `settings`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Settings:
+    """What a program has chosen for all ops."""
+
+    #: whether results may not depend on the order in which a device works
+    deterministic: bool = False
+    #: whether matrix products of float32 may round to TensorFloat-32
+    allow_tf32: bool = False
+    #: PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
+    library: dict[str, bool] = field(
+        default_factory=lambda: {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}
+    )
+
+
+settings = Settings()

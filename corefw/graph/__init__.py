@@ -1,0 +1,1 @@
+"""The graph that is recorded of computations: modes, nodes, views and in-place changes."""

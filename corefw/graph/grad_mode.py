@@ -1,0 +1,41 @@
+"""Whether the thread records its computations for gradients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from corefw.tensor import Node
+
+
+class GradMode(threading.local):
+    """The thread's grad mode.
+
+    Attributes: ``recording`` False while gradients are off, else ``recorder``; ``recorder`` True, or a callable that is
+    given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node``
+    what the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a
+    backward for the gradients of some tensors only.
+    """
+
+    recording: bool | Callable[[Node], None] = True
+    recorder: bool | Callable[[Node], None] = True
+    inference = False
+    call_node: Callable[[Node, Any], Any] | None = None
+    targeted = False
+
+
+mode: GradMode = GradMode()
+
+
+class no_recording:
+    """Gradients off inside a with-block; the cheap form used by the framework itself."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before = mode.recording
+        mode.recording = False
+
+    def __exit__(self, *exception):
+        mode.recording = self.before

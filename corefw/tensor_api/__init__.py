@@ -1,0 +1,32 @@
+"""Tensor beside its ops: its other methods and attributes, and tensors from Python and NumPy values."""
+
+from corefw.tensor_api import conversion, copying, interchange, legacy, memory, properties, scalars
+from corefw.tensor_api.construction import as_tensor, asarray, frombuffer, tensor
+from corefw.tensor_api.interchange import from_dlpack, from_numpy, to_dlpack
+from corefw.tensor_api.legacy import tensor_types, typename
+from corefw.tensor_api.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel, result_type
+
+__all__ = [
+    "as_tensor",
+    "asarray",
+    "broadcast_shapes",
+    "conversion",
+    "copying",
+    "from_dlpack",
+    "from_numpy",
+    "frombuffer",
+    "get_device",
+    "interchange",
+    "is_inference",
+    "is_tensor",
+    "legacy",
+    "memory",
+    "numel",
+    "properties",
+    "result_type",
+    "scalars",
+    "tensor",
+    "tensor_types",
+    "to_dlpack",
+    "typename",
+]

@@ -1,0 +1,327 @@
+"""Tensors and other libraries: shared memory with NumPy, and with everything that speaks DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from typing import Any
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.devices import device
+from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.dtypes import dtype
+from corefw.errors import CorefwError, GradientError
+from corefw.tensor import Tensor, wrap
+from corefw.tensor_api.attach import attribute, method
+
+_READ_ONLY = (
+    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
+    "tensor will "
+    "result in undefined behavior. You may want to copy the {what} to protect its data or make it writable before "
+    "converting it "
+    "to a tensor."
+)
+
+
+# -- from NumPy -------------------------------------------------------------------------------------------------------
+def check_array(array: np.ndarray) -> dtype:
+    """The dtype for a NumPy array's elements; TypeError and ValueError for arrays that no tensor can show."""
+    try:
+        d = dtypes.of_numpy(array.dtype)
+    except TypeError:
+        if array.dtype.kind in "iufc" and not array.dtype.isnative:
+            raise ValueError(
+                "given numpy array has byte order different from the native byte order. Conversion between byte "
+                "orders is "
+                "currently not supported."
+            ) from None
+        raise
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+            "is currently "
+            "not supported."
+        )
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently "
+                "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            )
+        if stride % array.dtype.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                "reallocate the memory."
+            )
+    return d
+
+
+def warn_read_only(what: str, level: int) -> None:
+    warnings.warn(_READ_ONLY.format(what=what), UserWarning, stacklevel=level)
+
+
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    Args:
+        ndarray: of a supported element type in native byte order, without negative strides.
+
+    Raises TypeError or ValueError for other arrays; warns if the array is read-only.
+
+    >>> import corefw as torch, numpy
+    >>> a = numpy.zeros(2)
+    >>> t = torch.from_numpy(a)
+    >>> a[0] = 1
+    >>> t
+    tensor([1., 0.], dtype=torch.float64)
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    d = check_array(ndarray)
+    if not ndarray.flags.writeable:
+        warn_read_only("NumPy array", 3)
+    return wrap(np.asarray(ndarray), dispatch_key_of(device("cpu"), d))
+
+
+def host_array(tensor: Tensor) -> np.ndarray:
+    """The elements as a NumPy array, sharing memory with a tensor on the CPU."""
+    if tensor.dispatch_key.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return tensor.dispatch_key.runtime.download(tensor.array)
+
+
+@method
+def numpy(self, *, force: bool = False) -> np.ndarray:
+    """The tensor as a NumPy array that shares its memory.
+
+    Args:
+        force: detach the tensor and copy it to the CPU if need be, instead of refusing.
+
+    Raises RuntimeError if the tensor requires a gradient, TypeError if it is not on the CPU or NumPy has no such
+    element type (bfloat16).
+
+    >>> import corefw as torch
+    >>> torch.ones(2).numpy()
+    array([1., 1.], dtype=float32)
+    """
+    dispatch_key = self.dispatch_key
+    if not force:
+        if self.requires_grad:
+            raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if dispatch_key.device.type != "cpu":
+            raise TypeError(
+                f"can't convert {dispatch_key.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to "
+                f"host memory first."
+            )
+    if dispatch_key.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    return host_array(self)
+
+
+@method
+def __array__(self, dtype=None, copy: bool | None = None) -> np.ndarray:
+    """The tensor as a NumPy array, for NumPy's own functions."""
+    array = self.numpy()
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        if copy is False:
+            raise ValueError(f"unable to avoid a copy while converting {array.dtype} to {np.dtype(dtype)}")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar: bool = False):
+    """What a NumPy function of a tensor returns: a tensor."""
+    return from_numpy(np.asarray(array))
+
+
+# -- DLPack -----------------------------------------------------------------------------------------------------------
+class ExportError(CorefwError, BufferError):
+    """A tensor cannot be shown to another library."""
+
+
+_device = device  # arguments are called device too
+_DLPACK_DEVICES = {"cpu": 1, "cuda": 2}
+
+
+@method
+def __dlpack_device__(self) -> tuple[int, int]:
+    """The DLPack device type and index."""
+    where = self.dispatch_key.device
+    found = _DLPACK_DEVICES.get(where.type)
+    if found is None:
+        raise ExportError(f"Cannot pack tensors on {where}")
+    return found, where.index or 0
+
+
+@method
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: bool | None = None):
+    """A DLPack capsule of the tensor's memory, which the consumer shares.
+
+    Args:
+        stream: on a GPU, the consumer's stream; -1 for no synchronisation.
+        max_version: the newest DLPack version the consumer knows.
+        dl_device: where the consumer wants it.
+        copy: whether the consumer wants a copy.
+    """
+    if self.requires_grad:
+        raise ExportError("Can't export tensors that require gradient, use tensor.detach()")
+    self.__dlpack_device__()
+    options: dict[str, Any] = (
+        {"stream": stream} if stream is not None and self.dispatch_key.device.type != "cpu" else {}
+    )
+    for name, value in (("max_version", max_version), ("dl_device", dl_device), ("copy", copy)):
+        if value is not None:
+            options[name] = value
+    if self.dispatch_key.dtype is dtypes.bfloat16:
+        capsule = self.array.view(np.uint16).__dlpack__(**options)
+        _opened(capsule)[0].value = _BFLOAT
+        return capsule
+    return self.array.__dlpack__(**options)
+
+
+@attribute
+def __cuda_array_interface__(self) -> dict[str, Any]:
+    """The memory of a tensor on a GPU, for libraries that ask so; AttributeError for others, as libraries expect."""
+    if self.dispatch_key.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            "tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise GradientError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    return self.array.__cuda_array_interface__
+
+
+def from_cuda_array(producer: Any) -> Tensor:
+    """A tensor over the memory of an object with ``__cuda_array_interface__``."""
+    array, index = registry.runtime("cuda").from_interface(producer)
+    return wrap(array, dispatch_key_of(device("cuda", index), dtypes.of_numpy(array.dtype)))
+
+
+# Array libraries do not all know bfloat16; its capsules are those of uint16 with another type code.
+_UNSIGNED, _BFLOAT = 1, 4  # DLDataTypeCode
+_CODE_OFFSET = 20  # in a DLTensor: after data (8), device (8) and ndim (4)
+_FLAGS_OFFSET = 24  # in a versioned one: after version, manager_ctx and deleter
+_VERSIONED_OFFSET = 32  # of the DLTensor: after the flags
+_READ_ONLY_FLAG = 1
+
+
+def _opened(capsule) -> tuple[ctypes.c_uint8, bool]:
+    """The type code inside a DLPack capsule, to read or change, and whether its memory may only be read."""
+    get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name = get_name(capsule)
+    if name not in (b"dltensor", b"dltensor_versioned"):  # a consumed one is renamed
+        raise CapsuleError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
+            "might have already constructed a tensor from it once."
+        )
+    address, read_only = get_pointer(capsule, name), False
+    if name == b"dltensor_versioned":
+        read_only = bool(ctypes.c_uint64.from_address(address + _FLAGS_OFFSET).value & _READ_ONLY_FLAG)
+        address += _VERSIONED_OFFSET
+    return ctypes.c_uint8.from_address(address + _CODE_OFFSET), read_only
+
+
+class CapsuleError(CorefwError, RuntimeError):
+    """What another library gave is no tensor."""
+
+
+class _Source:
+    """What an array library takes memory from: another library's array or a capsule, with bfloat16 as uint16.
+
+    Attributes, once it has been asked: ``bfloat`` whether the elements are bfloat16; ``read_only`` whether the other
+    library allows no writing, which capsules of before DLPack 1.0 cannot tell.
+    """
+
+    bfloat = read_only = False
+
+    def __init__(self, producer, where: tuple[int, int]):
+        self._producer, self._where = producer, where
+
+    def __dlpack__(self, **options):
+        """The capsule in the newest version that both libraries know."""
+        producer = self._producer
+        capsule = producer.__dlpack__(**options) if hasattr(producer, "__dlpack__") else producer
+        code, self.read_only = _opened(capsule)
+        if code.value == _BFLOAT:
+            self.bfloat, code.value = True, _UNSIGNED
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._where
+
+
+def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array.
+
+    Args:
+        ext_tensor: an object with ``__dlpack__``, or a capsule, which can be consumed once.
+        device: where the tensor is wanted; that of `ext_tensor` if missing.
+        copy: True copies always, False never, None where `device` asks for it.
+
+    >>> import corefw as torch, numpy
+    >>> torch.from_dlpack(numpy.ones(2))
+    tensor([1., 1.], dtype=torch.float64)
+    """
+    if hasattr(ext_tensor, "__dlpack__"):
+        kind, index = ext_tensor.__dlpack_device__()
+    elif type(ext_tensor).__name__ == "PyCapsule":
+        kind, index = 1, 0
+    else:
+        raise CapsuleError(
+            f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A "
+            f"capsule can be "
+            "consumed only once."
+        )
+    name = next((name for name, code in _DLPACK_DEVICES.items() if code == int(kind)), None)
+    if name is None:
+        raise CapsuleError(f"from_dlpack: no corefw device has the DLPack device type {kind}")
+    if isinstance(ext_tensor, np.ndarray):
+        array = np.asarray(ext_tensor)  # NumPy knows best what it holds, read-only memory included
+    else:
+        source = _Source(ext_tensor, (int(kind), index))
+        array = registry.runtime(name).from_dlpack(source)
+        if source.bfloat:
+            array = array.view(dtypes.bfloat16.numpy)
+    where = _device(name) if name == "cpu" else _device(name, index)
+    result = wrap(array, dispatch_key_of(where, check_array(array)))
+    if device is None:
+        return result.clone() if copy else result
+    return result.to(device=device, copy=bool(copy))
+
+
+def foreign_tensor(data: Any, level: int | None = None) -> Tensor | None:
+    """A tensor over the memory of NumPy's or another library's array; None for what is no array.
+
+    Other libraries' are what has ``__dlpack__``, ``__cuda_array_interface__``, ``__array__`` or
+    ``__array_interface__``. With a stack level, a warning says that NumPy's array is read-only.
+    """
+    if not isinstance(data, np.ndarray):
+        if isinstance(data, type | np.generic):
+            return None
+        if hasattr(data, "__dlpack__"):
+            return from_dlpack(data)
+        if hasattr(data, "__cuda_array_interface__"):
+            return from_cuda_array(data)
+        if not (hasattr(data, "__array__") or hasattr(data, "__array_interface__")):
+            return None
+    array = np.asarray(data)
+    d = check_array(array)
+    if level is not None and not array.flags.writeable:
+        warn_read_only("NumPy array", level + 1)
+    return wrap(array, dispatch_key_of(device("cpu"), d))
+
+
+def to_dlpack(tensor: Tensor):
+    """A DLPack capsule of the tensor's memory: ``tensor.__dlpack__()``."""
+    return tensor.__dlpack__()

@@ -1,0 +1,130 @@
+"""Attaches to Tensor the methods that the op declarations give: ops, in-place forms, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from corefw.declarations.indexing import getitem, setitem, where_method
+from corefw.dispatch.constants import operand
+from corefw.dispatch.generation.compiling import operator_function
+from corefw.dispatch.names import published
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
+from corefw.tensor import Tensor
+
+
+def _with_separate_sizes(function, position: int):
+    """A method whose last argument, a shape or dimensions, may also come as separate arguments."""
+
+    def only(self, *sizes, **keywords):
+        if sizes and not keywords:
+            return function(self, sizes)
+        return function(self, *((sizes,) if sizes else ()), **keywords)
+
+    def second(self, first, *sizes, **keywords):
+        return function(self, first, *((sizes,) if sizes else ()), **keywords)
+
+    method: Any = only if position == 1 else second
+    method.__name__, method.__doc__, method.__wrapped__ = function.__name__, function.__doc__, function
+    return method
+
+
+def _method(op: Op, function):
+    names = [p for p in op.parameters if not p.keyword_only]
+    if names[-1].kind == "sizes" and len(names) in (2, 3):
+        return _with_separate_sizes(function, len(names) - 1)
+    return function
+
+
+def _is_method(op: Op) -> bool:
+    return bool(op.method and op.parameters) and op.parameters[0].name in ("input", "tensor")
+
+
+# Methods that no op gives: the condition of `where` comes first in the function only.
+_OWN = {"__getitem__": getitem, "__setitem__": setitem, "where": where_method}
+
+
+def attach_ops() -> None:
+    """Make every declared op whose first argument is the `input` (or `tensor`) a method, and its in-place form
+    another."""
+    for name, op in registry.declared.items():
+        if not _is_method(op):
+            continue
+        if name not in Tensor.__dict__ and op.method != "inplace":
+            setattr(Tensor, name, _method(op, op.function))
+        if op.inplace_function is not None and name + "_" not in Tensor.__dict__:
+            setattr(Tensor, name + "_", _method(op, op.inplace_function))
+    for name, function in _OWN.items():
+        setattr(Tensor, name, function)
+    methods = {
+        name: getattr(Tensor, name) for op in registry.declared for name in (op, op + "_") if hasattr(Tensor, name)
+    }
+    published("corefw", {f"Tensor.{name}": method for name, method in methods.items()})
+
+
+_OPERATORS = {
+    "abs": "abs",
+    "add": "add",
+    "and": "bitwise_and",
+    "eq": "eq",
+    "floordiv": "floor_divide",
+    "ge": "ge",
+    "gt": "gt",
+    "invert": "bitwise_not",
+    "le": "le",
+    "lshift": "bitwise_left_shift",
+    "lt": "lt",
+    "matmul": "matmul",
+    "mod": "remainder",
+    "mul": "mul",
+    "ne": "ne",
+    "neg": "neg",
+    "or": "bitwise_or",
+    "pos": "positive",
+    "pow": "pow",
+    "rshift": "bitwise_right_shift",
+    "sub": "sub",
+    "truediv": "div",
+    "xor": "bitwise_xor",
+}
+_REFLECTED = (
+    "add",
+    "and",
+    "floordiv",
+    "lshift",
+    "matmul",
+    "mod",
+    "mul",
+    "or",
+    "pow",
+    "rshift",
+    "sub",
+    "truediv",
+    "xor",
+)
+
+
+def _reflected(function: Callable):
+    def operator(self, other) -> Tensor:
+        if not isinstance(other, Tensor):
+            other = operand(other, self.dispatch_key)
+        return function(other, self)
+
+    return operator
+
+
+def attach_operators() -> None:
+    """Make Python's operators call the ops; the method is generated as the op's function is, with nothing between."""
+    for symbol, name in _OPERATORS.items():
+        op = registry.declared.get(name)
+        if op is None:
+            continue
+        function = operator_function(op)
+        setattr(Tensor, f"__{symbol}__", function)
+        if symbol in _REFLECTED:
+            setattr(Tensor, f"__r{symbol}__", _reflected(function))
+            if op.inplace_function is not None:
+                setattr(Tensor, f"__i{symbol}__", op.inplace_function)
+    for old, new in {"__rdiv__": "__rtruediv__", "__idiv__": "__itruediv__"}.items():
+        setattr(Tensor, old, Tensor.__dict__[new])  # Python 2's names, which PyTorch keeps
