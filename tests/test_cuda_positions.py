@@ -53,7 +53,7 @@ def test_wide_offsets_find_the_same_elements():
     at, x, index = positions(cuda()), device(table), device(rows)
     grid, out = along_slices(x, 0, index), memory.empty((30, 7), np.float64)
     found = walk(grid, out.strides, 8, 8, 8, wide=True)
-    at.read_at[8, index.dtype, True]((1,), (256,), (x, index, out, found.struct, cuda().faults.address, 0))
+    at.read_at[8, index.dtype, True]((1,), (256,), (x, index, out, found.struct, cuda().device_asserts.address, 0))
     assert (host(out) == table[rows]).all()
 
 

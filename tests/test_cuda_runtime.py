@@ -317,8 +317,8 @@ def test_a_generator_for_each_device(cuda):
 
 
 def test_synchronize_raises_what_kernels_reported(cuda):
-    kind = cuda.faults.out_of_bounds("gather")
-    cuda.faults.memory[...] = kind, 7, 0, 5
+    kind = cuda.device_asserts.out_of_bounds("gather")
+    cuda.device_asserts.memory[...] = kind, 7, 0, 5
     with pytest.raises(IndexError, match="gather: index 7 is out of bounds for dimension 0 with size 5"):
         torch.cuda.synchronize()
     torch.cuda.synchronize()

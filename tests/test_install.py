@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path("backends", "c_backend")
 #: enough of the C files, for a compiler that does not read them
-SOURCES = {f"{name}.c" for name in ("array", "attention", "convolution", "folds", "gemm", "lists", "machine", "masks")}
+SOURCES = {f"{name}.c" for name in "array attention convolution gemm lists machine masks reductions".split()}
 
 COMPILER = ROOT / "tests" / "fixtures" / "compiler.sh"
 #: The levels are those of x86-64, on whatever machine this runs.
@@ -141,7 +141,7 @@ def test_files_are_compiled_at_the_same_time_the_slowest_first(checkout):
         running += 1 if line.startswith("begin") else -1
         most = max(most, running)
     assert 1 < most <= 3
-    assert {name for name, _ in checkout.compiled()[:2]} <= {"attention.c", "convolution.c", "folds.c", "gemm.c"}
+    assert {name for name, _ in checkout.compiled()[:2]} <= {"attention.c", "convolution.c", "reductions.c", "gemm.c"}
 
 
 def test_only_what_changed_is_compiled(checkout):
@@ -161,13 +161,13 @@ def test_only_what_changed_is_compiled(checkout):
 
 
 def test_a_refused_file_ends_the_work_with_what_the_compiler_said(checkout):
-    done = checkout.build(REFUSED="folds.c", MAX_JOBS="1")
-    assert done.returncode == 1 and "folds.c:1:2: error: no" in done.stderr
+    done = checkout.build(REFUSED="reductions.c", MAX_JOBS="1")
+    assert done.returncode == 1 and "reductions.c:1:2: error: no" in done.stderr
     first = [name for name, _ in checkout.compiled()]
     assert set(first) < SOURCES, "the others are not begun"
     assert checkout.build().returncode == 0
     again = {name for name, _ in checkout.compiled()}
-    assert "folds.c" in again and again | set(first) == SOURCES and len(again) < len(SOURCES)
+    assert "reductions.c" in again and again | set(first) == SOURCES and len(again) < len(SOURCES)
 
 
 def test_warnings_are_shown(checkout):

@@ -31,7 +31,7 @@ class EmulatedCuda(Cuda):
         generated = "\n".join(source for source in sources if source not in files)
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         launch = compiler.launcher(loaded, function.name)
-        return self.faults.checked(launch) if self.faults.blocking else launch
+        return self.device_asserts.checked(launch) if self.device_asserts.blocking else launch
 
     def cublas_lt(self):
         return cublas_lt.library
@@ -39,7 +39,7 @@ class EmulatedCuda(Cuda):
     def number(self, array):
         driver.State.log.append(("device to host", array.nbytes))
         value = int(memory.host(array).reshape(())[()])
-        self.faults.check()
+        self.device_asserts.check()
         return value
 
     def _alike(self, other, function) -> bool:
@@ -69,8 +69,8 @@ def cuda() -> EmulatedCuda:
     """The functions of the emulated device."""
     if unusable() is not None:  # CuPy's own methods allocate too, and there is no other memory
         cupy.cuda.set_allocator(memory.allocate)
-    faults = DeviceAsserts(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED)
-    return EmulatedCuda(namespace(), faults, memory.empty)
+    asserts = DeviceAsserts(np.zeros(4, np.int64), queue.drain, blocking=not queue.DEFERRED)
+    return EmulatedCuda(namespace(), asserts, memory.empty)
 
 
 def install() -> None:
