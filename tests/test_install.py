@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path("backends", "c_backend")
 #: enough of the C files, for a compiler that does not read them
-SOURCES = {f"{name}.c" for name in "array attention convolution gemm lists machine masks reductions".split()}
+NAMES = ("array", "attention", "convolution", "gemm", "lists", "machine", "masks", "reductions")
+SOURCES = {f"{name}.c" for name in NAMES}
 
 COMPILER = ROOT / "tests" / "fixtures" / "compiler.sh"
 #: The levels are those of x86-64, on whatever machine this runs.
