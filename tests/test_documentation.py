@@ -1,10 +1,11 @@
-"""What docstrings tell: an example shows the function whose docstring it stands in."""
+"""What docstrings and pages tell: an example shows the function that it stands with, code is what the sources say."""
 
 import doctest
 import importlib
 import pkgutil
 import re
 import types
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,15 @@ def test_a_misplaced_example_is_found(example, right):
 
     sort.__doc__ = f">>> {example}"
     assert shows_itself("torch.sort", sort) is right
+
+
+@pytest.mark.parametrize("page, backend", [("writing_a_c_kernel", "c"), ("writing_a_cuda_kernel", "cupy")])
+def test_code_of_the_pages_on_kernels_is_real(page, backend):
+    root = Path(__file__).resolve().parent.parent
+    package = root / "backends" / f"{backend}_backend" / f"corefw_{backend}"
+    files = [path for path in package.rglob("*") if path.suffix in (".c", ".h", ".inc", ".cu", ".cuh", ".py")]
+    written = {line.strip() for path in files for line in path.read_text().splitlines()}
+    blocks = re.findall(r"```(?:c|cuda|python)\n(.*?)```", (root / "docs" / f"{page}.md").read_text(), re.DOTALL)
+    shown = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    assert len(shown) > 5
+    assert not [line for line in shown if line not in written]
