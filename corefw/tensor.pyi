@@ -1572,7 +1572,7 @@ class Constant(Tensor):
     number: Any
 
 def wrap(array: Any, dispatch_key: Any, node: Any = None) -> Tensor:
-    r"""A fresh Tensor over a raw array of `place`."""
+    r"""A fresh Tensor over a raw array of `dispatch_key`."""
 
 class ViewInfo:
     r"""How a tensor was taken from another one: enough to take it again from a changed `base`."""

@@ -11,6 +11,7 @@ import pytest
 
 import corefw
 from corefw import dtypes
+from corefw.dispatch import declare
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.declare import primitive
 from corefw.dispatch.registry import registry
@@ -156,6 +157,18 @@ MISTAKES = {
 def test_planted_mistake_is_caught(planted, property, mistake):
     planted.declare(**mistake)
     assert property in caught(property)
+
+
+AXIS = declare.Dim
+
+
+def aliased(input, dim: "AXIS", dims: "declare.GivenDims | None", size: "int", where: "declare.Index", other=None):
+    """Its parameters have annotations of other names."""
+
+
+def test_the_kind_of_a_parameter_is_that_of_its_annotation_under_any_name():
+    kinds = [parameter.kind for parameter in declare._parameters(aliased)]
+    assert kinds == ["tensor", "dim", "given_dims", "attribute", "index", "optional"]
 
 
 def test_undeclared_op_is_reported():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
+from corefw.devices import DispatchKey
 from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_out
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.registry import registry
@@ -16,28 +17,27 @@ from corefw.dtypes import MODULE, check_castable
 from corefw.graph.inplace import become
 from corefw.tensor import Tensor
 
-# Annotations of op parameters. A parameter without one is a tensor if it has no default,
-# an optional tensor if its default is None, else a static value.
-Index = Any  # a tensor of positions or a mask: no gradient, no part in dtype promotion
-Statistic = Any  # a tensor in a dtype of its own, such as sums of half types in float32: as for Index
-Tensors = Sequence[Any]  # several tensors
-Indices = Sequence[Any]  # index tensors, None for a dimension taken whole
-Dim = int  # one dimension; kernels get it from 0 to ndim - 1
-Dims = Any  # dimensions, given as int or sequence; kernels get a sorted tuple, or None for all
-GivenDims = Any  # as Dims, but an empty sequence means no dimension
-Sizes = Any  # a shape, given as int or sequence, or as separate arguments to a method; kernels get a tuple
+# Annotations of op parameters, which carry the kind. A parameter without one is a tensor if it has no default,
+# an optional tensor if its default is None; every other annotation is that of an attribute.
+Index = Annotated[Any, "index"]  # a tensor of positions or a mask: no gradient, no part in dtype promotion
+Statistic = Index  # a tensor in a dtype of its own, such as sums of half types in float32
+Tensors = Annotated[Sequence[Any], "tensors"]  # several tensors
+Indices = Annotated[Sequence[Any], "indices"]  # index tensors, None for a dimension taken whole
+Dim = Annotated[int, "dim"]  # one dimension; kernels get it from 0 to ndim - 1
+Dims = Annotated[Any, "dims"]  # dimensions, given as int or sequence; kernels get a sorted tuple, or None for all
+GivenDims = Annotated[Any, "given_dims"]  # as Dims, but an empty sequence means no dimension
+Sizes = Annotated[Any, "sizes"]  # a shape: int, sequence, or separate arguments to a method; kernels get a tuple
 
-_KINDS = {
-    "Index": "index",
-    "Statistic": "index",
-    "Tensors": "tensors",
-    "Indices": "indices",
-    "DispatchKey": "dispatch_key",
-    "Dim": "dim",
-    "Dims": "dims",
-    "GivenDims": "dims",
-    "Sizes": "sizes",
-}
+
+def _kind(annotation: str, scope: dict[str, Any]) -> str:
+    """The kind that an annotation stands for, under whatever name a module has it."""
+    first, *path = annotation.removesuffix(" | None").split(".")
+    found = scope.get(first)
+    for name in path:
+        found = getattr(found, name, None)
+    if found is DispatchKey:
+        return "dispatch_key"
+    return get_args(found)[1] if get_origin(found) is Annotated else "attribute"
 
 
 class Ops:
@@ -106,7 +106,7 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
     for i, name in enumerate(names):
         default = defaults.get(name, REQUIRED)
         annotation = annotations.get(name, "")
-        kind = _KINDS.get(annotation.removesuffix(" | None"), "attribute")
+        kind = _kind(annotation, function.__globals__)
         if not annotation and default in (REQUIRED, None):
             kind = "tensor" if default is REQUIRED else "optional"
         elif name == "inplace":

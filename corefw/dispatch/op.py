@@ -12,8 +12,8 @@ class Parameter:
     """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
 
     name: str
-    # "tensor", "optional", "index", "tensors", "indices", "dispatch_key", "dim", "dims", "sizes", "inplace",
-    # "attribute"
+    # "tensor", "optional", "index", "tensors", "indices", "dispatch_key", "dim", "dims", "given_dims",
+    # "sizes", "inplace", "attribute"
     kind: str
     default: Any
     annotation: str

@@ -98,7 +98,7 @@ def wrong_arguments(case: Case, op: Op, target: Target) -> None:
             # the body of an internal composite may stumble over it
             wanted = TypeError if op.primitive or is_public(op) else (TypeError, AttributeError)
             refuses(wanted, "a text in place of a tensor", no_tensor)
-        for name in (n for n, kind in kinds.items() if kind in ("dim", "dims")):
+        for name in (n for n, kind in kinds.items() if kind in ("dim", "dims", "given_dims")):
             if isinstance(sample.keywords.get(name), int):
                 wrong = Sample(sample.arguments, {**sample.keywords, name: 9})
                 refuses(IndexError, f"{name}=9", call, op.function, wrong, target)

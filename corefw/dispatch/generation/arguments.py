@@ -48,7 +48,9 @@ class Arguments:
             if p.keyword_only and not starred:
                 text.append("*")
                 starred = True
-            default = "None" if p.kind == "dims" and p.default == () else f"DEFAULTS[{i}]"  # both mean all dimensions
+            default = (
+                "None" if p.kind in ("dims", "given_dims") and p.default == () else f"DEFAULTS[{i}]"
+            )  # both mean all dimensions
             text.append(p.name if p.default is REQUIRED else f"{p.name}={default}")
         if out:
             text += ["out=None"] if starred else ["*", "out=None"]
@@ -116,14 +118,15 @@ class Arguments:
 
     def canonical(self) -> str:
         """Dimensions and sizes brought to the form that kernels expect."""
-        forms = {"dim": templates.DIM, "dims": templates.DIMS, "sizes": templates.SIZES}
+        forms = {"dim": templates.DIM, "sizes": templates.SIZES}
+        forms |= dict.fromkeys(("dims", "given_dims"), templates.DIMS)
         return "\n".join(
             fill(
                 forms[p.kind],
                 name=p.name,
                 given=f"{p.name} is not None and " if p.default is None else "",
                 reference=self.first if p.kind != "sizes" else "",
-                none=" or ()" if p.annotation.startswith("GivenDims") else "",  # what an empty sequence means
+                none=" or ()" if p.kind == "given_dims" else "",  # what an empty sequence means
             )
             for p in self.op.parameters
             if p.kind in forms

@@ -48,7 +48,7 @@ def _path(op: Op) -> str:
 
 def _drawable(op: Op) -> bool:
     known = all(
-        p.kind in (*_TENSORS, "dim", "dims", "sizes", "inplace")
+        p.kind in (*_TENSORS, "dim", "dims", "given_dims", "sizes", "inplace")
         or p.default is not REQUIRED
         or p.annotation in _STATICS
         for p in op.parameters
@@ -90,7 +90,7 @@ def _argument(b: Builder, p: Parameter, ndim: int, shape, dtype: str, first: boo
         )
     if p.kind == "dim":
         return drawing.dimension(rng, ndim)
-    if p.kind == "dims":
+    if p.kind in ("dims", "given_dims"):
         return (
             tuple(rng.sample(range(ndim), rng.randint(0, ndim))) if rng.random() < 0.4 else drawing.dimension(rng, ndim)
         )
@@ -104,7 +104,7 @@ def _call(b: Builder, op: Op, path: str) -> Ref | None:
     shape, dtype = drawing.shape(rng), drawing.dtype(rng)
     arguments, keywords, named = [], {}, False
     for i, p in enumerate(op.parameters):
-        known = p.kind in (*_TENSORS, "dim", "dims", "sizes") or p.annotation in _STATICS
+        known = p.kind in (*_TENSORS, "dim", "dims", "given_dims", "sizes") or p.annotation in _STATICS
         if p.default is not REQUIRED and (not known or p.name in _COMMON or rng.random() < 0.5):
             named = True
             continue
