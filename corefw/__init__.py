@@ -16,7 +16,7 @@ from importlib import import_module as _import_module
 
 from corefw import declarations as _ops
 from corefw import dtypes as _dtypes
-from corefw import tensor_api as _surface
+from corefw import tensor_api as _tensor_api
 from corefw.autograd.grad_mode import (
     enable_grad,
     inference_mode,

@@ -343,7 +343,7 @@ def slow_path(op: Op, error: Exception, *values):
 
 
 def slow_path_operator(op: Op, error: Exception, *values):
-    """As `recover`, for a Python operator: an operand that is neither a tensor, a number nor an array may know
+    """As `slow_path`, for a Python operator: an operand that is neither a tensor, a number nor an array may know
     better."""
     operands = (value for p, value in zip(op.parameters, values) if p.kind == "tensor")
     if any(not isinstance(value, Tensor | int | float | complex | np.generic | np.ndarray) for value in operands):
@@ -352,7 +352,7 @@ def slow_path_operator(op: Op, error: Exception, *values):
 
 
 def slow_path_body(op: Op, error: AttributeError, *values):
-    """As `recover`, for a composite's body; an error that is not about the kind of the arguments passes."""
+    """As `slow_path`, for a composite's body; an error that is not about the kind of the arguments passes."""
     converted = _convert(op, values)
     if converted is None:
         raise error
@@ -361,7 +361,7 @@ def slow_path_body(op: Op, error: AttributeError, *values):
 
 
 def slow_path_into(op: Op, error: Exception, *values):
-    """As `recover`, for the in-place form."""
+    """As `slow_path`, for the in-place form."""
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)
