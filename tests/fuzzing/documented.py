@@ -157,7 +157,7 @@ def open_result(entry: Leaf | Step, number) -> bool:
     unique_consecutive by position."""
     if isinstance(entry, Step) and short(entry.function) == "unique_consecutive" and len(entry.arguments) > 1:
         return number == 1
-    return isinstance(entry, Step) and (short(entry.function), number) in OPEN_RESULTS
+    return isinstance(entry, Step) and isinstance(number, int) and (short(entry.function), number) in OPEN_RESULTS
 
 
 def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
