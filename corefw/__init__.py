@@ -108,8 +108,8 @@ _OPS = """
     argmax argmin argsort argwhere as_strided as_strided_scatter
     asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d
     avg_pool1d baddbmm batch_norm bernoulli bilinear bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
-    bitwise_right_shift bitwise_xor block_diag bmm broadcast_tensors broadcast_to bucketize cartesian_prod cat cdist
-    ceil celu chain_matmul channel_shuffle cholesky cholesky_solve chunk clamp clamp_max clamp_min clip clone
+    bitwise_right_shift bitwise_xor block_diag bmm broadcast_tensors broadcast_to bucketize cartesian_prod cat
+    cdist ceil celu chain_matmul channel_shuffle cholesky cholesky_solve chunk clamp clamp_max clamp_min clip clone
     column_stack combinations complex concat concatenate conj conj_physical constant_pad_nd conv1d conv2d conv3d
     conv_transpose1d conv_transpose2d conv_transpose3d copysign cos cosh cosine_similarity count_nonzero cross
     cummax cummin cumprod cumsum cumulative_trapezoid deg2rad det detach diag diag_embed diagflat diagonal
@@ -129,10 +129,11 @@ _OPS = """
     range ravel real reciprocal relu remainder repeat_interleave reshape resolve_conj rms_norm rnn_relu
     rnn_relu_cell rnn_tanh rnn_tanh_cell roll rot90 round row_stack rsqrt rsub scalar_tensor scatter scatter_add
     scatter_reduce searchsorted select select_scatter selu sgn sigmoid sign signbit sin sinc sinh slice_scatter
-    slogdet softmax sort split split_with_sizes sqrt square squeeze stack std std_mean sub subtract sum svd swapaxes
-    swapdims t take take_along_dim tan tanh tensor_split tensordot threshold tile topk trace transpose trapezoid
-    trapz tril tril_indices triu triu_indices true_divide trunc unbind unflatten unique unique_consecutive unsqueeze
-    var var_mean vdot view_as_complex view_as_real vsplit vstack where xlogy zeros zeros_like
+    slogdet softmax sort split split_with_sizes sqrt square squeeze stack std std_mean sub subtract sum svd
+    swapaxes swapdims t take take_along_dim tan tanh tensor_split tensordot threshold tile topk trace
+    transpose trapezoid trapz tril tril_indices triu triu_indices true_divide trunc unbind unflatten unique
+    unique_consecutive unsqueeze var var_mean vdot view_as_complex view_as_real vsplit vstack where xlogy
+    zeros zeros_like
 """
 #: the in-place forms that PyTorch has as functions
 _INPLACE = ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "relu_", "selu_", "threshold_")

@@ -573,11 +573,3 @@ def one_hot(tensor, num_classes: int = -1):
         elif greatest >= num_classes:
             raise ShapeError("Class values must be smaller than num_classes.")
     return (tensor.unsqueeze(-1) == ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
-
-
-#: the functions that are (also) in `corefw.nn.functional`
-FUNCTIONAL = (
-    *("celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax"),
-    *("logsigmoid", "mish", "normalize", "one_hot", "prelu", "relu", "relu6", "selu", "silu", "softmax", "softmin"),
-    *("softplus", "softshrink", "softsign", "tanhshrink", "threshold"),
-)

@@ -672,7 +672,3 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
     if p == 0:  # how many differ, of which NaN makes NaN
         return difference.abs().ceil().clamp_max(1).sum(-1)
     return ops.vector_norm(difference, p, -1, False)
-
-
-#: the functions that are (also) in `corefw.nn.functional`
-FUNCTIONAL = ("bilinear", "cosine_similarity", "linear", "pairwise_distance")
