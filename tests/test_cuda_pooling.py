@@ -88,7 +88,7 @@ def test_every_element_has_its_block(planes, plane):
 @pytest.mark.parametrize(
     "sizes, windows", [((9,), (300,)), ((7000,), (900,)), ((150, 150), (40, 30)), ((3, 3), (1, 1))]
 )
-@pytest.mark.parametrize("expand_reduced", ["all", "one", "sorted"])
+@pytest.mark.parametrize("spread", ["all", "one", "sorted"])
 def test_gradients_of_maxima_are_added_in_order(kernels, sizes, windows, spread):
     rng, plane = np.random.default_rng(0), int(np.prod(sizes))
     indices = rng.integers(0, 1 if spread == "one" else plane, (2, 3, *windows))
