@@ -526,3 +526,15 @@ def test_kernel(op, backend):
             np.testing.assert_array_equal(array, copy)
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("float32", 0.1), ("float32", 12345.678), ("float32", -3.4e38), ("float64", 1e200)]
+)
+@pytest.mark.parametrize("count", [2, 9, 99, 4099])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_elements_do_not_vary(backend, count, dtype, value):
+    x = torch.full((count,), value, dtype=getattr(torch, dtype))
+    with torch.backend(backend):
+        for rows, dim in ((x[None], 1), (torch.stack([x, x], 1), 0)):
+            assert not rows.var(dim).any() and not rows.std(dim).any()

@@ -83,6 +83,14 @@ def test_the_error_is_what_numpy_and_pytorch_users_catch():
         fixed(np.zeros(3)).add_(1)
 
 
+@pytest.mark.parametrize("normalise", [torch.nn.functional.batch_norm, torch.nn.functional.instance_norm])
+def test_running_statistics_move_both_or_not_at_all(normalise):
+    mean = torch.zeros(1)
+    with pytest.raises(ReadOnlyError):
+        normalise(torch.tensor([[[1.0, 3.0]]]), mean, fixed(np.ones(1, np.float32)), None, None, True)
+    assert mean.item() == 0
+
+
 @backends
 def test_bytes_are_immutable(backend):
     with pytest.warns(UserWarning, match="not writable"):

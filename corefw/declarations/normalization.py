@@ -6,6 +6,7 @@ from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.operands import refuse_read_only
 from corefw.dispatch.rules import promote, same, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
@@ -514,6 +515,7 @@ def batch_norm(
         _check_channels(shape, weight=_shape(weight), bias=_shape(bias))
         nothing = ops.zeros(channels, dtype=input.dtype, device=input.device)
         return _with_statistics(input, weight, bias, nothing, nothing, eps)
+    refuse_read_only("batch_norm", *(t for t in (running_mean, running_var) if t is not None))  # both or none move
     wide = _parameters_are_wider(input, weight, bias)
     output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
     count = prod(shape) // channels[0]
@@ -600,6 +602,8 @@ def instance_norm(
         ("running_var", running_var),
     ):
         _check_vector(name, _shape(vector), channels)
+    if use_input_stats:
+        refuse_read_only("instance_norm", *(t for t in (running_mean, running_var) if t is not None))
     means, variances = _repeated(running_mean, samples), _repeated(running_var, samples)
     output = ops.batch_norm(
         input.reshape(1, samples * channels, *rest),

@@ -173,8 +173,8 @@ static void moments_join(void *totals, ssize_t width, ssize_t n, const void *oth
                  *other_square = other_mean + others_width;
     for (ssize_t j = 0; j < n; j++) {
         double sum = count[j] + other_count[j], share = sum ? other_count[j] / sum : 0;
-        double distance = other_mean[j] - mean[j];
-        square[j] += other_square[j] + (sum ? distance * distance * count[j] * share : 0);
+        double weight = count[j] * share, distance = other_mean[j] - mean[j];
+        square[j] += other_square[j] + (sum ? distance * weight * distance : 0); /* a square may overflow: inf * 0 */
         mean[j] += sum ? distance * share : 0;
         count[j] = sum;
     }
