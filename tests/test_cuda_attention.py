@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("cupy")
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 from corefw_cupy import attention
 from corefw_numpy.attention import kernels as numpy_kernels
 from tests.cuda_kernels import barriers, without_barrier
@@ -93,7 +93,7 @@ def test_like_numpy(kernels, dtype, batch, sizes, causal, mask):
 @pytest.mark.parametrize("blocks", [1, 4, 264])
 def test_deterministic_gradients(kernels, dtype, blocks, monkeypatch):
     """Blocks take turns with the tiles of a head, and no two add to the same sums."""
-    monkeypatch.setattr(registry, "deterministic", True)
+    monkeypatch.setattr(settings, "deterministic", True)
     monkeypatch.setattr(attention, "FEW_BLOCKS", blocks)
     check(kernels, dtype, (2,), (70, 200, 16, 16), True, None)
 
@@ -103,7 +103,7 @@ def test_deterministic_gradients(kernels, dtype, blocks, monkeypatch):
 )
 def test_every_barrier_is_needed(file, from_end, monkeypatch):
     monkeypatch.setattr(device, "text", without_barrier(file, from_end))
-    monkeypatch.setattr(registry, "deterministic", True)  # blocks have several tiles of keys then
+    monkeypatch.setattr(settings, "deterministic", True)  # blocks have several tiles of keys then
     monkeypatch.setattr(attention, "FEW_BLOCKS", 4)
     made = {kernel.op: kernel.function for kernel in attention.kernels(cuda())}
     with pytest.raises(AssertionError, match="Not equal to tolerance"):

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("cupy")
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.settings import settings
 from corefw_cupy import cublas_lt as lt
 from corefw_cupy import linear_algebra as family
 from corefw_cupy.linear_algebra import ADJOINT, AS_IT_IS, TRANSPOSED, Factor, plan
@@ -181,7 +181,7 @@ def test_precision_of_float32(monkeypatch):
     original = cublas.gemmEx
     monkeypatch.setattr(cublas, "gemmEx", lambda *a: kinds.append(a[-2]) or original(*a))
     for allowed in (False, True):
-        monkeypatch.setattr(registry, "allow_tf32", allowed)
+        monkeypatch.setattr(settings, "allow_tf32", allowed)
         computed("mm", numbers(2, 3, dtype=np.float32), numbers(3, 2, dtype=np.float32))
         computed("mm", numbers(2, 3), numbers(3, 2))
     assert kinds == [family.SINGLE, family.DOUBLE, family.TF32, family.DOUBLE]
