@@ -27,7 +27,7 @@ from corefw.dispatch.registry import registry
 from corefw_cupy import backend
 from corefw_cupy.cublas_lt import PROTOTYPES
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.device_asserts import Faults
+from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.runtime import CupyRuntime
 from tests.emulation.namespace import namespace
 
@@ -89,7 +89,7 @@ def install() -> None:
     """Make the device `idle` the default one."""
     cupy.cuda.set_allocator(allocate)
     IDLE.empty, IDLE.cuda.cublas = cupy.empty, SimpleNamespace(gemmEx=nothing, gemmStridedBatchedEx=nothing)
-    cuda = IdleCuda(IDLE, Faults(np.zeros(4, np.int64), nothing, blocking=False))
+    cuda = IdleCuda(IDLE, DeviceAsserts(np.zeros(4, np.int64), nothing, blocking=False))
     registry.add_backend(backend(cuda, IdleRuntime(cuda), name="idle"))
     corefw.set_default_device("idle")
 
