@@ -10,7 +10,7 @@ from corefw.dispatch.registry import registry
 
 
 class Table(dict):
-    """{place: (kernel, result place(s), array type, takes out=)} of one op, resolved on first use of a place.
+    """{dispatch key: (kernel, result dispatch key(s), array type, takes out=)} of one op, resolved on first use of a key.
 
     The kernel of a composite without one is None; then the second item is the body to run. With `numbers` the kernels
     take 0-d arrays of float32 beside arrays of half types.
@@ -35,7 +35,7 @@ class Table(dict):
 
 
 class InplaceTable(dict):
-    """{place: function(target, *arguments)} of one op: runs the kernel and leaves the result in `target`."""
+    """{dispatch key: function(target, *arguments)} of one op: runs the kernel and leaves the result in `target`."""
 
     __slots__ = ("table",)
 
