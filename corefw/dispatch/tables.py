@@ -10,7 +10,7 @@ from corefw.dispatch.registry import registry
 
 
 class Table(dict):
-    """{dispatch key: (kernel, result dispatch key(s), array type, takes out=)} of one op, resolved on first use of a key.
+    """{dispatch key: (kernel, dispatch key(s) of the result, array type, takes out=)} of one op, each found on first use.
 
     The kernel of a composite without one is None; then the second item is the body to run. With `numbers` the kernels
     take 0-d arrays of float32 beside arrays of half types.
