@@ -20,14 +20,15 @@ KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*
 
 def test_every_function_in_the_sources_is_used():
     declared = {(f.source.split('"')[1], f.name) for f in FUNCTIONS if "__global__" not in f.source}
-    complete = {file.name: text(f'#include "{file.name}"', {}) for file in FOLDER.glob("*/*.cu")}
+    names = [file.relative_to(FOLDER).as_posix() for file in FOLDER.glob("*/*.cu")]
+    complete = {name: text(f'#include "{name}"', {}) for name in names}
     written = {(file, name) for file, source in complete.items() for name in KERNEL.findall(source)}
     assert declared == written
 
 
 def test_no_macro_is_a_template_parameter():
     macros = {macro for function in FUNCTIONS for macro in function.macros}
-    for file in FOLDER.iterdir():
+    for file in FOLDER.glob("*/*"):
         names = re.findall(r"(?:class|typename|int) (\w+)[,>]", file.read_text())
         assert not macros & set(names), f"{file.name}: a macro would replace the parameter"
 

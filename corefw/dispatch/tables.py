@@ -10,7 +10,7 @@ from corefw.dispatch.registry import registry
 
 
 class Table(dict):
-    """{dispatch key: (kernel, dispatch key(s) of the result, array type, takes out=)} of one op, each found on first use.
+    """{dispatch key: (kernel, dispatch key(s) of the result, array type, takes out=)} of one op, found on first use.
 
     The kernel of a composite without one is None; then the second item is the body to run. With `numbers` the kernels
     take 0-d arrays of float32 beside arrays of half types.
