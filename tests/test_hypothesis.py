@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 import corefw
 from corefw import dtypes, shapes
-from corefw.dispatch.operands import result_type
+from corefw.dispatch.promotion import result_type
 from corefw.testing import oracle_available
 from corefw.testing.comparison import host
 from corefw.testing.samples import to_tensor

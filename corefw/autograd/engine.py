@@ -10,7 +10,7 @@ from sys import getrefcount
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.operands import refuse_read_only
+from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.errors import GradientError
 from corefw.graph.grad_mode import mode

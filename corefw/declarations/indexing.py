@@ -13,7 +13,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
-from corefw.dispatch.operands import check_same_shape
+from corefw.dispatch.promotion import check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.rules import first, promote, same
 from corefw.dispatch.rules import index as positions_rule

@@ -9,7 +9,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.declare import Sizes, Tensors, composite, ops, primitive
-from corefw.dispatch.operands import unpacked
+from corefw.dispatch.promotion import unpacked
 from corefw.dispatch.rules import promote, same
 from corefw.errors import DimensionError, ShapeError
 from corefw.layouts import contiguous_format

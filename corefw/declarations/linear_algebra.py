@@ -6,7 +6,7 @@ from math import prod
 
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
-from corefw.dispatch.operands import result_type
+from corefw.dispatch.promotion import result_type
 from corefw.dispatch.rules import promote, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast

@@ -6,7 +6,7 @@ from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.operands import refuse_read_only
+from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.rules import promote, same, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording

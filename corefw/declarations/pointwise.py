@@ -10,7 +10,7 @@ import math
 from corefw import dtypes
 from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
-from corefw.dispatch.operands import result_type
+from corefw.dispatch.promotion import result_type
 from corefw.dispatch.rules import DtypeRule, computed, floating, promote, real, same
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast, same_shape

@@ -7,8 +7,8 @@ from math import prod
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Index, composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.operands import CorefwRuntimeError
 from corefw.dispatch.rules import first, same
+from corefw.dispatch.slow_path import CorefwRuntimeError
 from corefw.errors import DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast, canonical_dim
 from corefw.tensor import Tensor

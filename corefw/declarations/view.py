@@ -12,7 +12,7 @@ from typing import Any, overload
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, GivenDims, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
-from corefw.dispatch.operands import unpacked
+from corefw.dispatch.promotion import unpacked
 from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
 from corefw.shapes import as_shape, broadcast, canonical_dim, infer_size, view_strides

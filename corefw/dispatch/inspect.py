@@ -11,8 +11,8 @@ from corefw.dispatch import plugins
 from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
 from corefw.dispatch.op import Op
-from corefw.dispatch.operands import result_type
 from corefw.dispatch.preferences import usable_backend
+from corefw.dispatch.promotion import result_type
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.resolution import decide, fallback_key
 from corefw.errors import CorefwError, did_you_mean

@@ -11,7 +11,7 @@ from typing import Any
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.declare import ops
-from corefw.dispatch.operands import refuse_read_only
+from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.dtypes import float32, float64, get_default_dtype
 from corefw.graph.grad_mode import mode, no_recording

@@ -9,7 +9,7 @@ import numpy as np
 
 from corefw.declarations._shared.factories import ArgumentError, new_memory, number_argument, size_argument
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.operands import refuse_read_only
+from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.errors import DeviceError, DtypeError, GradientError
 from corefw.layouts import contiguous_format, preserve_format

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import overload
 
 from corefw import layouts
-from corefw.dispatch import operands
+from corefw.dispatch import promotion
 from corefw.dispatch.declare import ops
 from corefw.dtypes import FLOATING, dtype
 from corefw.errors import GradientError
@@ -71,7 +71,7 @@ def result_type(tensor, other) -> dtype:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    return operands.result_type(tensor, other)
+    return promotion.result_type(tensor, other)
 
 
 def broadcast_shapes(*shapes) -> Size:

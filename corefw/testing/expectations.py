@@ -9,7 +9,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.op import Op
-from corefw.dispatch.operands import result_type
+from corefw.dispatch.promotion import result_type
 from corefw.dtypes import BOOL, COMPLEX, FLOATING, dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case

@@ -11,7 +11,7 @@ from corefw import devices, dtypes
 from corefw.devices import DispatchKey, get_default_device
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.operands import store
+from corefw.dispatch.out import store
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import FLOATING
 from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError

@@ -13,15 +13,9 @@ from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.generation.functions import backward, forward, inplace
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import Op
-from corefw.dispatch.operands import (
-    mixed,
-    mixed_into,
-    slow_path,
-    slow_path_body,
-    slow_path_into,
-    slow_path_operator,
-    write_out,
-)
+from corefw.dispatch.out import write_out
+from corefw.dispatch.promotion import mixed, mixed_into
+from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap, check_writable, rebase
 from corefw.graph.nodes import freed, output_node, stale

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.dispatch.operands import refuse_read_only
+from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor

@@ -1,0 +1,102 @@
+"""The argument ``out=``: the ordinary call, and a copy into the given tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+from corefw import dtypes
+from corefw.dispatch.op import Op
+from corefw.errors import (
+    DeviceError,
+    GradientError,
+    read_only,
+)
+from corefw.graph.grad_mode import mode
+from corefw.graph.inplace import check_memory, check_overlap
+from corefw.tensor import Tensor
+
+
+def refuse_read_only(name: str, *targets: Tensor) -> None:
+    """Raise ReadOnlyError if the memory of one of the tensors is read-only."""
+    if not all(t.dispatch_key.runtime.is_writable(t.array) for t in targets):
+        raise read_only(name)
+
+
+def tensors_in(values) -> Iterator[Tensor]:
+    """The tensors among `values` and in lists among them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from tensors_in(value)
+
+
+def _is_constant(op: Op) -> bool:
+    """Whether the op's results have no gradient, whatever it is given: positions and truths."""
+    return op.rule is not None and all(result(dtypes.float32).category < dtypes.FLOATING for result in op.rule.results)
+
+
+def write_out(op: Op, out, *values, **options):
+    """Run `op` and write its result into `out`, which is resized if its shape differs."""
+    several = isinstance(out, tuple | list)  # max and its like give one result or two
+    outs = out if several else (out,)
+    for tensor in outs:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
+    operands = [*tensors_in((*values, *options.values()))]
+    if mode.recording and (
+        any(t.requires_grad for t in outs) or (any(t.requires_grad for t in operands) and not _is_constant(op))
+    ):
+        raise GradientError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments "
+            "requires grad."
+        )
+    result = op.function(*values, **options)
+    results = result if several else (result,)
+    for tensor, value in zip(outs, results, strict=True):
+        if tensor.array.shape != value.array.shape:
+            continue  # it is given other memory
+        if several:  # before one of them is written to
+            refuse_read_only(op.name, tensor)
+        for other in operands:
+            if other.version is tensor.version and other is not tensor:  # one memory has one version
+                check_overlap(tensor, other)
+    for tensor, value in zip(outs, results, strict=True):
+        store(op.name, tensor, value)
+    return getattr(type(result), "_make", tuple)(outs) if several else out
+
+
+def store(name: str, out: Tensor, value: Tensor) -> None:
+    """Copy `value` into `out`, resizing it with PyTorch's warning if it has elements and another shape."""
+    if out.dispatch_key.device is not value.dispatch_key.device:
+        raise DeviceError(
+            f"{name}: Expected out tensor to have device {value.dispatch_key.device}, but got "
+            f"{out.dispatch_key.device} instead"
+        )
+    dtypes.check_castable(value.dispatch_key.dtype, out.dispatch_key.dtype)
+    runtime = out.dispatch_key.runtime
+    if out.array.shape == value.array.shape:
+        check_memory(out)
+    else:
+        if out.array.nbytes:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which "
+                "does not "
+                f"match the required output shape {list(value.array.shape)}. This behavior is deprecated; resize it "
+                "to zero "
+                "elements with t.resize_(0) to reuse it.",
+                UserWarning,
+                stacklevel=4,
+            )
+        out.array = runtime.empty(value.array.shape, out.dispatch_key.dtype, out.dispatch_key.device.index)
+        if out.view_info is not None:  # no view any more: neither memory nor history are the base's
+            out.node = out.view_info = None
+            out.version = [*out.version]
+    try:
+        runtime.copy(out.array, value.array)
+    except ValueError:
+        refuse_read_only(name, out)
+        raise
+    out.version[0] += 1
