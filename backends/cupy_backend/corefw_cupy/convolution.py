@@ -67,8 +67,8 @@ class Convolutions:
 
         self.convolve, self.weigh = functions("convolve"), functions("weigh")
         self.convolve_directly = cuda.function("convolution/convolution_direct.cu", "convolve_directly", T=NUMBERS)
-        self.weigh_directly = cuda.function(
-            "convolution/convolution_weight_gradient_direct.cu", "weigh_directly", T=FLOATS
+        self.weight_gradient_directly = cuda.function(
+            "convolution/convolution_weight_gradient_direct.cu", "weight_gradient_directly", T=FLOATS
         )
         self.windows_to_columns = cuda.function("pooling/windows.cu", "windows_to_columns", T=BITS)
         self.columns_to_images = cuda.function("data_movement/overlay.cu", "columns_to_images", T=NUMBERS)
@@ -148,7 +148,7 @@ class Convolutions:
         if not directly and how.places and self.cudnn(cudnn.WEIGHT, (input, output_grad), out, *options[1:4]):
             return out
         if directly:
-            function, count, depth = self.weigh_directly[out.dtype], out.size, THREADS
+            function, count, depth = self.weight_gradient_directly[out.dtype], out.size, THREADS
         else:
             function, count = self._tiled(self.weigh, out.dtype, how.rows, how.taps, how.groups)
             depth = DEPTH

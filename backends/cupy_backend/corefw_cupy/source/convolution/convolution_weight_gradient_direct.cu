@@ -6,7 +6,7 @@
 typedef Sum<T>::type Number;
 
 // The gradient of one element of the kernel in each block, from its range of the places.
-extern "C" __global__ void weigh_directly(const T *image, const T *gradient, T *out, Number *partial, int64 total,
+extern "C" __global__ void weight_gradient_directly(const T *image, const T *gradient, T *out, Number *partial, int64 total,
                                           Convolution c)
 {
     uint32 taps = count_taps(c), first, last;
