@@ -49,7 +49,7 @@ test:
 
 # What `make test` runs once the environment stands.
 check: lint
-	$(RUN) -m pytest -n $(JOBS) $(ARGS)
+	$(RUN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
 	$(RUN) -m ruff check

@@ -90,7 +90,7 @@ def test_what_spills_is_reported():
         x[threadIdx.x] = turned[63 - threadIdx.x]; }"""
     found = cuda_resources.resources(source, "sm_90")
     assert found["spill"].registers == 32 and min(found["spill"].stored, found["spill"].loaded) >= 100
-    assert found["distribute"][1:] == (0, 0, 256)
+    assert found["share"][1:] == (0, 0, 256)
 
 
 def test_a_faulty_source_is_refused():
