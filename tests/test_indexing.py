@@ -538,3 +538,11 @@ def test_a_copy_of_more_dimensions_is_refused(shape, backend):
             torch.zeros(()).addr_(torch.ones(1), torch.ones(1))
         x[...] = torch.ones(1, *shape)
     assert x.all()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,)])
+@pytest.mark.parametrize("backend", ["numpy", None])
+def test_values_that_are_added_may_have_more_dimensions_of_size_1(shape, backend):
+    with torch.backend(backend) if backend else nullcontext():
+        added = torch.ones(shape).index_put((), torch.ones((1, *shape)), accumulate=True)
+    assert added.tolist() == torch.full(shape, 2.0).tolist()

@@ -68,6 +68,8 @@ def data_movement(xp):
         key = as_key(out.shape, indices)
         if add:
             positions = flat_positions(xp, out.shape, key)
+            if values.ndim > positions.ndim:  # further dimensions in front, which have size 1
+                values = values.reshape(values.shape[values.ndim - positions.ndim :])
             accumulate(xp, out, positions, xp.broadcast_to(values, positions.shape))
         else:
             whole = any(item is not None and item.dtype.kind != "i" and item.ndim == out.ndim for item in indices)
