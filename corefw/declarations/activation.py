@@ -6,13 +6,10 @@ from math import pi, sqrt
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import floats, real_floats, real_numbers
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast, canonical_dim
 
-real = same.without("bool", "complex")
-real_floating = same.without("bool", "integer", "complex")
-floating = same.without("bool", "integer")
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -28,7 +25,7 @@ def joint_shape(grad, input, *attributes):
 
 
 # -- piecewise linear -------------------------------------------------------------------------------------------------
-@composite(dtype=real, shape=same_shape, inplace=True)
+@composite(dtype=real_numbers, shape=same_shape, inplace=True)
 def relu(input, inplace: bool = False):
     """The positive part, ``max(input, 0)``; NaN stays.
 
@@ -46,7 +43,7 @@ def relu(input, inplace: bool = False):
 relu.gradients(input=lambda grad, out: ops.relu_backward(grad, out))
 
 
-@composite(dtype=real, shape=joint_shape, method=False)
+@composite(dtype=real_numbers, shape=joint_shape, method=False)
 def relu_backward(grad, output):
     """The gradient of relu: 0 where `output` is 0, also of an infinite `grad`."""
     return grad.masked_fill(output <= 0, 0)
@@ -66,7 +63,7 @@ def relu6(input, inplace: bool = False):
     return ops.hardtanh(input, 0.0, 6.0, inplace)
 
 
-@composite(dtype=real, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_numbers, shape=same_shape, inplace=True, method=False)
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
     """The input clamped to the interval from `min_val` to `max_val`.
 
@@ -92,7 +89,7 @@ hardtanh.gradients(
 )
 
 
-@composite(dtype=real, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_numbers, shape=same_shape, inplace=True, method=False)
 def threshold(input, threshold: float, value: float, inplace: bool = False):
     """The input where it exceeds `threshold` (or is NaN), else `value`.
 
@@ -112,7 +109,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
 threshold.gradients(input=lambda grad, input, threshold: grad.masked_fill(input <= threshold, 0))
 
 
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     """The input where it is positive, else ``negative_slope * input``.
 
@@ -131,7 +128,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
 leaky_relu.gradients(input=lambda grad, input, negative_slope: ops.leaky_relu_backward(grad, input, negative_slope))
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def leaky_relu_backward(grad, input, negative_slope: float):
     """The gradient of leaky_relu: `grad` where `input` is positive, else ``negative_slope * grad``."""
     return ops.where(input > 0, grad, grad * negative_slope)
@@ -171,7 +168,7 @@ def prelu(input, weight):
     return ops.prelu_elements(input, weight.reshape(()) if weight.numel() == 1 else weight)
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False, grad_name="PreluKernel")
+@composite(dtype=real_floats, shape=joint_shape, method=False, grad_name="PreluKernel")
 def prelu_elements(input, weight):
     """The input where it is positive, else ``weight * input``, for a weight that broadcasts."""
     return ops.where(input > 0, input, weight * input)
@@ -183,7 +180,7 @@ prelu_elements.gradients(
 )
 
 
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
 def hardsigmoid(input, inplace: bool = False):
     """A piecewise linear sigmoid, ``clamp(input / 6 + 1 / 2, 0, 1)``.
 
@@ -197,7 +194,7 @@ def hardsigmoid(input, inplace: bool = False):
 hardsigmoid.gradients(input=lambda grad, input: ops.where((input > -3) & (input < 3), grad / 6, 0))
 
 
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
 def hardswish(input, inplace: bool = False):
     """The input times its piecewise linear sigmoid, ``input * hardsigmoid(input)`` (Howard et al. 2019, MobileNetV3).
 
@@ -215,7 +212,7 @@ def hardswish_vjp(grad, input):
 
 
 # -- shrinking --------------------------------------------------------------------------------------------------------
-@composite(dtype=real_floating, shape=same_shape)
+@composite(dtype=real_floats, shape=same_shape)
 def hardshrink(input, lambd: float = 0.5):
     """The input where its modulus exceeds `lambd` (or it is NaN), else 0.
 
@@ -229,7 +226,7 @@ def hardshrink(input, lambd: float = 0.5):
 hardshrink.gradients(input=lambda grad, input, lambd: grad.masked_fill(input.abs() <= lambd, 0))
 
 
-@composite(dtype=real_floating, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, method=False)
 def softshrink(input, lambd: float = 0.5):
     """The input moved towards zero by `lambd`, and 0 where it would pass it.
 
@@ -268,7 +265,7 @@ def softsign(input):
 
 
 # -- exponential ------------------------------------------------------------------------------------------------------
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
 def elu(input, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0, input_scale: float = 1.0):
     """The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert et al. 2016).
 
@@ -291,7 +288,7 @@ elu.gradients(
 )
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def elu_backward(grad, input, alpha: float, scale: float, input_scale: float):
     """The gradient of elu."""
     negative = (input.clamp_max(0) * input_scale).exp() * (grad * (alpha * scale * input_scale))
@@ -324,7 +321,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     return ops.elu(input, alpha, inplace, input_scale=1 / alpha)
 
 
-@composite(dtype=real_floating, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, method=False)
 def softplus(input, beta: float = 1.0, threshold: float = 20.0):
     """A smooth positive part, ``log(1 + exp(beta * x)) / beta``.
 
@@ -347,7 +344,7 @@ def softplus_vjp(grad, input, beta, threshold):
     return ops.where(scaled > threshold, grad, grad * scaled.sigmoid())
 
 
-@composite(dtype=real_floating, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, method=False)
 def logsigmoid(input):
     """The logarithm of the sigmoid, ``-log(1 + exp(-x))``.
 
@@ -361,7 +358,7 @@ def logsigmoid(input):
 logsigmoid.gradients(input=lambda grad, input: grad * (-input).sigmoid())
 
 
-@composite(dtype=floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=floats, shape=same_shape, inplace=True, method=False)
 def silu(input, inplace: bool = False):
     """The input times its sigmoid, also called swish (Elfwing et al. 2018).
 
@@ -375,14 +372,14 @@ def silu(input, inplace: bool = False):
 silu.gradients(input=lambda grad, input: ops.silu_backward(grad, input))
 
 
-@composite(dtype=floating, shape=joint_shape, method=False)
+@composite(dtype=floats, shape=joint_shape, method=False)
 def silu_backward(grad, input):
     """The gradient of silu, ``grad * conj(s * (1 + x * (1 - s)))`` where s is the sigmoid of x."""
     s = input.sigmoid()
     return grad * (s * (1 + input * (1 - s))).conj()
 
 
-@composite(dtype=real_floating, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
 def mish(input, inplace: bool = False):
     """The input times the hyperbolic tangent of its softplus (Misra 2020).
 
@@ -396,7 +393,7 @@ def mish(input, inplace: bool = False):
 mish.gradients(input=lambda grad, input: ops.mish_backward(grad, input))
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def mish_backward(grad, input):
     """The gradient of mish, ``grad * (t + x * s * (1 - t * t))`` where t is tanh of x's softplus and s its sigmoid."""
     t = ops.softplus(input).tanh()
@@ -408,7 +405,7 @@ def _gelu_probability(input):
     return ((input + 0.044715 * input * input * input) * (2 * sqrt(2 / pi))).sigmoid()
 
 
-@composite(dtype=real_floating, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, method=False)
 def gelu(input, approximate: str = "none"):
     """The Gaussian error linear unit, ``x * Φ(x)`` with the normal distribution function Φ (Hendrycks, Gimpel 2016).
 
@@ -430,7 +427,7 @@ def gelu(input, approximate: str = "none"):
 gelu.gradients(input=lambda grad, input, approximate: ops.gelu_backward(grad, input, approximate))
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def gelu_backward(grad, input, approximate: str):
     """The gradient of gelu: ``grad * (Φ(x) + x * φ(x))``."""
     if approximate == "none":
@@ -459,7 +456,7 @@ def glu(input, dim: int = -1):
 
 
 # -- along a dimension ------------------------------------------------------------------------------------------------
-@composite(dtype=real_floating, shape=same_shape, rewrites=("dtype",), out=True)
+@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True)
 def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     """Exponentials of the elements, scaled so that they sum to one along `dim`.
 
@@ -485,14 +482,14 @@ def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 softmax.gradients(input=lambda grad, out, dim: ops.softmax_backward(grad, out, dim))
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def softmax_backward(grad, output, dim: Dim):
     """The gradient of softmax, ``output * (grad - sum(grad * output))``."""
     weighted = grad * output
     return weighted - output * weighted.sum(dim, keepdim=True)
 
 
-@composite(dtype=real_floating, shape=same_shape, rewrites=("dtype",), out=True)
+@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True)
 def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     """The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities.
 
@@ -516,7 +513,7 @@ def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 log_softmax.gradients(input=lambda grad, out, dim: ops.log_softmax_backward(grad, out, dim))
 
 
-@composite(dtype=real_floating, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, method=False)
 def log_softmax_backward(grad, output, dim: Dim):
     """The gradient of log_softmax, ``grad - exp(output) * sum(grad)``."""
     return grad - output.exp() * grad.sum(dim, keepdim=True)

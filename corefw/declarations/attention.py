@@ -7,13 +7,10 @@ from math import inf, sqrt
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Statistic, composite, ops
-from corefw.dispatch.rules import promote, same, statistic
+from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
 from corefw.errors import DimensionError, DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
-
-floats = same.without("bool", "integer", "complex")
-mixed_floats = promote.without("bool", "integer", "complex")
 
 
 # -- the step that backends compute -----------------------------------------------------------------------------------
@@ -56,7 +53,7 @@ def _weights(scores):
 
 
 @composite(
-    dtype=floats.giving(floats, statistic),
+    dtype=real_floats.giving(real_floats, statistic),
     shape=_attention_shapes,
     outputs=("output", "logsumexp"),
     method=False,
@@ -94,7 +91,7 @@ def _backward_shapes(gradient, query, key, value, output, logsumexp, bias=None, 
 
 
 @composite(
-    dtype=mixed_floats.giving(mixed_floats, mixed_floats, mixed_floats),
+    dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
     shape=_backward_shapes,
     outputs=("grad_query", "grad_key", "grad_value"),
     method=False,

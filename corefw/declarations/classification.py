@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
-from corefw.declarations._shared.reductions import REDUCTIONS, floating_loss, meant_reduction, reduced_loss
+from corefw.declarations._shared.reductions import REDUCTIONS, meant_reduction, reduced_loss
 from corefw.dispatch.declare import Index, Statistic, composite, ops
-from corefw.dispatch.rules import statistic
+from corefw.dispatch.rules import real_floats, statistic
 from corefw.errors import DtypeError, ShapeError
 
 
@@ -97,7 +97,7 @@ def _target_weights(input, target, weight, ignore_index: int) -> tuple:
     return positions, weights.masked_fill(ignored, 0)
 
 
-@composite(dtype=floating_loss, shape=_sample_shape, method=False, grad_name="NllLoss")
+@composite(dtype=real_floats, shape=_sample_shape, method=False, grad_name="NllLoss")
 def class_nll(input, target: Index, ignore_index: int, reduction: str, weight=None):
     """The negative log-likelihood of class indices, reduced."""
     _sample_shape(input.shape, target.shape, ignore_index, reduction, None if weight is None else weight.shape)
@@ -128,7 +128,7 @@ def _nll_gradient_shape(grad, target, shape, ignore_index, reduction, weight=Non
     return shape
 
 
-@composite(dtype=floating_loss, shape=_nll_gradient_shape, method=False)
+@composite(dtype=real_floats, shape=_nll_gradient_shape, method=False)
 def class_nll_backward(grad, target: Index, shape: tuple, ignore_index: int, reduction: str, weight=None):
     """The gradient of class_nll: ``-weight[target] * grad`` at the target classes, 0 elsewhere."""
     _nll_gradient_shape(grad.shape, target.shape, shape, ignore_index, reduction)
@@ -247,7 +247,7 @@ def _loss_and_normalizer_shape(input, target, ignore_index, reduction):
 
 
 @composite(
-    dtype=floating_loss.giving(floating_loss, statistic),
+    dtype=real_floats.giving(real_floats, statistic),
     shape=_loss_and_normalizer_shape,
     outputs=("loss", "normalizer"),
     method=False,
@@ -290,7 +290,7 @@ def class_cross_entropy_vjp(grad_loss, grad_normalizer, input, normalizer, targe
     return through_loss if through_sum is None else through_sum + through_loss
 
 
-@composite(dtype=floating_loss, shape=_class_gradient_shape, method=False)
+@composite(dtype=real_floats, shape=_class_gradient_shape, method=False)
 def class_cross_entropy_backward(grad, input, normalizer: Statistic, target: Index, ignore_index: int, reduction: str):
     """The gradient of class_cross_entropy, ``grad * (softmax(input) - onehot(target))``, over the number of samples for
     a mean."""

@@ -6,7 +6,7 @@ import math
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import boolean, promote, same
+from corefw.dispatch.rules import boolean, promote, promoted_real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
 
@@ -305,7 +305,7 @@ def heaviside(input, values):
     """
 
 
-@primitive(dtype=promote.without("bool", "integer", "complex").rounding(), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_real_floats.rounding(), shape=broadcast, inplace=True, out=True)
 def nextafter(input, other):
     """The next floating number after `input` in the direction of `other`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from corefw.dispatch.declare import composite, ops, primitive, view
-from corefw.dispatch.rules import complex_of, floating_real, same
+from corefw.dispatch.rules import complex_of, floating_real, real_floats, same
 from corefw.dispatch.rules import real as real_of
 from corefw.dtypes import bool_, dtype
 from corefw.errors import DtypeError, ShapeError
@@ -188,7 +188,7 @@ def angle_vjp(grad, input):
 
 # -- from real numbers ------------------------------------------------------------------------------------------------
 #: operands agree already; the result is of the complex dtype of the same precision
-_to_complex = replace(same.without("bool", "integer", "complex"), results=(dtype.to_complex,))
+_to_complex = replace(real_floats, results=(dtype.to_complex,))
 
 
 @primitive(dtype=_to_complex, shape=broadcast, method=False, name="complex", out=True)

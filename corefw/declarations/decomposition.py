@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from corefw import return_types
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import real, same
+from corefw.dispatch.rules import floats, real, same
 from corefw.errors import ShapeError
 from corefw.shapes import check_matrices, check_square
 
-_field = same.without("bool", "integer")
 _modulus = real.without("bool", "integer")
 
 
 # -- decompositions ---------------------------------------------------------------------------------------------------
-@primitive(dtype=_field, shape=lambda A: check_square("linalg.cholesky", A), method=False, grad_name="LinalgCholeskyEx")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.cholesky", A), method=False, grad_name="LinalgCholeskyEx")
 def cholesky_factor(A):
     """The lower triangular L of ``A = L @ L.mH``."""
 
@@ -74,7 +73,7 @@ def _qr_shape(A, mode):
 
 
 @primitive(
-    dtype=_field.giving(same, same),
+    dtype=floats.giving(same, same),
     shape=_qr_shape,
     outputs=("Q", "R"),
     method=False,
@@ -143,7 +142,7 @@ def _eigh_shape(A, UPLO="L"):
 
 
 @primitive(
-    dtype=_field.giving(real, same),
+    dtype=floats.giving(real, same),
     shape=_eigh_shape,
     outputs=("eigenvalues", "eigenvectors"),
     method=False,
@@ -216,7 +215,7 @@ def _svd_shape(A, full_matrices=True):
 
 
 @primitive(
-    dtype=_field.giving(same, real, same),
+    dtype=floats.giving(same, real, same),
     shape=_svd_shape,
     outputs=("U", "S", "Vh"),
     method=False,

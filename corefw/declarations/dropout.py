@@ -10,7 +10,7 @@ from corefw import dtypes
 from corefw.declarations._shared.drawing import draw_bernoulli, probability_tensor, seed_and_offset
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.dispatch.declare import Index, composite, ops
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
 
@@ -32,11 +32,8 @@ def _check_floating(input: Tensor) -> None:
         )
 
 
-_floats = same.without("bool", "integer", "complex")
-
-
 @composite(
-    dtype=replace(_floats, results=(*_floats.results, lambda d: dtypes.bool_)),
+    dtype=replace(real_floats, results=(*real_floats.results, lambda d: dtypes.bool_)),
     shape=lambda input, *attributes: (input, input),
     outputs=("output", "mask"),
     method=False,
@@ -60,7 +57,7 @@ def masked_dropout(input, p: float, seed: int, offset: int):
 masked_dropout.gradients(input=lambda grad, mask, p: ops.masked_dropout_backward(grad, mask, p))
 
 
-@composite(dtype=_floats, shape=lambda output_grad, mask, p: output_grad, method=False)
+@composite(dtype=real_floats, shape=lambda output_grad, mask, p: output_grad, method=False)
 def masked_dropout_backward(output_grad, mask: Index, p: float):
     """The gradient of masked_dropout: that of the kept elements, scaled like them."""
     return output_grad * (mask.to(output_grad.dtype) * (0.0 if p == 1 else 1 / (1 - p)))

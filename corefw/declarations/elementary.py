@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import floating, promote
+from corefw.dispatch.rules import floating, promoted_floats, promoted_real_floats
 from corefw.shapes import broadcast, same_shape
 
 _real = floating.without("complex")
-_floating_only = promote.without("bool", "integer", "complex")
 
 
 # -- roots ------------------------------------------------------------------------------------------------------------
@@ -43,7 +42,7 @@ def rsqrt(input):
 rsqrt.gradients(input=lambda grad, out: grad * (out * out * out * -0.5).conj())
 
 
-@primitive(dtype=_floating_only, shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_real_floats, shape=broadcast, inplace=True, out=True)
 def hypot(input, other):
     """The length of a vector in the plane, ``sqrt(input**2 + other**2)``, without overflow on the way.
 
@@ -151,7 +150,7 @@ def log1p(input):
 log1p.gradients(input=lambda grad, input: grad / (input + 1).conj())
 
 
-@primitive(dtype=promote.without("bool", "integer"), shape=broadcast, out=True)
+@primitive(dtype=promoted_floats, shape=broadcast, out=True)
 def logaddexp(input, other):
     """The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the way.
 
@@ -167,7 +166,7 @@ logaddexp.gradients(
 )
 
 
-@primitive(dtype=_floating_only, shape=broadcast, out=True)
+@primitive(dtype=promoted_real_floats, shape=broadcast, out=True)
 def logaddexp2(input, other):
     """The logarithm of a sum of powers of two, ``log2(2**input + 2**other)``, without overflow on the way.
 
@@ -213,7 +212,7 @@ def sigmoid(input):
 sigmoid.gradients(input=lambda grad, out: ops.sigmoid_backward(grad, out))
 
 
-@composite(dtype=promote.without("bool", "integer"), shape=broadcast, method=False)
+@composite(dtype=promoted_floats, shape=broadcast, method=False)
 def sigmoid_backward(gradient, output):
     """The gradient of `sigmoid`: ``gradient * conj((1 - output) * output)``."""
     return gradient * ((1 - output) * output).conj()
@@ -428,7 +427,7 @@ def tanh(input):
 tanh.gradients(input=lambda grad, out: ops.tanh_backward(grad, out))
 
 
-@composite(dtype=promote.without("bool", "integer"), shape=broadcast, method=False)
+@composite(dtype=promoted_floats, shape=broadcast, method=False)
 def tanh_backward(gradient, output):
     """The gradient of `tanh`: ``gradient * conj(1 - output**2)``."""
     return gradient * (1 - output * output).conj()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, composite, ops
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import floats, same
 from corefw.errors import DtypeError, PositionError, ShapeError
 from corefw.graph.grad_mode import no_recording
 
@@ -66,7 +66,7 @@ def _shares(indices, num_weights: int, padding_idx: int, scale_grad_by_freq: boo
     return share.unsqueeze(-1)
 
 
-@composite(dtype=same.without("bool", "integer"), shape=_table_shape, method=False)
+@composite(dtype=floats, shape=_table_shape, method=False)
 def embedding_dense_backward(grad_output, indices: Index, num_weights: int, padding_idx: int, scale_grad_by_freq: bool):
     """The gradient of a table of `num_weights` rows: for each the sum of the gradients of where it was picked."""
     _table_shape(grad_output.array.shape, indices.array.shape, num_weights)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from math import log, pi
 
-from corefw.declarations._shared.reductions import floating_loss, meant_reduction, reduced_loss
+from corefw.declarations._shared.reductions import meant_reduction, reduced_loss
 from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.shapes import broadcast
@@ -45,7 +46,7 @@ def binary_cross_entropy(
     return reduced_loss(loss if weight is None else loss * weight, reduction)
 
 
-@composite(dtype=floating_loss, shape=broadcast, method=False, grad_name="BinaryCrossEntropy")
+@composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropy")
 def bernoulli_nll(input, target):
     """The elementwise cross entropy of probabilities, with logarithms of at least -100."""
     return (target - 1) * (-input).log1p().clamp_min(-100) - target * input.log().clamp_min(-100)
@@ -91,7 +92,7 @@ def binary_cross_entropy_with_logits(
     return reduced_loss(loss if weight is None else loss * weight, reduction)
 
 
-@composite(dtype=floating_loss, shape=broadcast, method=False, grad_name="BinaryCrossEntropyWithLogits")
+@composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropyWithLogits")
 def logistic_loss(input, target):
     """The elementwise logistic loss, ``log(1 + exp(x)) - target * x``."""
     return input.clamp_min(0) - input * target + (-input.abs()).exp().log1p()

@@ -7,12 +7,11 @@ from math import prod
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
-from corefw.dispatch.rules import promote, same
+from corefw.dispatch.rules import promote, real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
 
 numeric = same.without("bool")
-real_floats = same.without("bool", "integer", "complex")
 
 
 def _times(shape) -> str:

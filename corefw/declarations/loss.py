@@ -7,18 +7,15 @@ from collections.abc import Callable
 
 from corefw.declarations._shared.reductions import (
     REDUCTIONS,
-    floating_loss,
     loss_shape,
     meant_reduction,
     reduced_loss,
     weighted_loss,
 )
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.rules import promote
+from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
-
-_joint_loss = promote.without("bool", "integer", "complex")
 
 
 # -- differences ------------------------------------------------------------------------------------------------------
@@ -59,7 +56,7 @@ def mse_loss(
     return squared_error(input, target, reduction)
 
 
-@composite(dtype=_joint_loss, shape=loss_shape, method=False, grad_name="MseLoss", name="squared_error")
+@composite(dtype=promoted_real_floats, shape=loss_shape, method=False, grad_name="MseLoss", name="squared_error")
 def _squared_error(input, target, reduction: str):
     """The squared differences of `input` and `target`, reduced."""
     difference = input - target
@@ -75,7 +72,9 @@ _squared_error.gradients(
 )
 
 
-@composite(dtype=_joint_loss, shape=lambda grad, input, target, reduction: broadcast(input, target), method=False)
+@composite(
+    dtype=promoted_real_floats, shape=lambda grad, input, target, reduction: broadcast(input, target), method=False
+)
 def squared_error_backward(grad, input, target, reduction: str):
     """The gradient of squared_error, ``grad * 2 * (input - target)``, over the number of elements for a mean."""
     difference = input - target
@@ -134,7 +133,7 @@ def smooth_l1_loss(
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 
-@composite(dtype=floating_loss, shape=lambda difference, *attributes: difference, method=False)
+@composite(dtype=real_floats, shape=lambda difference, *attributes: difference, method=False)
 def huber(difference, threshold: float, factor: float):
     """The differences d, squared where small: ``factor * d² / 2`` if ``|d| < threshold``, else ``factor * threshold *
     (|d| - threshold / 2)``."""

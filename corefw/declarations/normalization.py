@@ -7,17 +7,13 @@ from math import prod
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.out import refuse_read_only
-from corefw.dispatch.rules import promote, same, statistic
+from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
-floats = same.without("bool", "integer", "complex")
-
-
-with_statistics = floats.giving(floats, statistic, statistic)
-with_scale = floats.giving(floats, statistic)
-mixed_floats = promote.without("bool", "integer", "complex")
+with_statistics = real_floats.giving(real_floats, statistic, statistic)
+with_scale = real_floats.giving(real_floats, statistic)
 
 
 def _check_vector(name: str, vector, count: int) -> None:
@@ -38,7 +34,7 @@ def _second_shape(gradient, input, *attributes):
     return input
 
 
-@composite(dtype=mixed_floats, shape=_input_shape, method=False)
+@composite(dtype=promoted_real_floats, shape=_input_shape, method=False)
 def standardized(input, scale, dims: tuple, mean=None):
     """``(input - mean) * scale``, where mean and scale are the input's own over `dims`."""
     return (input if mean is None else input - mean) * scale
@@ -52,7 +48,7 @@ standardized.gradients(
 standardized.no_gradient("scale", "mean")
 
 
-@composite(dtype=mixed_floats, shape=_second_shape, method=False)
+@composite(dtype=promoted_real_floats, shape=_second_shape, method=False)
 def standardized_backward(gradient, input, scale, dims: tuple, mean=None, weight=None):
     """The gradient of `standardized`, of ``gradient * weight``."""
     _second_shape(gradient.array.shape, input.array.shape)
@@ -111,7 +107,7 @@ def _gradients_shape(gradient, input, weight, *attributes):
 
 
 @composite(
-    dtype=mixed_floats.giving(mixed_floats, mixed_floats, mixed_floats),
+    dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
     shape=_gradients_shape,
     outputs=("grad_input", "grad_weight", "grad_bias"),
     method=False,
@@ -455,7 +451,7 @@ def _affine_shape(input, scale, shift):
     return input
 
 
-@composite(dtype=mixed_floats, shape=_affine_shape, method=False, grad_name="NativeBatchNorm")
+@composite(dtype=promoted_real_floats, shape=_affine_shape, method=False, grad_name="NativeBatchNorm")
 def channel_affine(input, scale, shift):
     """``input * scale + shift`` with a scale and a shift per channel (dimension 1)."""
     _check_channels(input.array.shape, scale=_shape(scale), shift=_shape(shift))

@@ -6,10 +6,10 @@ These ops change their list arguments in place and return nothing; `corefw.optim
 from __future__ import annotations
 
 from corefw.dispatch.declare import Index, Tensors, composite, ops, primitive
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import floats
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def sgd_step(
     params: Tensors,
     grads: Tensors,
@@ -29,7 +29,7 @@ def sgd_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def adam_step(
     params: Tensors,
     grads: Tensors,
@@ -53,7 +53,7 @@ def adam_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def adadelta_step(
     params: Tensors,
     grads: Tensors,
@@ -73,7 +73,7 @@ def adadelta_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def adagrad_step(
     params: Tensors,
     grads: Tensors,
@@ -88,7 +88,7 @@ def adagrad_step(
     """Adagrad (Duchi et al. 2011): ``s += g^2``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def adamax_step(
     params: Tensors,
     grads: Tensors,
@@ -108,7 +108,7 @@ def adamax_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def nadam_step(
     params: Tensors,
     grads: Tensors,
@@ -132,7 +132,7 @@ def nadam_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def radam_step(
     params: Tensors,
     grads: Tensors,
@@ -156,7 +156,7 @@ def radam_step(
     """
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def rmsprop_step(
     params: Tensors,
     grads: Tensors,
@@ -179,12 +179,12 @@ def rmsprop_step(
     """
 
 
-@composite(dtype=same.without("bool", "integer"), shape=lambda tensors, norm_type: (), method=False)
+@composite(dtype=floats, shape=lambda tensors, norm_type: (), method=False)
 def total_norm(tensors: Tensors, norm_type: float):
     """The norm of order `norm_type` of all elements of all `tensors`, seen as one vector."""
     return ops.vector_norm(ops.stack([ops.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=None, method=False)
+@primitive(dtype=floats, shape=None, method=False)
 def scale_step(tensors: Tensors, factor: Index):
     """Multiply all `tensors` by `factor`, a 0-d array of their dtype, in place."""

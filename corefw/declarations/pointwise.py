@@ -11,7 +11,18 @@ from corefw import dtypes
 from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
-from corefw.dispatch.rules import DtypeRule, computed, floating, promote, real, same
+from corefw.dispatch.rules import (
+    DtypeRule,
+    computed,
+    floating,
+    promote,
+    promoted_floats,
+    promoted_real_numbers,
+    real,
+    real_floats,
+    real_numbers,
+    same,
+)
 from corefw.errors import DtypeError
 from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Constant, Tensor
@@ -208,7 +219,7 @@ def true_divide(input, other):
     return input / other
 
 
-@primitive(dtype=promote.without("bool", "complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
 def floor_divide(input, other):
     """The quotient rounded down, ``floor(input / other)``; an integer divided by zero raises RuntimeError.
 
@@ -224,7 +235,7 @@ def floor_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promote.without("bool", "complex"), shape=broadcast, method=False)
+@primitive(dtype=promoted_real_numbers, shape=broadcast, method=False)
 def trunc_divide(input, other):
     """The quotient rounded towards zero, `div` with ``rounding_mode="trunc"``."""
 
@@ -235,7 +246,7 @@ def trunc_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promote.without("bool", "complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
 def remainder(input, other):
     """The remainder of floor division, with the sign of `other`, Python's ``%``:
     ``input - other * floor(input / other)``.
@@ -254,7 +265,7 @@ remainder.gradients(
 )
 
 
-@primitive(dtype=promote.without("bool", "complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
 def fmod(input, other):
     """The remainder of truncated division, with the sign of `input`: C's ``fmod``.
 
@@ -285,7 +296,7 @@ def reciprocal(input):
 reciprocal.gradients(input=lambda grad, out: -grad * (out * out).conj())
 
 
-@composite(dtype=promote.without("bool", "integer"), shape=broadcast, inplace=True, out=True)
+@composite(dtype=promoted_floats, shape=broadcast, inplace=True, out=True)
 def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     """A scaled quotient added: ``input + value * tensor1 / tensor2``.
 
@@ -304,7 +315,7 @@ addcdiv.gradients(
 )
 
 
-@primitive(dtype=promote.without("bool", "integer").of_one_dtype(), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_floats.of_one_dtype(), shape=broadcast, inplace=True, out=True)
 def lerp(input, end, weight):
     """The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
 
@@ -508,10 +519,9 @@ def copysign_vjp_other(grad):
 
 
 # -- rounding ---------------------------------------------------------------------------------------------------------
-_rounded = same.without("bool", "complex")
 
 
-@primitive(dtype=_rounded, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True)
 def ceil(input):
     """The smallest integer that is not less.
 
@@ -521,7 +531,7 @@ def ceil(input):
     """
 
 
-@primitive(dtype=_rounded, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True)
 def floor(input):
     """The greatest integer that is not greater.
 
@@ -531,7 +541,7 @@ def floor(input):
     """
 
 
-@primitive(dtype=_rounded, shape=same_shape, inplace=True, out=True, aliases=("fix",))
+@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True, aliases=("fix",))
 def trunc(input):
     """The integer part, rounded towards zero.
 
@@ -541,7 +551,7 @@ def trunc(input):
     """
 
 
-@primitive(dtype=_rounded, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True)
 def round(input, *, decimals: int = 0):
     """The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one.
 
@@ -561,7 +571,7 @@ for _op in (ceil, floor, trunc, round):
     _op.gradient("input")(lambda grad: ops.zeros_like(grad))
 
 
-@primitive(dtype=same.without("bool", "integer", "complex"), shape=same_shape, inplace=True, out=True)
+@primitive(dtype=real_floats, shape=same_shape, inplace=True, out=True)
 def frac(input):
     """The part after the point, ``input - trunc(input)``.
 

@@ -8,12 +8,9 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, composite, ops, primitive
-from corefw.dispatch.rules import index, same
+from corefw.dispatch.rules import index, real_floats, real_numbers, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.windows import check_extents, window_extent
-
-ordered = same.without("bool", "complex")
-floating_only = same.without("bool", "integer", "complex")
 
 
 # -- windows ----------------------------------------------------------------------------------------------------------
@@ -90,7 +87,7 @@ def max_pool_shape(input, kernel_size, stride, padding, dilation, ceil_mode):
 
 
 @primitive(
-    dtype=ordered.giving(same, index),
+    dtype=real_numbers.giving(same, index),
     shape=max_pool_shape,
     outputs=("values", "indices"),
     method=False,
@@ -113,7 +110,7 @@ def adaptive_max_pool_shape(input, output_size):
 
 
 @primitive(
-    dtype=floating_only.giving(same, index),
+    dtype=real_floats.giving(same, index),
     shape=adaptive_max_pool_shape,
     outputs=("values", "indices"),
     method=False,
@@ -135,7 +132,7 @@ def max_pool_backward_shape(grad, indices, shape):
     return tuple(shape)
 
 
-@composite(dtype=ordered, shape=max_pool_backward_shape, method=False)
+@composite(dtype=real_numbers, shape=max_pool_backward_shape, method=False)
 def max_pool_backward(grad, indices: Index, shape: tuple):
     """The gradient of max_pool: what each maximum gets, added where the maximum was."""
     max_pool_backward_shape(grad.shape, indices.shape, shape)
@@ -159,7 +156,7 @@ def avg_pool_shape(input, kernel_size, stride, padding, ceil_mode, count_include
     return (*input[:2], *_windows(input, kernel_size, stride, padding, (1,) * len(kernel_size), ceil_mode))
 
 
-@primitive(dtype=ordered, shape=avg_pool_shape, method=False, grad_name="AvgPool2D")
+@primitive(dtype=real_numbers, shape=avg_pool_shape, method=False, grad_name="AvgPool2D")
 def avg_pool(
     input,
     kernel_size: tuple,
@@ -192,7 +189,7 @@ def avg_pool_backward_shape(grad, shape, *options):
     return tuple(shape)
 
 
-@primitive(dtype=floating_only, shape=avg_pool_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=avg_pool_backward_shape, method=False)
 def avg_pool_backward(
     grad,
     shape: tuple,
@@ -231,7 +228,7 @@ def adaptive_shape(name: str, input, output_size):
 
 
 @primitive(
-    dtype=floating_only,
+    dtype=real_floats,
     shape=lambda input, output_size: adaptive_shape("adaptive_avg_pool", input, output_size),
     method=False,
     grad_name="AdaptiveAvgPool2D",
@@ -253,7 +250,7 @@ def adaptive_avg_pool_backward_shape(grad, shape):
     return tuple(shape)
 
 
-@primitive(dtype=floating_only, shape=adaptive_avg_pool_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=adaptive_avg_pool_backward_shape, method=False)
 def adaptive_avg_pool_backward(output_grad, shape: tuple):
     """The gradient of adaptive_avg_pool: each window's elements get their share."""
 

@@ -38,7 +38,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator
-from corefw.dispatch.rules import index, same
+from corefw.dispatch.rules import floats, index, real_floats, real_numbers, same
 from corefw.dtypes import dtype
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, contiguous_strides
@@ -50,7 +50,7 @@ def _sized(size, *attributes):
     return size
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
+@primitive(dtype=floats, shape=_sized, method=False)
 def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: float, high: float, dtype: Any):
     """Uniform numbers in ``[low, high)``."""
 
@@ -60,7 +60,7 @@ def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, 
     """Integers in ``[low, high)``."""
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=_sized, method=False)
+@primitive(dtype=floats, shape=_sized, method=False)
 def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Normal numbers."""
 
@@ -70,27 +70,27 @@ def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: i
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
 
 
-@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, method=False)
 def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, lambd: float, dtype: Any):
     """Exponential numbers of rate `lambd`."""
 
 
-@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, method=False)
 def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
 
 
-@primitive(dtype=same.without("bool", "integer", "complex"), shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, method=False)
 def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Exponentials of normal numbers."""
 
 
-@primitive(dtype=same.without("bool", "complex"), shape=_sized, method=False)
+@primitive(dtype=real_numbers, shape=_sized, method=False)
 def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
 
-@primitive(dtype=same.without("bool", "complex"), shape=lambda n, *attributes: (n,), method=False)
+@primitive(dtype=real_numbers, shape=lambda n, *attributes: (n,), method=False)
 def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dtype: Any):
     """A permutation of the numbers below `n`."""
 

@@ -12,17 +12,15 @@ from itertools import pairwise
 from typing import overload
 
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.rules import DtypeRule, same
+from corefw.dispatch.rules import DtypeRule, real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import packed_steps
 from corefw.tensor import Tensor
 
-real = same.without("bool", "integer", "complex")
-
 
 def results(number: int) -> DtypeRule:
     """The dtype rule of a recurrence with so many results."""
-    return real.giving(*[same] * number)
+    return real_floats.giving(*[same] * number)
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------

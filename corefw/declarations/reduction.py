@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, GivenDims, Sizes, composite, ops, primitive, view
-from corefw.dispatch.rules import accumulate, boolean, floating, index, same
+from corefw.dispatch.rules import accumulate, boolean, floating, floats, index, same
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import as_shape, count_reduced, reduced_shape
@@ -101,7 +101,7 @@ def _broadcast_dims(size: tuple, shape: tuple) -> tuple[int | tuple, bool, bool]
     return dims[0] if len(dims) == 1 else dims, bool(inner), leading > 0
 
 
-@primitive(dtype=same.without("bool", "integer"), shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(dtype=floats, shape=reduced_shape, rewrites=("dtype",), out=True)
 def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The arithmetic mean of the elements over the dimensions `dim`; NaN where there are none.
 

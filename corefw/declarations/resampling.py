@@ -7,12 +7,9 @@ from functools import lru_cache
 from math import floor
 
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import real_floats, real_numbers
 from corefw.errors import DtypeError, KernelNotFoundError, ShapeError
 from corefw.windows import per_dimension
-
-real_numbers = same.without("bool", "complex")
-floating_only = same.without("bool", "integer", "complex")
 
 #: the kernel per dimension that a mode means, by the number of spatial dimensions it takes
 _DIMENSIONS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -62,7 +59,7 @@ def resample_backward_shape(output_grad, sizes, filter, align_corners, scales, a
     return resample_shape(output_grad, sizes, filter, align_corners, scales, antialias)
 
 
-@primitive(dtype=floating_only, shape=resample_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=resample_backward_shape, method=False)
 def resample_backward(output_grad, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """The gradient of resample for an input of spatial `sizes`: what was read gets its share."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import accumulate, index, same
+from corefw.dispatch.rules import accumulate, index, real_floats, same
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim
@@ -109,7 +109,7 @@ def cumprod_vjp(grad, input, out, dim):
     return adjoint_recurrence(grad, input, dim) * before.conj()
 
 
-@primitive(dtype=same.without("bool", "integer", "complex"), shape=same_shape, out=True)
+@primitive(dtype=real_floats, shape=same_shape, out=True)
 def logcumsumexp(input, dim: Dim):
     """The running ``log(sum(exp(x)))`` along `dim`, without overflow.
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 from math import prod
 
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import real, same
+from corefw.dispatch.rules import floats, real, same
 from corefw.dtypes import finfo, int64
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, check_matrices, check_square
 
-_field = same.without("bool", "integer")
-
 
 # -- inverse and solutions --------------------------------------------------------------------------------------------
-@primitive(dtype=_field, shape=lambda A: check_square("linalg.inv", A), method=False, out=True, grad_name="LinalgInvEx")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.inv", A), method=False, out=True, grad_name="LinalgInvEx")
 def linalg_inv(A):
     """The inverse of square matrices.
 
@@ -47,7 +45,7 @@ def _solve_shape(A, B):
     return (*broadcast(A[:-2], B[:-2]), *B[-2:])
 
 
-@primitive(dtype=_field, shape=_solve_shape, method=False, grad_name="LinalgSolveEx")
+@primitive(dtype=floats, shape=_solve_shape, method=False, grad_name="LinalgSolveEx")
 def solve_matrices(A, B):
     """The solution X of ``A @ X = B`` for square matrices A and matrices B."""
 
@@ -140,7 +138,7 @@ def linalg_tensorinv(A, ind: int = 2):
 
 # -- determinants -----------------------------------------------------------------------------------------------------
 @primitive(
-    dtype=_field, shape=lambda A: check_square("linalg.det", A)[:-2], method=False, out=True, grad_name="LinalgDet"
+    dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], method=False, out=True, grad_name="LinalgDet"
 )
 def linalg_det(A):
     """The determinant of square matrices.
@@ -187,7 +185,7 @@ def _slogdet_shape(A):
 
 
 @primitive(
-    dtype=_field.giving(same, real),
+    dtype=floats.giving(same, real),
     shape=_slogdet_shape,
     outputs=("sign", "logabsdet"),
     method=False,
@@ -276,7 +274,7 @@ def _pinv_shape(A, *attributes):
 
 
 @composite(
-    dtype=_field,
+    dtype=floats,
     shape=_pinv_shape,
     method=False,
     grad_name="LinalgPinv",

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import boolean, index, promote, same
+from corefw.dispatch.rules import boolean, index, promoted_real_numbers, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim
 from corefw.tensor import Tensor
@@ -259,7 +259,7 @@ def _search_shape(sequence: Shape, input: Shape, right: bool) -> Shape:
     return input
 
 
-@primitive(dtype=promote.without("bool", "complex").rounding().giving(index), shape=_search_shape, method=False)
+@primitive(dtype=promoted_real_numbers.rounding().giving(index), shape=_search_shape, method=False)
 def search(sequence, input, right: bool):
     """Where to insert `input` into the sorted last dimension of `sequence`: before equal elements, or after them."""
 

@@ -92,10 +92,22 @@ class DtypeRule:
 
 #: operands agree already; the result is of their dtype
 same = DtypeRule("same", promotes=False)
+#: as same, of floating and complex numbers alone
+floats = same.without("bool", "integer")
+#: as same, of floating numbers alone
+real_floats = same.without("bool", "integer", "complex")
+#: as same, of integers and floating numbers
+real_numbers = same.without("bool", "complex")
 #: the result is of the first operand's dtype, to which the others are converted (fill values)
 first = DtypeRule("first", promotes=False, follows=True, bounds=True)
 #: operands are brought to their common dtype, which the result has
 promote = DtypeRule("promote", arithmetic=True)
+#: as promote, of floating and complex numbers alone
+promoted_floats = promote.without("bool", "integer")
+#: as promote, of floating numbers alone
+promoted_real_floats = promote.without("bool", "integer", "complex")
+#: as promote, of integers and floating numbers
+promoted_real_numbers = promote.without("bool", "complex")
 #: as promote, but integers become the default floating dtype first
 floating = DtypeRule("floating", compute=_to_floating, results=(_to_floating,), arithmetic=True)
 #: a comparison or predicate: operands promoted, result bool

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-from corefw.dispatch.rules import same
 from corefw.shapes import broadcast
 
 REDUCTIONS = ("mean", "sum", "none")
-floating_loss = same.without("bool", "integer", "complex")
 
 
 def meant_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
