@@ -10,7 +10,7 @@ import time
 import pytest
 
 PROGRAM = """
-import gc, multiprocessing, os, sys, time
+import gc, multiprocessing, os, sys, threading, time
 import corefw as torch
 from corefw.utils.data import DataLoader, Dataset
 
@@ -203,3 +203,18 @@ def test_batches_that_nobody_takes_do_not_delay_the_end(run):
 """
     )
     assert out.splitlines() == ["True [0, 0]", "late"]
+
+
+def test_threads_that_send_tasks_end_before_the_program(run):
+    """They free semaphores of their queue: cut off in that by the program's end, those would be told as leaked."""
+    run(
+        """
+    from multiprocessing import queues, resource_tracker
+    feed, unregister = queues.Queue._feed, resource_tracker.unregister
+    late = lambda: None if threading.current_thread() is threading.main_thread() else time.sleep(0.2)
+    queues.Queue._feed = lambda *args: (feed(*args), late())
+    resource_tracker.unregister = lambda *args: (late(), unregister(*args))
+    list(DataLoader(Data(), num_workers=2, multiprocessing_context="forkserver"))
+    time.sleep(0.3)
+"""
+    )

@@ -340,6 +340,9 @@ class _Workers:
         for q in (*self.index_queues, self.results):
             q.cancel_join_thread()
             q.close()
+        for q in self.index_queues:  # a thread that Python's end cuts off while it frees a queue's semaphore leaks it
+            if (thread := getattr(q, "_thread", None)) is not None:
+                thread.join(timeout=0.5)  # for ever, where a full pipe is read by nobody
 
     def __del__(self):
         self.close()
