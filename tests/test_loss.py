@@ -136,6 +136,29 @@ def test_broadcasting_is_warned_of(name):
     assert loss.shape == (3, 3)
 
 
+def test_logits_beyond_the_range_of_exp():
+    x = torch.tensor([-94.0, 94.0, -94.0, 94.0], requires_grad=True)
+    y, pos_weight = torch.tensor([0.0, 0.0, 1.0, 1.0]), torch.tensor(0.5)
+    loss = F.binary_cross_entropy_with_logits(x, y, reduction="none", pos_weight=pos_weight)
+    loss.sum().backward()
+    assert loss.tolist() == pytest.approx([0.0, 94.0, 47.0, 0.0], abs=1e-30)
+    assert x.grad.tolist() == pytest.approx([0.0, 1.0, -0.5, 0.0], abs=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"),
+    [
+        ("binary_cross_entropy", "weight"),
+        ("binary_cross_entropy_with_logits", "weight"),
+        ("binary_cross_entropy_with_logits", "pos_weight"),
+    ],
+)
+def test_weights_leave_the_dtype(name, weight):
+    x = torch.tensor([0.5, 0.25])
+    loss = getattr(F, name)(x, x, **{weight: torch.tensor([1.0, 2.0], dtype=torch.float64)})
+    assert loss.dtype == torch.float32
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("binary_cross_entropy", "size"), ("binary_cross_entropy_with_logits", "size")]
 )

@@ -333,6 +333,22 @@ def test_the_lower_tail_of_the_normal_distribution_is_exact(target):
     assert found == pytest.approx([math.erfc(v * math.sqrt(0.5)) / 2 for v in (1, 3, 5, 10)], rel=2e-5, abs=0)
 
 
+@pytest.mark.parametrize("target", targets(None), ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("exponent", [-2040, -140, -20, 7, 40, 128, 2047])
+def test_powers_of_two_beyond_the_range(exponent, dtype, target):
+    """The product is that of C's ldexp, though the power alone is infinite or 0."""
+    tiny = float(np.finfo(dtype).tiny)
+    values = np.array([0.0, -0.0, math.inf, -math.inf, 1.0, -tiny, 0.75, -1.5], dtype)
+    x = torch.tensor(values, device=target.device, requires_grad=True)
+    with target.preferred():
+        result = torch.ldexp(x, torch.tensor(exponent, device=target.device))
+        (gradient,) = torch.autograd.grad(result, x, torch.full_like(x, tiny))
+    with np.errstate(over="ignore"):
+        same(result.detach().cpu(), np.ldexp(values, exponent))
+        same(gradient.cpu(), np.ldexp(np.full_like(values, tiny), exponent))
+
+
 @pytest.mark.parametrize("eps", [None, 0.0, 0.1])
 def test_logit_of_nan_has_no_gradient(eps):
     x = torch.tensor([0.5, math.nan], requires_grad=True)

@@ -14,6 +14,11 @@ from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 
 
+def _weighted(loss, weight):
+    """The loss times a weight per element, if there is one, in its own dtype."""
+    return loss if weight is None else (loss * weight).to(loss.dtype)
+
+
 @composite(method=False)
 def binary_cross_entropy(
     input, target, weight=None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -43,7 +48,7 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     loss = ops.bernoulli_nll(input, target)
-    return reduced_loss(loss if weight is None else loss * weight, reduction)
+    return reduced_loss(_weighted(loss, weight), reduction)
 
 
 @composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropy")
@@ -88,8 +93,9 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         loss = ops.logistic_loss(input, target)
     else:
-        loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * ops.softplus(-input, 1.0, float("inf"))
-    return reduced_loss(loss if weight is None else loss * weight, reduction)
+        factor = (1 + (pos_weight - 1) * target).to(input.dtype)
+        loss = (1 - target) * input - factor * ops.logsigmoid(input)
+    return reduced_loss(_weighted(loss, weight), reduction)
 
 
 @composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropyWithLogits")

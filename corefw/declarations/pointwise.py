@@ -408,17 +408,25 @@ def float_power(input, exponent):
 
 @composite(dtype=floating, shape=broadcast, inplace=True, out=True)
 def ldexp(input, other):
-    """The product of `input` and a power of two, ``input * 2 ** other``.
+    """The product of `input` and a power of two, ``input * 2 ** other``, also where the power alone is beyond the range.
 
     >>> import corefw as torch
     >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))
     tensor([4.0000, 1.5000])
     """
-    return input * ops.exp2(other)
+    if other.dtype.is_complex:
+        return input * ops.exp2(other)
+    if not other.dtype.is_floating_point:
+        other = other.to(dtypes.get_default_dtype())
+    most = math.frexp(dtypes.finfo(other.dtype).max)[1] - 2
+    for _ in range(3):  # enough to cross the range, from its end among the subnormal numbers
+        step = other.clamp(-most, most)
+        input, other = input * step.exp2(), other - step
+    return input
 
 
 ldexp.gradients(
-    input=lambda grad, other: grad * ops.exp2(other).conj(),
+    input=lambda grad, other: grad.ldexp(other.conj()),
     other=lambda grad, out: grad * (out * math.log(2)).conj(),
 )
 
