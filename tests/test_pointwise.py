@@ -334,6 +334,20 @@ def test_the_lower_tail_of_the_normal_distribution_is_exact(target):
 
 
 @pytest.mark.parametrize("target", targets(None), ids=str)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 3e-7), ("float64", 1e-14)])
+def test_quantiles_of_the_tails_are_exact(dtype, tolerance, target):
+    x = [-1.0, -1.4, -3.0, -5.0, -10.0, -12.9, *([-25.0, -37.5] if dtype == "float64" else [])]
+    p = torch.tensor([math.erfc(v * -math.sqrt(0.5)) / 2 for v in x], dtype=getattr(torch, dtype), device=target.device)
+    p.requires_grad_()
+    with target.preferred():
+        found = torch.special.ndtri(p)
+        (gradient,) = torch.autograd.grad(found.sum(), p)
+    assert found.tolist() == pytest.approx(x, rel=tolerance)
+    inverse = [math.exp(-v * v / 2) / math.sqrt(2 * math.pi) for v in x]
+    assert (1 / gradient.double()).tolist() == pytest.approx(inverse, rel=300 * tolerance, abs=1e-300)
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("exponent", [-2040, -140, -20, 7, 40, 128, 2047])
 def test_powers_of_two_beyond_the_range(exponent, dtype, target):

@@ -408,7 +408,7 @@ def float_power(input, exponent):
 
 @composite(dtype=floating, shape=broadcast, inplace=True, out=True)
 def ldexp(input, other):
-    """The product of `input` and a power of two, ``input * 2 ** other``, also where the power alone is beyond the range.
+    """The product of `input` and a power of two, ``input * 2 ** other``, also where the power is beyond the range.
 
     >>> import corefw as torch
     >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))

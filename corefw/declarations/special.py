@@ -109,8 +109,21 @@ special_log_ndtr.gradients(
 def special_ndtri(input):
     """The inverse of `special.ndtr`: the quantile of the standard normal distribution; NaN outside [0, 1].
 
+    In the tails it solves ``log_ndtr(x) = log(input)`` by Newton's method.
+
     >>> import corefw as torch
-    >>> torch.special.ndtri(torch.tensor([0.5, 0.975]))
-    tensor([0.0000, 1.9600])
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.975, 1e-30]))
+    tensor([  0.0000,   1.9600, -11.4640])
     """
-    return (input * 2.0 - 1).erfinv() * math.sqrt(2)
+    input = input * 1.0  # floating
+    p = ops.minimum(input, 1 - input)
+    log_p = p.log()
+    x = -(log_p * -2).sqrt()  # from below, where each step of a concave function stays
+    for _ in range(5):
+        erfcx = ops.special_erfcx(x * -math.sqrt(0.5))
+        x = x + (log_p - (erfcx * 0.5).log() + x * x * 0.5) * erfcx * math.sqrt(math.pi / 2)
+    centre = (input * 2.0 - 1).erfinv() * math.sqrt(2)
+    return ops.where((p > 0).logical_and(p < 0.1), ops.where(input < 0.5, x, -x), centre)
+
+
+special_ndtri.gradients(input=lambda grad, out: grad * ((out * out * 0.5).exp() * math.sqrt(2 * math.pi)))
