@@ -99,6 +99,24 @@ def test_cell_is_pytorchs(name, options, batch):
     compare(theirs, ours, *inputs(oracle, (*batch, 3)), lambda module, given: module(given[0]))
 
 
+@pytest.mark.parametrize(
+    ("name", "gates"), [("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3), ("lstm_cell", 4)]
+)
+def test_cell_refuses_weights_of_other_shapes(name, gates):
+    rows = gates * 3
+    for ih, hh, text in (
+        ((rows + 1, 5), (rows, 3), rf"weight_ih first dim must be {gates} \* hidden_size = {rows}, but got {rows + 1}"),
+        ((rows, 5), (rows - 1, 3), rf"weight_hh first dim must be {gates} \* hidden_size = {rows}, but got {rows - 1}"),
+        ((rows, 4), (rows, 3), "input has inconsistent input_size: got 5 expected 4"),
+        ((rows, 5), (rows, 2), "hidden0 has inconsistent hidden_size: got 3, expected 2"),
+        ((rows,), (rows, 3), rf"must have 2 dimensions, got shapes \[{rows}\] and \[{rows}, 3\]"),
+        ((rows, 5), (), r"must have 2 dimensions"),
+    ):
+        state = (torch.zeros(2, 3),) * 2 if name == "lstm_cell" else torch.zeros(2, 3)
+        with pytest.raises(RuntimeError, match=text):
+            getattr(torch, name)(torch.zeros(2, 5), state, torch.zeros(ih), torch.zeros(hh))
+
+
 def test_dropout_between_layers():
     layer = torch.nn.GRU(3, 4, num_layers=2, dropout=0.5)
     x = torch.randn(5, 2, 3)

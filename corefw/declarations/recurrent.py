@@ -351,20 +351,26 @@ def gru_sequence_backward(
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------
-def _check_cell(input, hx, w_ih, w_hh) -> None:
+def _check_cell(input, hx, w_ih, w_hh, gates: int) -> None:
     """Refuse what does not fit together, in PyTorch's words."""
-    if input.ndim != 2 or hx.ndim != 2:
-        raise ShapeError(f"input and hx must have 2 dimensions, got shapes {list(input.shape)} and {list(hx.shape)}")
+    for names, first, second in (("input and hx", input, hx), ("weight_ih and weight_hh", w_ih, w_hh)):
+        if first.ndim != 2 or second.ndim != 2:
+            shapes = f"{list(first.shape)} and {list(second.shape)}"
+            raise ShapeError(f"{names} must have 2 dimensions, got shapes {shapes}")
     if input.shape[1] != w_ih.shape[1]:
         raise ShapeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
     if input.shape[0] != hx.shape[0]:
         raise ShapeError(f"Input batch size {input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}")
     if hx.shape[1] != w_hh.shape[1]:
         raise ShapeError(f"hidden0 has inconsistent hidden_size: got {hx.shape[1]}, expected {w_hh.shape[1]}")
+    rows = gates * hx.shape[1]
+    for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        if weight.shape[0] != rows:
+            raise ShapeError(f"{name} first dim must be {gates} * hidden_size = {rows}, but got {weight.shape[0]}")
 
 
 def _rnn_cell(nonlinearity: str, input, hx, w_ih, w_hh, b_ih, b_hh):
-    _check_cell(input, hx, w_ih, w_hh)
+    _check_cell(input, hx, w_ih, w_hh, 1)
     projected = ops.linear(input, w_ih, _plus(b_ih, b_hh))
     return ops.rnn_sequence(projected, hx, w_hh, (hx.shape[0],), False, nonlinearity)[0]
 
@@ -419,7 +425,7 @@ def lstm_cell(input, hx: Sequence[Tensor], w_ih, w_hh, b_ih=None, b_hh=None) -> 
     if len(hx) != 2:
         raise ShapeError(f"lstm_cell expects two hidden states, got {len(hx)}")
     h, c = hx
-    _check_cell(input, h, w_ih, w_hh)
+    _check_cell(input, h, w_ih, w_hh, 4)
     _, hn, cn, _, _ = ops.lstm_sequence(ops.linear(input, w_ih, _plus(b_ih, b_hh)), h, c, w_hh, (h.shape[0],), False)
     return hn, cn
 
@@ -439,7 +445,7 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     >>> torch.gru_cell(torch.ones(1, 2), torch.zeros(1, 1), torch.ones(3, 2), torch.ones(3, 1))
     tensor([[0.1149]])
     """
-    _check_cell(input, hx, w_ih, w_hh)
+    _check_cell(input, hx, w_ih, w_hh, 3)
     return ops.gru_sequence(ops.linear(input, w_ih, b_ih), hx, w_hh, (hx.shape[0],), False, b_hh)[1]
 
 
