@@ -50,6 +50,7 @@ t.select_scatter(x, x[0], 0, 0); t.slice_scatter(x, x); t.diagonal_scatter(x, x.
 t.flatten(x, 0, 0); t.flatten(x, 1); x.masked_scatter(x != x, x); x.numpy(); x.conj() if not x.is_complex() else x
 t.cartesian_prod(x); t.block_diag(x); x.argwhere(); t.nn.utils.parameters_to_vector([x]); x.logical_and(x)
 t.nn.functional.interpolate(x[None], scale_factor=1.0); t.nn.functional.hardtanh(x, -1e9, 1e9)
+t.fft.fftn(x + 0j, dim=()); t.fft.ifftn(x); t.fft.fftn(x, s=(), dim=()); t.fft.fftshift(x, 0)
 """
 
 

@@ -143,7 +143,7 @@ def _c2c(name: str, input, s, dim, norm, forward: bool):
     input = _complex(name, input)
     dims, sizes = _dims(name, input, s, dim)
     input = _sized(input, dims, sizes)
-    return ops.fft_c2c(input, tuple(dims), norm, forward) if dims else input
+    return ops.fft_c2c(input, tuple(dims), norm, forward) if dims else input.clone()
 
 
 def _r2c(name: str, input, s, dim, norm, forward: bool):
@@ -552,7 +552,7 @@ def fft_fftshift(input, dim: int | Sequence[int] | None = None):
     tensor([-2, -1,  0,  1])
     """
     dims = _shift_dims(input, dim)
-    return ops.roll(input, [input.shape[d] // 2 for d in dims], dims) if dims else input
+    return ops.roll(input, [input.shape[d] // 2 for d in dims], dims) if dims else input.clone()
 
 
 @composite(method=False)
@@ -568,4 +568,4 @@ def fft_ifftshift(input, dim: int | Sequence[int] | None = None):
     tensor([ 0,  1, -2, -1])
     """
     dims = _shift_dims(input, dim)
-    return ops.roll(input, [(input.shape[d] + 1) // 2 for d in dims], dims) if dims else input
+    return ops.roll(input, [(input.shape[d] + 1) // 2 for d in dims], dims) if dims else input.clone()
