@@ -59,7 +59,7 @@ def test_softmax_of_huge_and_infinite_values():
     [
         (lambda: F.gelu(torch.ones(2), approximate="erf"), (RuntimeError, ValueError), "none or tanh"),
         (lambda: F.glu(torch.ones(3)), RuntimeError, "Halving dimension must be even, but dimension 0 is size 3"),
-        (lambda: F.celu(torch.ones(2), alpha=0), (RuntimeError, ZeroDivisionError), "alpha cannot be 0 for CELU"),
+        (lambda: F.celu(torch.ones(2), alpha=0), RuntimeError, "alpha cannot be 0 for CELU"),
         (lambda: F.softshrink(torch.ones(2), -1), (RuntimeError, ValueError), "lambda must be greater or equal to 0"),
         (lambda: F.hardtanh(torch.ones(2), 1.0, 0.0), (RuntimeError, ValueError), "cannot be greater than"),
         (

@@ -3,6 +3,7 @@
 import pytest
 
 import corefw as torch
+from corefw.testing import targets
 
 nan = float("nan")
 
@@ -66,6 +67,17 @@ def test_half_types_sort_exactly():
         found = torch.tensor([3, 1, 2], dtype=dtype).sort()
         assert found.values.dtype is dtype
         assert found.values.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_histograms_of_half_types_are_those_of_float32(dtype, target):
+    """Neither an element's place nor a count is rounded to the half type."""
+    x = torch.cat([torch.linspace(-3, 5, 1001), torch.ones(2999)]).to(target.device, dtype)
+    with target.preferred():
+        found, expected = x.histc(64), x.float().histc(64)
+    assert found.dtype is dtype
+    assert torch.equal(found, expected.to(dtype))
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     tensor([-0.7869,  2.0000])
     """
     if alpha == 0:
-        raise ZeroDivisionError("ZeroDivisionError: alpha cannot be 0 for CELU")
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return ops.elu(input, alpha, inplace, input_scale=1 / alpha)
 
 

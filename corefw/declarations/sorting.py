@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import boolean, index, promoted_real_numbers, same
+from corefw.dispatch.rules import boolean, computed, index, promoted_real_numbers, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim
 from corefw.tensor import Tensor
@@ -227,11 +227,12 @@ def histc(input, bins: int = 100, min: Number = 0, max: Number = 0):
     >>> torch.tensor([1.0, 2.0, 1.0]).histc(4, 0, 3)
     tensor([0., 2., 1., 0.])
     """
-    if not input.dispatch_key.dtype.is_floating_point:
-        raise DtypeError(f"histc: expected a floating-point tensor, got {input.dispatch_key.dtype!r}")
+    dtype = input.dispatch_key.dtype
+    if not dtype.is_floating_point:
+        raise DtypeError(f"histc: expected a floating-point tensor, got {dtype!r}")
     if bins <= 0:
         raise ShapeError(f"bins must be > 0, got {bins}")
-    values = input.detach().reshape(-1)
+    values = input.detach().reshape(-1).to(computed(dtype))
     low, high = float(min), float(max)
     if low == high and values.numel():
         low, high = float(values.min()), float(values.max())
@@ -243,7 +244,7 @@ def histc(input, bins: int = 100, min: Number = 0, max: Number = 0):
         raise ShapeError("max must be larger than min")
     values = values[(values >= low) & (values <= high)]
     position = ((values - low) * (bins / (high - low))).long().clamp(max=bins - 1)
-    return values.new_zeros(bins).index_add_(0, position, ops.ones_like(values))
+    return position.new_zeros(bins).index_add_(0, position, ops.ones_like(position)).to(dtype)
 
 
 # -- search and membership --------------------------------------------------------------------------------------------
