@@ -1,7 +1,7 @@
 /* Jobs from several threads at once, forks between them, and blocks that change hands: for ThreadSanitizer. */
 #include "kernels.h"
-#include "memory.h"
-#include "threads.h"
+#include "core/memory.h"
+#include "core/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
