@@ -178,7 +178,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
                 if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and _is_mask(indices):
                     value = _as_element(value, part)
                 part.index_put_(indices, value)
-        elif isinstance(value, int | float | complex | np.generic):
+        elif isinstance(value, (int, float, complex, np.generic)):
             if indices is None:
                 part.fill_(assigned_operand(value, part.dispatch_key))
             else:
@@ -273,7 +273,7 @@ def _part(self: Tensor, key):
 def _means_tuple(key) -> bool:
     """Whether a list is meant as a tuple of indices: if it holds other things than numbers, as in old NumPy."""
     return isinstance(key, list) and any(
-        item is None or item is Ellipsis or isinstance(item, Tensor | list | tuple | slice | np.ndarray | range)
+        item is None or item is Ellipsis or isinstance(item, (Tensor, list, tuple, slice, np.ndarray, range))
         for item in key
     )
 
@@ -295,7 +295,7 @@ def _item(self: Tensor, item):
     if isinstance(item, np.bool_):
         return bool(item)
     if not isinstance(item, Tensor):
-        if isinstance(item, list | tuple | range | np.ndarray):
+        if isinstance(item, (list, tuple, range, np.ndarray)):
             item = _from_host(self, _host_index(item))
         elif hasattr(item, "__index__"):
             return as_int(item)

@@ -383,7 +383,7 @@ def pow_vjp_input(grad, input, exponent):
 
 @pow.gradient("exponent")
 def pow_vjp_exponent(grad, input, exponent, out):
-    if input.__class__ is Constant and isinstance(input.number, int | float) and input.number > 0:
+    if input.__class__ is Constant and isinstance(input.number, (int, float)) and input.number > 0:
         return grad * (out * math.log(input.number)).conj()
     flat = (input == 0).logical_and(ops.real(exponent) >= 0)  # 0 ** exponent is constant there
     slope = out * (input if input.__class__ is Constant else input.to(grad.dtype)).log()
@@ -401,7 +401,7 @@ def float_power(input, exponent):
     wide = dtypes.complex128 if result_type(input, exponent).is_complex else dtypes.float64
 
     def widened(value):
-        return value if isinstance(value, int | float | complex) else value.to(wide)
+        return value if isinstance(value, (int, float, complex)) else value.to(wide)
 
     return ops.pow(widened(input), widened(exponent))
 

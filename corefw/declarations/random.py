@@ -215,13 +215,13 @@ def randint(
     >>> torch.randint(10, (3,))
     tensor([8, 6, 3])
     """
-    if size is MISSING and isinstance(high, list | tuple):
+    if size is MISSING and isinstance(high, (list, tuple)):
         low, high, size = 0, low, high
     elif high is MISSING and low is not MISSING:
         low, high = 0, low
     elif low is MISSING:
         low = 0
-    if high is MISSING or not isinstance(size, list | tuple):
+    if high is MISSING or not isinstance(size, (list, tuple)):
         raise TypeError(
             "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
             "(int low, int high, tuple of ints size)"

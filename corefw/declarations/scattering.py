@@ -367,7 +367,7 @@ def _element(input, src, value) -> Number:
 
 def _number(src, value) -> Number:
     number = src if value is None else value
-    if not isinstance(number, bool | int | float | complex):
+    if not isinstance(number, (bool, int, float, complex)):
         raise TypeError(f"scatter(): argument 'src' must be Tensor or Number, not {type(number).__name__}")
     return number
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 from corefw import dtypes
 from corefw.dispatch.op import Op
@@ -23,13 +22,22 @@ def refuse_read_only(name: str, *targets: Tensor) -> None:
         raise read_only(name)
 
 
-def tensors_in(values) -> Iterator[Tensor]:
+def tensors_in(values) -> list[Tensor]:
     """The tensors among `values` and in lists among them."""
+    found = []
     for value in values:
         if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from tensors_in(value)
+            found.append(value)
+        elif isinstance(value, (list, tuple)):  # a union would be made anew at each call
+            found += tensors_in(value)
+    return found
+
+
+def _any_requires_grad(tensors) -> bool:
+    for tensor in tensors:  # noqa: SIM110, a generator would cost more than the loop
+        if tensor.requires_grad:
+            return True
+    return False
 
 
 def _is_constant(op: Op) -> bool:
@@ -39,19 +47,16 @@ def _is_constant(op: Op) -> bool:
 
 def write_out(op: Op, out, *values, **options):
     """Run `op` and write its result into `out`, which is resized if its shape differs."""
-    several = isinstance(out, tuple | list)  # max and its like give one result or two
+    several = isinstance(out, (tuple, list))  # max and its like give one result or two
     outs = out if several else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
-    operands = [*tensors_in((*values, *options.values()))]
-    if mode.recording and (
-        any(t.requires_grad for t in outs) or (any(t.requires_grad for t in operands) and not _is_constant(op))
-    ):
+    operands = tensors_in((*values, *options.values()))
+    if mode.recording and (_any_requires_grad(outs) or (_any_requires_grad(operands) and not _is_constant(op))):
         raise GradientError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments "
-            "requires grad."
+            "arguments requires grad."
         )
     result = op.function(*values, **options)
     results = result if several else (result,)

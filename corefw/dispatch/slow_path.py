@@ -26,7 +26,7 @@ from corefw.tensor import Tensor, wrap
 
 
 def _is_number(value) -> bool:
-    return isinstance(value, int | float | complex)
+    return isinstance(value, (int, float, complex))
 
 
 def _convert(op: Op, values: tuple) -> list | None:
@@ -79,7 +79,7 @@ def slow_path_operator(op: Op, error: Exception, *values):
     """As `slow_path`, for a Python operator: an operand that is neither a tensor, a number nor an array may know
     better."""
     operands = (value for p, value in zip(op.parameters, values) if p.kind == "tensor")
-    if any(not isinstance(value, Tensor | int | float | complex | np.generic | np.ndarray) for value in operands):
+    if any(not isinstance(value, (Tensor, int, float, complex, np.generic, np.ndarray)) for value in operands):
         return NotImplemented
     return slow_path(op, error, *values)
 
@@ -129,7 +129,7 @@ def _raw(op: Op, values) -> list:
 def _check_results(shapes, values) -> None:
     """Refuse results too large to count: one shape or several, as a shape rule gives them."""
     dispatch_keys = [
-        v if isinstance(v, DispatchKey) else v.dispatch_key for v in values if isinstance(v, DispatchKey | Tensor)
+        v if isinstance(v, DispatchKey) else v.dispatch_key for v in values if isinstance(v, (DispatchKey, Tensor))
     ]
     for shape in shapes if shapes and isinstance(shapes[0], tuple) else [shapes]:
         check_storage(shape, max((dispatch_key.dtype.itemsize for dispatch_key in dispatch_keys), default=1))
@@ -156,7 +156,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
     tensors = [v for v in values if isinstance(v, Tensor)]
     for p, value in zip(op.parameters, values, strict=True):
         if p.kind == "tensors":
-            if not isinstance(value, list | tuple):
+            if not isinstance(value, (list, tuple)):
                 return TypeError(f"{name}(): argument '{p.name}' must be tuple of Tensors, not {type(value).__name__}")
             if not value:
                 return ValueError(f"{name}(): expected a non-empty list of Tensors")

@@ -31,16 +31,16 @@ def _is_sequence(value) -> bool:
     kind = value.__class__
     if kind is list or kind is tuple:
         return True
-    if kind in _PLAIN or isinstance(value, str | bytes | dict | set | type | np.generic):
+    if kind in _PLAIN or isinstance(value, (str, bytes, dict, set, type, np.generic)):
         return False
-    if isinstance(value, np.ndarray | Tensor):
+    if isinstance(value, (np.ndarray, Tensor)):
         return isinstance(value, np.ndarray) and value.ndim > 0  # a tensor inside a sequence counts as a number
     return hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
 def _known(value):
     """An array of another library as one of NumPy's, or as a tensor if it is a number; else the value itself."""
-    if value.__class__ in _BUILT_IN or isinstance(value, np.ndarray | Tensor):
+    if value.__class__ in _BUILT_IN or isinstance(value, (np.ndarray, Tensor)):
         return value
     found = foreign_tensor(value)
     return value if found is None else host_array(found) if found.array.ndim else found
@@ -87,7 +87,7 @@ def _infer(leaf) -> dtype:
     """The dtype of one element."""
     if isinstance(leaf, Tensor):
         return leaf.dispatch_key.dtype
-    if isinstance(leaf, np.generic | np.ndarray):
+    if isinstance(leaf, (np.generic, np.ndarray)):
         return dtypes.of_numpy(leaf.dtype)
     if leaf.__class__ in _PLAIN:
         return dtypes.of_number(leaf)
@@ -125,7 +125,7 @@ def _plain(leaf, d: dtype):
         if leaf.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         leaf = leaf.item()
-    elif isinstance(leaf, np.generic | np.ndarray):
+    elif isinstance(leaf, (np.generic, np.ndarray)):
         leaf = leaf.item()
     if isinstance(leaf, complex) and not d.is_complex:
         raise TypeError("must be real number, not complex")
@@ -174,7 +174,7 @@ def _from_sequence(data, d: dtype | None) -> np.ndarray:
         if data.__class__ is complex and not d.is_complex:
             raise TypeError("must be real number, not complex")
         return _numbers([data], d).reshape(())
-    if isinstance(data, str | bytes):
+    if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     shape = _shape_of(data)
     leaves = _leaves(data, shape)
@@ -256,7 +256,7 @@ def new_tensor(
         result = data.detach().to(
             device=where or data.dispatch_key.device, dtype=d or data.dispatch_key.dtype, copy=True
         )
-    elif isinstance(data, np.ndarray | np.generic):
+    elif isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         held = check_array(array)
         where = where or get_default_device()
@@ -378,7 +378,7 @@ def asarray(
         found = from_dlpack(obj)
     elif (array := foreign_tensor(obj, 3)) is not None:
         found = array
-    elif isinstance(obj, bytes | bytearray | memoryview):
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
         found = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
     else:
         if copy is False:

@@ -145,7 +145,7 @@ def _target(first, rest: list, named: dict[str, Any], dispatch_key: DispatchKey)
     if where is None:
         where = dispatch_key.device
     elif where.__class__ is not devices.device:
-        if not isinstance(where, str | int) or isinstance(where, bool):
+        if not isinstance(where, (str, int)) or isinstance(where, bool):
             raise _WrongForm
         where = devices.device(where)
     return where, wanted or dispatch_key.dtype

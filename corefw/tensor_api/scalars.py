@@ -111,7 +111,7 @@ def __reversed__(self) -> Tensor:
 
 @method
 def __contains__(self, element) -> bool:
-    if not isinstance(element, Tensor | int | float | complex):
+    if not isinstance(element, (Tensor, int, float, complex)):
         raise ValueAmbiguousError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )

@@ -103,7 +103,7 @@ def integer_argument(name: str, argument: str, value) -> int:
     """An int given to `name`, or what has an index."""
     if value.__class__ is int:
         return value
-    if isinstance(value, float | complex) or not hasattr(value, "__index__"):
+    if isinstance(value, (float, complex)) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
     return value.__index__()
 

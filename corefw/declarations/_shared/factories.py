@@ -88,7 +88,7 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
     else:
         if size:
             return size[0] if size[0].__class__ is tuple else size
-    if len(size) == 1 and (isinstance(size[0], list | tuple) or (getattr(size[0], "ndim", 0) == 1)):
+    if len(size) == 1 and (isinstance(size[0], (list, tuple)) or (getattr(size[0], "ndim", 0) == 1)):
         size = tuple(size[0])
     elif not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
@@ -202,7 +202,7 @@ def number_argument(name: str, argument: str, value, position: int):
     kind = value.__class__
     if kind is int or kind is float or kind is bool or kind is complex:
         return value
-    if isinstance(value, int | float | complex):
+    if isinstance(value, (int, float, complex)):
         return value if not isinstance(value, np.generic) else value.item()
     if isinstance(value, np.generic) or (isinstance(value, Tensor) and value.array.ndim == 0):
         return value.item()
