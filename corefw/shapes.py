@@ -123,8 +123,7 @@ def broadcast(*shapes: Shape) -> Shape:
                 if result[i] != 1:
                     raise ShapeError(
                         f"The size of tensor {'abcdefgh'[0 if position < 2 else position - 1]} ({result[i]}) must "
-                        "match the "
-                        f"size of tensor {'abcdefgh'[position]} ({size}) at non-singleton dimension {i}; "
+                        f"match the size of tensor {'abcdefgh'[position]} ({size}) at non-singleton dimension {i}; "
                         f"shapes {', '.join(str(list(s)) for s in shapes)}"
                     )
                 result[i] = size
@@ -211,8 +210,7 @@ def infer_size(sizes: Shape, numel: int) -> Shape:
     if unknown and known == 0 and numel == 0:
         raise ShapeError(
             f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 "
-            "can be "
-            "any value and is ambiguous"
+            "can be any value and is ambiguous"
         )
     if (known == 0 and numel) or (unknown and numel % known) or (not unknown and known != numel):
         raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")

@@ -202,20 +202,16 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     ndim = input.array.ndim
     if ndim not in (spatial + 1, spatial + 2):
         advice = (
-            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a "
-            f"future release. To "
-            "retain the behavior and silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
-            f"dimension, and "
-            f"an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs)."
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
+            f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
+            f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
+            f"and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs)."
         )
         if spatial == 1:
             raise ShapeError(
                 f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to "
-                f"provide "
-                "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
-                "dimension "
-                "(i.e. 2D or 3D inputs)."
+                "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+                "batch dimension (i.e. 2D or 3D inputs)."
             )
         warnings.warn(advice, UserWarning, stacklevel=4)
         if spatial == 2:
@@ -224,13 +220,10 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
         return feature_dropout(input, p, training, inplace)
     if spatial == 2:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
-            "desired - input is "
-            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
-            "release to "
-            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
-            "channel-wise dropout "
-            "behavior, please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
             UserWarning,
             stacklevel=4,
         )

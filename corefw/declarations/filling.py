@@ -72,8 +72,7 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     if to - low > _limits(d)[1]:
         raise ArgumentError(
             f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
-            f"which result in "
-            "to-from to exceed the limit"
+            "which result in to-from to exceed the limit"
         )
     return _fill(input, "uniform_at", generator, float(low), float(to))
 
@@ -149,9 +148,8 @@ def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = Non
     """
     if not input.dispatch_key.dtype.is_floating_point:
         raise ArgumentError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
-            "you specified "
-            f"{input.dispatch_key.dtype.title}"
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {input.dispatch_key.dtype.title}"
         )
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
@@ -169,8 +167,7 @@ def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Genera
     if not input.dispatch_key.dtype.is_floating_point:
         raise ArgumentError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            "specified "
-            f"{input.dispatch_key.dtype.title}"
+            f"specified {input.dispatch_key.dtype.title}"
         )
     if not sigma > 0:
         raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")

@@ -133,8 +133,7 @@ def range_(
         raise TypeError('range() missing 1 required positional arguments: "end"')
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's "
-        "range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
         stacklevel=2,
     )

@@ -88,10 +88,8 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
         if out.array.nbytes:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which "
-                "does not "
-                f"match the required output shape {list(value.array.shape)}. This behavior is deprecated; resize it "
-                "to zero "
-                "elements with t.resize_(0) to reuse it.",
+                f"does not match the required output shape {list(value.array.shape)}. This behavior is deprecated; "
+                "resize it to zero elements with t.resize_(0) to reuse it.",
                 UserWarning,
                 stacklevel=4,
             )

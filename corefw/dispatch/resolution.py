@@ -77,10 +77,9 @@ def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
         offers_elsewhere = sorted({kind for (name, kind) in registry.kernels if name == op.name})
         raise KernelNotFoundError(
             f"{op.name}: no kernel for {dispatch_key} (computed in {compute.name}); candidates: "
-            f"{'; '.join(decision.trail) or 'none'}; "
-            f"disabled: {', '.join(sorted(registry.disabled)) or 'none'}; devices with kernels: "
-            f"{', '.join(offers_elsewhere) or 'none'}. "
-            "Install a backend that offers it, convert the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
+            f"{'; '.join(decision.trail) or 'none'}; disabled: {', '.join(sorted(registry.disabled)) or 'none'}; "
+            f"devices with kernels: {', '.join(offers_elsewhere) or 'none'}. Install a backend that offers it, convert "
+            "the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
         )
     return decision
 

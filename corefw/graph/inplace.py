@@ -73,8 +73,7 @@ def check_writable(tensor: Tensor) -> None:
         if tensor.node.__class__ is Accumulate:
             raise GradientError(
                 "a leaf Variable that requires grad is being used in an in-place operation. Wrap it in "
-                "corefw.no_grad() "
-                "to change the value, or use the out-of-place op to record the computation."
+                "corefw.no_grad() to change the value, or use the out-of-place op to record the computation."
             )
         return
     if _base_of(view).node.__class__ is Accumulate:

@@ -38,10 +38,8 @@ def stale(name: str, shape, dispatch_key, expected: int, version: int) -> Gradie
     return GradientError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{dispatch_key.dtype!r} {list(shape)}], saved for {name}, is at version {version}; expected version "
-        f"{expected} "
-        "instead. "
-        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "corefw.autograd.set_detect_anomaly(True)."
+        f"{expected} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
+        "gradient, with corefw.autograd.set_detect_anomaly(True)."
     )
 
 
@@ -49,6 +47,5 @@ def freed(node: Node) -> GradientError:
     """The error for a second backward through a graph whose saved tensors are gone."""
     return GradientError(
         f"Trying to backward through the graph a second time (at {node.name()}): its saved tensors were freed by the "
-        "first "
-        "backward. Specify retain_graph=True the first time if you need to do it again."
+        "first backward. Specify retain_graph=True the first time if you need to do it again."
     )

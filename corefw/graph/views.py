@@ -22,8 +22,7 @@ def history(tensor: Tensor) -> Node | None:
                 raise GradientError(
                     "A view was created in no_grad mode and its base or another view of its base has been modified "
                     "inplace with grad mode enabled. Move the creation of the view and the in-place change into the "
-                    "same "
-                    "mode."
+                    "same mode."
                 )
             return tensor.node
         else:

@@ -84,9 +84,8 @@ def tensor_over(
     if end * dispatch_key.dtype.itemsize > flat.array.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize "
-            f"{dispatch_key.dtype.itemsize} requiring a storage size of {end * dispatch_key.dtype.itemsize} are "
-            "out of bounds for "
-            f"storage of size {flat.array.nbytes}"
+            f"{dispatch_key.dtype.itemsize} requiring a storage size of {end * dispatch_key.dtype.itemsize} are out of "
+            f"bounds for storage of size {flat.array.nbytes}"
         )
     made = wrap(dispatch_key.runtime.as_strided(flat.array, shape, strides, offset, dispatch_key.dtype), dispatch_key)
     made.version = flat.version

@@ -216,9 +216,8 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
         )
     if count > 0 and offset + count * item > size:
         raise ValueError(
-            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater "
-            f"than actual "
-            f"buffer length ({size} bytes)"
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
         )
     if view.readonly:
         warn_read_only("buffer", 3)

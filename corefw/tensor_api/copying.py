@@ -47,8 +47,7 @@ def __deepcopy__(self, memo: dict) -> Tensor:
     if not self.is_leaf:
         raise GradientError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-            "Use "
-            ".detach().clone() to copy a computed tensor."
+            "Use .detach().clone() to copy a computed tensor."
         )
     made = new(self.__class__)
     memo[id(self)] = made

@@ -33,16 +33,14 @@ def check_array(array: np.ndarray) -> dtype:
     except TypeError:
         if array.dtype.kind in "iufc" and not array.dtype.isnative:
             raise ValueError(
-                "given numpy array has byte order different from the native byte order. Conversion between byte "
-                "orders is "
-                "currently not supported."
+                "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+                "is currently not supported."
             ) from None
         raise
     if not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders "
-            "is currently "
-            "not supported."
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
         )
     for stride in array.strides:
         if stride < 0:
@@ -113,9 +111,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
             raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if dispatch_key.device.type != "cpu":
             raise TypeError(
-                f"can't convert {dispatch_key.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
-                "tensor to "
-                f"host memory first."
+                f"can't convert {dispatch_key.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                "to host memory first."
             )
     if dispatch_key.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
@@ -280,8 +277,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
     else:
         raise CapsuleError(
             f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A "
-            f"capsule can be "
-            "consumed only once."
+            "capsule can be consumed only once."
         )
     name = next((name for name, code in _DLPACK_DEVICES.items() if code == int(kind)), None)
     if name is None:

@@ -25,8 +25,7 @@ def _construct(name: str, arguments: tuple, wanted: dtype, where: device, *, any
         if not any_dtype and first.dispatch_key is not dispatch_key:
             raise TypeError(
                 f"{name}(): expected a tensor of {dispatch_key.dtype!r} on {dispatch_key.device}, got "
-                f"{first.dispatch_key.dtype!r} on "
-                f"{first.dispatch_key.device}"
+                f"{first.dispatch_key.dtype!r} on {first.dispatch_key.device}"
             )
         alias = first.detach()
         alias.version = first.version

@@ -265,8 +265,7 @@ def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
             return
         raise GradientError(
             "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-            "subgraph that "
-            "doesn't require differentiation use var_no_grad = var.detach()."
+            "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
         )
     if wanted == (node is not None):
         return
@@ -304,12 +303,9 @@ def grad(self) -> Tensor | None:
         if hooks is None or hooks.retain is None:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
-                "won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
-                "non-leaf Tensor, "
-                "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-                "you access the "
-                "leaf Tensor instead.",
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "mistake, make sure you access the leaf Tensor instead.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -361,9 +357,8 @@ def _(self, value) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if (value.dispatch_key.device.type == "meta") != (self.dispatch_key.device.type == "meta"):
         raise GradientError(
-            f"Attempted to call `variable.set_data(tensor)`, but `variable` is on {self.dispatch_key.device} "
-            "and `tensor` on "
-            f"{value.dispatch_key.device}: incompatible tensor type."
+            f"Attempted to call `variable.set_data(tensor)`, but `variable` is on {self.dispatch_key.device} and "
+            f"`tensor` on {value.dispatch_key.device}: incompatible tensor type."
         )
     if self.node is not None and value.dispatch_key.dtype.category < FLOATING:
         raise GradientError("data set to a tensor that requires gradients must be floating point or complex dtype")

@@ -86,8 +86,7 @@ def check_bounds(low: int, high: int, d: dtype) -> None:
             if abs(value) > limit:
                 warnings.warn(
                     f"{name} is out of bounds [-(2^{SIGNIFICAND[d]}), 2^{SIGNIFICAND[d]}]. Due to precision "
-                    f"limitations "
-                    f"{d.name} can support discrete uniform distribution only within this range.",
+                    f"limitations {d.name} can support discrete uniform distribution only within this range.",
                     UserWarning,
                     stacklevel=4,
                 )

@@ -293,9 +293,8 @@ class Module:
             )
         if param is not None and not param.is_leaf:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                "To express "
-                f"'{name}' as a function of another Tensor, compute the value in the forward() method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
         self._parameters[name] = param
 
@@ -672,9 +671,8 @@ class Module:
                 )
             elif given.shape != own.shape:
                 errors.append(
-                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape "
-                    "in current "
-                    f"model is {own.shape}."
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
+                    f"current model is {own.shape}."
                 )
             elif not assign:
                 own.copy_(given)
