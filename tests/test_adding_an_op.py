@@ -33,7 +33,7 @@ FORMS = """
 
 
 def blocks() -> list[tuple[str, str, str]]:
-    """The blocks of the page: file, the line or the words behind which the text goes, and the text."""
+    """The blocks of the page: file, the line behind which the text goes, and the text."""
     page = (ROOT / "docs" / "adding_an_op.md").read_text()
     found = BLOCK.findall(page)
     assert len(found) == page.count("```python"), "a block does not begin with the name of its file and a place"
@@ -41,15 +41,12 @@ def blocks() -> list[tuple[str, str, str]]:
 
 
 def insert(path: Path, place: str, text: str) -> None:
-    """Add the text of a block below a line, or within one."""
+    """Add the text of a block below a line."""
     lines = path.read_text().splitlines(keepends=True)
-    if (whole := [i for i, line in enumerate(lines) if line.strip() == place]) and len(whole) == 1:
-        lines.insert(whole[0] + 1, text)
-        path.write_text("".join(lines))
-        return
-    before, *after = re.split(rf"(?<=\b{re.escape(place)})(?=\s)", "".join(lines))
-    assert len(after) == 1, f"{path}: {place!r} stands there {len(after)} times"
-    path.write_text(f"{before} {text.strip()}{after[0]}")
+    found = [i for i, line in enumerate(lines) if line.strip() == place]
+    assert len(found) == 1, f"{path}: {place!r} stands there {len(found)} times"
+    lines.insert(found[0] + 1, text)
+    path.write_text("".join(lines))
 
 
 def run(copy: Path, *arguments: str) -> str:

@@ -10,6 +10,9 @@ import pytest
 
 import corefw
 from corefw.autograd import gradcheck, gradgradcheck
+from corefw.dispatch.declare import composite
+from corefw.dispatch.names import NAMESPACES, forms
+from corefw.dispatch.registry import registry
 
 rng = np.random.default_rng(0)
 
@@ -121,14 +124,14 @@ def test_special_functions_far_out():
     np.testing.assert_allclose(corefw.special.erfinv(corefw.tensor(y)).numpy(), special.erfinv(y), rtol=1e-12)
 
 
-NAMESPACES = """
+MODULES = """
 corefw corefw.autograd corefw.autograd.functional corefw.distributions corefw.fft corefw.linalg corefw.nn
 corefw.nn.functional corefw.nn.init corefw.nn.utils corefw.nn.utils.rnn corefw.optim corefw.optim.lr_scheduler
 corefw.random corefw.special corefw.utils.checkpoint corefw.utils.data corefw.vision.transforms.functional
 """
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES.split())
+@pytest.mark.parametrize("namespace", MODULES.split())
 def test_public_functions_and_classes_are_pickled_by_name(namespace):
     module = importlib.import_module(namespace)
     names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
@@ -154,6 +157,73 @@ def test_methods_of_tensors_are_pickled_by_name():
 def test_functions_have_the_names_under_which_they_are_found():
     assert (corefw.linalg.det.__module__, corefw.linalg.det.__qualname__) == ("corefw.linalg", "det")
     assert (corefw.nn.functional.gelu.__module__, corefw.sin.__module__) == ("corefw.nn.functional", "corefw")
+    assert (corefw.fix is corefw.trunc, corefw.fix.__qualname__) == (True, "trunc")
+
+
+@pytest.fixture
+def declared():
+    """Declares ops called "planted", and forgets them at the end."""
+
+    def declare(**options):
+        def planted(input):
+            """Nothing."""
+
+        return composite(**options)(planted).op
+
+    before = dict(registry.declared)
+    yield declare
+    registry.declared.clear()
+    registry.declared.update(before)
+
+
+def test_a_declaration_says_where_its_op_is_public(declared):
+    op = declared(inplace=True, aliases=("sown",), public="corefw corefw.planted_ Tensor special.grown")
+    assert op.public == {
+        "corefw": ("planted", "sown", "planted_"),
+        "Tensor": ("planted", "sown", "planted_", "sown_"),
+        "special": ("grown",),
+    }
+    assert forms("special")["grown"] == (op, op.function)
+    assert forms("corefw")["planted_"] == (op, op.inplace_function)
+
+
+@pytest.mark.parametrize(
+    ("options", "public"),
+    [
+        ({}, {"corefw": ("planted",), "Tensor": ("planted",)}),
+        ({"public": ""}, {}),
+        ({"name": "linalg_planted"}, {"linalg": ("planted",)}),
+        ({"name": "linalg_planted", "public": ""}, {}),
+    ],
+)
+def test_most_declarations_need_not_say_it(declared, options, public):
+    assert declared(**options).public == public
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"public": "corefw nn.function"}, ValueError, "op 'planted': 'nn.function' is neither a namespace nor a name"),
+        ({"inplce": True}, TypeError, "unexpected keyword argument 'inplce'"),
+    ],
+)
+def test_a_declaration_with_a_slip_is_refused(declared, options, error, text):
+    with pytest.raises(error, match=text):
+        declared(**options)
+
+
+@pytest.mark.parametrize("namespace", sorted(NAMESPACES))
+def test_namespaces_have_what_declarations_give_them(namespace):
+    place = (
+        corefw.Tensor
+        if namespace == "Tensor"
+        else importlib.import_module(f"corefw.{namespace}".removesuffix(".corefw"))
+    )
+    found = forms(namespace)
+    assert found
+    for name, (_, function) in found.items():
+        assert inspect.unwrap(getattr(place, name)) is inspect.unwrap(function)
+    assert namespace == "Tensor" or found.keys() <= set(place.__all__)
 
 
 def test_modules_that_hold_functions_are_pickled_whole(tmp_path):

@@ -90,7 +90,7 @@ class Planted:
         def planted(input, other):
             """The square of `input`, times `other`."""
 
-        declaration = primitive(dtype=floating, shape=shape, inplace=True, out=True, method=False)(planted)
+        declaration = primitive(dtype=floating, shape=shape, inplace=True, out=True, public="")(planted)
         declaration.gradient("input")(first)
         if second is not None:
             declaration.gradient("other")(second)

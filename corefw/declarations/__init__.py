@@ -1,51 +1,5 @@
 """The op declarations, one file per family; the files never import each other."""
 
-from importlib import import_module
+from corefw.dispatch.families import modules
 
-FAMILIES = (
-    "activation",
-    "attention",
-    "classification",
-    "comparison",
-    "complex",
-    "contraction",
-    "convolution",
-    "creation",
-    "decomposition",
-    "dropout",
-    "elementary",
-    "embedding",
-    "extremes",
-    "filling",
-    "fourier",
-    "indexing",
-    "joining",
-    "like",
-    "likelihood",
-    "linear_algebra",
-    "loss",
-    "memory",
-    "normalization",
-    "norms",
-    "optimizer",
-    "padding",
-    "pointwise",
-    "pooling",
-    "products",
-    "random",
-    "ranges",
-    "recurrent",
-    "reduction",
-    "resampling",
-    "scan",
-    "scattering",
-    "slicing",
-    "solving",
-    "sorting",
-    "special",
-    "statistics",
-    "view",
-)
-
-for _family in FAMILIES:
-    import_module(f"corefw.declarations.{_family}")
+modules(__name__)

@@ -25,7 +25,12 @@ def joint_shape(grad, input, *attributes):
 
 
 # -- piecewise linear -------------------------------------------------------------------------------------------------
-@composite(dtype=real_numbers, shape=same_shape, inplace=True)
+@composite(
+    dtype=real_numbers,
+    shape=same_shape,
+    inplace=True,
+    public="corefw corefw.relu_ Tensor nn.functional nn.functional.relu_",
+)
 def relu(input, inplace: bool = False):
     """The positive part, ``max(input, 0)``; NaN stays.
 
@@ -43,7 +48,7 @@ def relu(input, inplace: bool = False):
 relu.gradients(input=lambda grad, out: ops.relu_backward(grad, out))
 
 
-@composite(dtype=real_numbers, shape=joint_shape, method=False)
+@composite(dtype=real_numbers, shape=joint_shape, public="")
 def relu_backward(grad, output):
     """The gradient of relu: 0 where `output` is 0, also of an infinite `grad`."""
     return grad.masked_fill(output <= 0, 0)
@@ -52,7 +57,7 @@ def relu_backward(grad, output):
 relu_backward.gradients(grad=lambda grad, output: ops.relu_backward(grad, output))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def relu6(input, inplace: bool = False):
     """The input clamped to the interval from 0 to 6.
 
@@ -63,7 +68,7 @@ def relu6(input, inplace: bool = False):
     return ops.hardtanh(input, 0.0, 6.0, inplace)
 
 
-@composite(dtype=real_numbers, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_numbers, shape=same_shape, inplace=True, public="nn.functional nn.functional.hardtanh_")
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
     """The input clamped to the interval from `min_val` to `max_val`.
 
@@ -89,7 +94,12 @@ hardtanh.gradients(
 )
 
 
-@composite(dtype=real_numbers, shape=same_shape, inplace=True, method=False)
+@composite(
+    dtype=real_numbers,
+    shape=same_shape,
+    inplace=True,
+    public="corefw corefw.threshold_ nn.functional nn.functional.threshold_",
+)
 def threshold(input, threshold: float, value: float, inplace: bool = False):
     """The input where it exceeds `threshold` (or is NaN), else `value`.
 
@@ -109,7 +119,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
 threshold.gradients(input=lambda grad, input, threshold: grad.masked_fill(input <= threshold, 0))
 
 
-@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional nn.functional.leaky_relu_")
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     """The input where it is positive, else ``negative_slope * input``.
 
@@ -128,7 +138,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
 leaky_relu.gradients(input=lambda grad, input, negative_slope: ops.leaky_relu_backward(grad, input, negative_slope))
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def leaky_relu_backward(grad, input, negative_slope: float):
     """The gradient of leaky_relu: `grad` where `input` is positive, else ``negative_slope * grad``."""
     return ops.where(input > 0, grad, grad * negative_slope)
@@ -139,7 +149,7 @@ leaky_relu_backward.gradients(
 )
 
 
-@composite()
+@composite(public="corefw Tensor nn.functional")
 def prelu(input, weight):
     """The input where it is positive, else ``weight * input``, with a learnable weight per channel or one for all.
 
@@ -168,7 +178,7 @@ def prelu(input, weight):
     return ops.prelu_elements(input, weight.reshape(()) if weight.numel() == 1 else weight)
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False, grad_name="PreluKernel")
+@composite(dtype=real_floats, shape=joint_shape, public="", grad_name="PreluKernel")
 def prelu_elements(input, weight):
     """The input where it is positive, else ``weight * input``, for a weight that broadcasts."""
     return ops.where(input > 0, input, weight * input)
@@ -180,7 +190,7 @@ prelu_elements.gradients(
 )
 
 
-@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional")
 def hardsigmoid(input, inplace: bool = False):
     """A piecewise linear sigmoid, ``clamp(input / 6 + 1 / 2, 0, 1)``.
 
@@ -194,7 +204,7 @@ def hardsigmoid(input, inplace: bool = False):
 hardsigmoid.gradients(input=lambda grad, input: ops.where((input > -3) & (input < 3), grad / 6, 0))
 
 
-@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional")
 def hardswish(input, inplace: bool = False):
     """The input times its piecewise linear sigmoid, ``input * hardsigmoid(input)`` (Howard et al. 2019, MobileNetV3).
 
@@ -212,7 +222,7 @@ def hardswish_vjp(grad, input):
 
 
 # -- shrinking --------------------------------------------------------------------------------------------------------
-@composite(dtype=real_floats, shape=same_shape)
+@composite(dtype=real_floats, shape=same_shape, public="corefw Tensor nn.functional")
 def hardshrink(input, lambd: float = 0.5):
     """The input where its modulus exceeds `lambd` (or it is NaN), else 0.
 
@@ -226,7 +236,7 @@ def hardshrink(input, lambd: float = 0.5):
 hardshrink.gradients(input=lambda grad, input, lambd: grad.masked_fill(input.abs() <= lambd, 0))
 
 
-@composite(dtype=real_floats, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
 def softshrink(input, lambd: float = 0.5):
     """The input moved towards zero by `lambd`, and 0 where it would pass it.
 
@@ -242,7 +252,7 @@ def softshrink(input, lambd: float = 0.5):
 softshrink.gradients(input=lambda grad, input, lambd: grad.masked_fill(input.abs() <= lambd, 0))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def tanhshrink(input):
     """The input minus its hyperbolic tangent.
 
@@ -253,7 +263,7 @@ def tanhshrink(input):
     return input - input.tanh()
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def softsign(input):
     """The input over one plus its modulus, ``x / (1 + |x|)``.
 
@@ -265,7 +275,7 @@ def softsign(input):
 
 
 # -- exponential ------------------------------------------------------------------------------------------------------
-@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional nn.functional.elu_")
 def elu(input, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0, input_scale: float = 1.0):
     """The exponential linear unit, ``scale * (x if x > 0 else alpha * expm1(input_scale * x))`` (Clevert et al. 2016).
 
@@ -288,14 +298,14 @@ elu.gradients(
 )
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def elu_backward(grad, input, alpha: float, scale: float, input_scale: float):
     """The gradient of elu."""
     negative = (input.clamp_max(0) * input_scale).exp() * (grad * (alpha * scale * input_scale))
     return ops.where(input <= 0, negative, grad * scale)
 
 
-@composite(inplace=True, method=False)
+@composite(inplace=True, public="corefw corefw.selu_ nn.functional nn.functional.selu_")
 def selu(input, inplace: bool = False):
     """The self-normalising exponential linear unit (Klambauer et al. 2017): `elu` with the constants that keep mean 0
     and variance 1.
@@ -307,7 +317,7 @@ def selu(input, inplace: bool = False):
     return ops.elu(input, SELU_ALPHA, inplace, scale=SELU_SCALE)
 
 
-@composite(inplace=True, method=False)
+@composite(inplace=True, public="corefw nn.functional nn.functional.celu_")
 def celu(input, alpha: float = 1.0, inplace: bool = False):
     """The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x / alpha))``
     (Barron 2017).
@@ -321,7 +331,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
     return ops.elu(input, alpha, inplace, input_scale=1 / alpha)
 
 
-@composite(dtype=real_floats, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
 def softplus(input, beta: float = 1.0, threshold: float = 20.0):
     """A smooth positive part, ``log(1 + exp(beta * x)) / beta``.
 
@@ -344,7 +354,7 @@ def softplus_vjp(grad, input, beta, threshold):
     return ops.where(scaled > threshold, grad, grad * scaled.sigmoid())
 
 
-@composite(dtype=real_floats, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
 def logsigmoid(input):
     """The logarithm of the sigmoid, ``-log(1 + exp(-x))``.
 
@@ -358,7 +368,7 @@ def logsigmoid(input):
 logsigmoid.gradients(input=lambda grad, input: grad * (-input).sigmoid())
 
 
-@composite(dtype=floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=floats, shape=same_shape, inplace=True, public="nn.functional")
 def silu(input, inplace: bool = False):
     """The input times its sigmoid, also called swish (Elfwing et al. 2018).
 
@@ -372,14 +382,14 @@ def silu(input, inplace: bool = False):
 silu.gradients(input=lambda grad, input: ops.silu_backward(grad, input))
 
 
-@composite(dtype=floats, shape=joint_shape, method=False)
+@composite(dtype=floats, shape=joint_shape, public="")
 def silu_backward(grad, input):
     """The gradient of silu, ``grad * conj(s * (1 + x * (1 - s)))`` where s is the sigmoid of x."""
     s = input.sigmoid()
     return grad * (s * (1 + input * (1 - s))).conj()
 
 
-@composite(dtype=real_floats, shape=same_shape, inplace=True, method=False)
+@composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional")
 def mish(input, inplace: bool = False):
     """The input times the hyperbolic tangent of its softplus (Misra 2020).
 
@@ -393,7 +403,7 @@ def mish(input, inplace: bool = False):
 mish.gradients(input=lambda grad, input: ops.mish_backward(grad, input))
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def mish_backward(grad, input):
     """The gradient of mish, ``grad * (t + x * s * (1 - t * t))`` where t is tanh of x's softplus and s its sigmoid."""
     t = ops.softplus(input).tanh()
@@ -405,7 +415,7 @@ def _gelu_probability(input):
     return ((input + 0.044715 * input * input * input) * (2 * sqrt(2 / pi))).sigmoid()
 
 
-@composite(dtype=real_floats, shape=same_shape, method=False)
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
 def gelu(input, approximate: str = "none"):
     """The Gaussian error linear unit, ``x * Φ(x)`` with the normal distribution function Φ (Hendrycks, Gimpel 2016).
 
@@ -427,7 +437,7 @@ def gelu(input, approximate: str = "none"):
 gelu.gradients(input=lambda grad, input, approximate: ops.gelu_backward(grad, input, approximate))
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def gelu_backward(grad, input, approximate: str):
     """The gradient of gelu: ``grad * (Φ(x) + x * φ(x))``."""
     if approximate == "none":
@@ -438,7 +448,7 @@ def gelu_backward(grad, input, approximate: str):
     return grad * (p + input * (p * (1 - p)) * slope)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def glu(input, dim: int = -1):
     """The gated linear unit: the first half along `dim` times the sigmoid of the second (Dauphin et al. 2017).
 
@@ -456,7 +466,7 @@ def glu(input, dim: int = -1):
 
 
 # -- along a dimension ------------------------------------------------------------------------------------------------
-@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True)
+@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True, public="corefw Tensor special")
 def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     """Exponentials of the elements, scaled so that they sum to one along `dim`.
 
@@ -482,14 +492,14 @@ def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 softmax.gradients(input=lambda grad, out, dim: ops.softmax_backward(grad, out, dim))
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def softmax_backward(grad, output, dim: Dim):
     """The gradient of softmax, ``output * (grad - sum(grad * output))``."""
     weighted = grad * output
     return weighted - output * weighted.sum(dim, keepdim=True)
 
 
-@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True)
+@composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True, public="corefw Tensor special")
 def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     """The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities.
 
@@ -513,13 +523,13 @@ def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 log_softmax.gradients(input=lambda grad, out, dim: ops.log_softmax_backward(grad, out, dim))
 
 
-@composite(dtype=real_floats, shape=joint_shape, method=False)
+@composite(dtype=real_floats, shape=joint_shape, public="")
 def log_softmax_backward(grad, output, dim: Dim):
     """The gradient of log_softmax, ``grad - exp(output) * sum(grad)``."""
     return grad - output.exp() * grad.sum(dim, keepdim=True)
 
 
-@composite(method=False)
+@composite(public="")
 def softmin(input, dim: int, dtype: dtypes.dtype | None = None):
     """The softmax of the negated input: the smallest element gets the greatest share.
 
@@ -530,7 +540,7 @@ def softmin(input, dim: int, dtype: dtypes.dtype | None = None):
     return ops.softmax(-input, dim, dtype)
 
 
-@composite(method=False, out=True)
+@composite(public="nn.functional", out=True)
 def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     """Vectors along `dim` divided by their p-norm, ``x / max(‖x‖, eps)``.
 
@@ -541,7 +551,7 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     return input / ops.vector_norm(input, p, dim, True).clamp_min(eps)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def one_hot(tensor, num_classes: int = -1):
     """A new last dimension with a 1 at the position that each element names and 0 elsewhere.
 

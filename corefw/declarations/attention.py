@@ -56,7 +56,7 @@ def _weights(scores):
     dtype=real_floats.giving(real_floats, statistic),
     shape=_attention_shapes,
     outputs=("output", "logsumexp"),
-    method=False,
+    public="",
     grad_name="ScaledDotProductAttention",
 )
 def attention(query, key, value, bias=None, is_causal: bool = False, scale: float = 1.0):
@@ -94,7 +94,7 @@ def _backward_shapes(gradient, query, key, value, output, logsumexp, bias=None, 
     dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
     shape=_backward_shapes,
     outputs=("grad_query", "grad_key", "grad_value"),
-    method=False,
+    public="",
 )
 def attention_backward(
     gradient, query, key, value, output, logsumexp: Statistic, bias=None, is_causal: bool = False, scale: float = 1.0
@@ -155,7 +155,7 @@ def _bias(mask, query):
     )
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def scaled_dot_product_attention(
     query,
     key,
@@ -307,7 +307,7 @@ def _wider(mask):
     return ops.cat([mask, ops.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def multi_head_attention_forward(
     query,
     key,

@@ -45,7 +45,7 @@ def _sample_shape(input, target, ignore_index, reduction, weight=None):
     return () if reduction != "none" else target
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def nll_loss(
     input,
     target: Index,
@@ -97,7 +97,7 @@ def _target_weights(input, target, weight, ignore_index: int) -> tuple:
     return positions, weights.masked_fill(ignored, 0)
 
 
-@composite(dtype=real_floats, shape=_sample_shape, method=False, grad_name="NllLoss")
+@composite(dtype=real_floats, shape=_sample_shape, public="", grad_name="NllLoss")
 def class_nll(input, target: Index, ignore_index: int, reduction: str, weight=None):
     """The negative log-likelihood of class indices, reduced."""
     _sample_shape(input.shape, target.shape, ignore_index, reduction, None if weight is None else weight.shape)
@@ -128,7 +128,7 @@ def _nll_gradient_shape(grad, target, shape, ignore_index, reduction, weight=Non
     return shape
 
 
-@composite(dtype=real_floats, shape=_nll_gradient_shape, method=False)
+@composite(dtype=real_floats, shape=_nll_gradient_shape, public="")
 def class_nll_backward(grad, target: Index, shape: tuple, ignore_index: int, reduction: str, weight=None):
     """The gradient of class_nll: ``-weight[target] * grad`` at the target classes, 0 elsewhere."""
     _nll_gradient_shape(grad.shape, target.shape, shape, ignore_index, reduction)
@@ -146,7 +146,7 @@ def class_nll_backward_vjp(grad, target, weight, ignore_index, reduction):
     return ops.class_nll(grad, target, ignore_index, reduction, weight)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def cross_entropy(
     input,
     target,
@@ -250,7 +250,7 @@ def _loss_and_normalizer_shape(input, target, ignore_index, reduction):
     dtype=real_floats.giving(real_floats, statistic),
     shape=_loss_and_normalizer_shape,
     outputs=("loss", "normalizer"),
-    method=False,
+    public="",
     grad_name="CrossEntropyLoss",
 )
 def class_cross_entropy(input, target: Index, ignore_index: int, reduction: str):
@@ -290,7 +290,7 @@ def class_cross_entropy_vjp(grad_loss, grad_normalizer, input, normalizer, targe
     return through_loss if through_sum is None else through_sum + through_loss
 
 
-@composite(dtype=real_floats, shape=_class_gradient_shape, method=False)
+@composite(dtype=real_floats, shape=_class_gradient_shape, public="")
 def class_cross_entropy_backward(grad, input, normalizer: Statistic, target: Index, ignore_index: int, reduction: str):
     """The gradient of class_cross_entropy, ``grad * (softmax(input) - onehot(target))``, over the number of samples for
     a mean."""

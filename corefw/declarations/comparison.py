@@ -485,7 +485,7 @@ def signbit(input):
 
 
 # -- facts of a tensor ------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="corefw")
 def is_floating_point(input) -> bool:
     """Whether the elements are floating numbers.
 
@@ -496,7 +496,7 @@ def is_floating_point(input) -> bool:
     return input.dispatch_key.dtype.is_floating_point
 
 
-@composite(method=False)
+@composite(public="corefw")
 def is_signed(input) -> bool:
     """Whether the dtype has negative numbers.
 

@@ -13,7 +13,7 @@ from corefw.shapes import broadcast, contiguous_strides, same_shape
 from corefw.versions import ConjugateCount
 
 
-@view(dtype=real_of.without("bool", "integer", "floating"), method=False)
+@view(dtype=real_of.without("bool", "integer", "floating"), public="corefw")
 def view_as_real(input):
     """A view of complex numbers as pairs of real ones, in a new last dimension of size 2.
 
@@ -29,7 +29,7 @@ def view_as_real(input):
 view_as_real.gradients(input=lambda grad: ops.view_as_complex(grad.contiguous()))
 
 
-@view(dtype=complex_of, method=False)
+@view(dtype=complex_of, public="corefw")
 def view_as_complex(input):
     """A view of pairs of real numbers, in the last dimension, as complex ones.
 
@@ -61,7 +61,7 @@ def view_as_complex(input):
 view_as_complex.gradients(input=lambda grad: ops.view_as_real(grad))
 
 
-@composite(method=False)
+@composite(public="corefw")
 def real(input):
     """The real part: a view of complex numbers, a real tensor itself. Also the attribute `Tensor.real`.
 
@@ -72,7 +72,7 @@ def real(input):
     return ops.view_as_real(input).select(-1, 0) if input.dispatch_key.dtype.is_complex else input
 
 
-@composite(method=False)
+@composite(public="corefw")
 def imag(input):
     """The imaginary part, a view; a real tensor is refused. Also the attribute `Tensor.imag`.
 
@@ -145,7 +145,7 @@ def is_conj(input) -> bool:
     return count.__class__ is ConjugateCount and count.pending and input.dispatch_key.dtype.is_complex
 
 
-@composite(method=False)
+@composite(public="corefw")
 def is_complex(input) -> bool:
     """Whether the elements are complex.
 
@@ -191,7 +191,7 @@ def angle_vjp(grad, input):
 _to_complex = replace(real_floats, results=(dtype.to_complex,))
 
 
-@primitive(dtype=_to_complex, shape=broadcast, method=False, name="complex", out=True)
+@primitive(dtype=_to_complex, shape=broadcast, name="complex", out=True)
 def complex_(real, imag):
     """``real + i imag``, elementwise.
 
@@ -210,7 +210,7 @@ complex_.gradients(
 )
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def polar(abs, angle):
     """``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument.
 

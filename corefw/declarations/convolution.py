@@ -119,7 +119,7 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
     return (input[0], channels, *((size - e) // s + 1 for size, e, s in zip(padded, extent, stride)))
 
 
-@primitive(dtype=numbers, shape=convolution_shape, method=False)
+@primitive(dtype=numbers, shape=convolution_shape, public="")
 def convolution(
     input,
     weight,
@@ -205,7 +205,7 @@ def convolution_weight_shape(input, output_grad, kernel_size, stride, padding, d
     return (output_grad[1], input[1] // groups, *kernel_size)
 
 
-@primitive(dtype=numbers, shape=convolution_weight_shape, method=False)
+@primitive(dtype=numbers, shape=convolution_weight_shape, public="")
 def convolution_weight(
     input, output_grad, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
 ):
@@ -277,7 +277,7 @@ def _convolve_transposed(name: str, n: int, input, weight, bias, stride, padding
     return result.squeeze(0) if unbatched else result
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv1d(
     input,
     weight,
@@ -305,7 +305,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv2d(
     input,
     weight,
@@ -333,7 +333,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv3d(
     input,
     weight,
@@ -361,7 +361,7 @@ def conv3d(
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv_transpose1d(
     input,
     weight,
@@ -393,7 +393,7 @@ def conv_transpose1d(
     )
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv_transpose2d(
     input,
     weight,
@@ -425,7 +425,7 @@ def conv_transpose2d(
     )
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def conv_transpose3d(
     input,
     weight,
@@ -488,7 +488,7 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
     return (input[0], input[1] * prod(kernel_size), prod(windows))
 
 
-@primitive(dtype=same, shape=im2col_shape, method=False, grad_name="Im2Col")
+@primitive(dtype=same, shape=im2col_shape, public="", grad_name="Im2Col")
 def im2col(input, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Every window of an image as a column: (N, C, H, W) gives (N, C kh kw, windows)."""
 
@@ -521,7 +521,7 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
     return (input[0], input[1] // prod(kernel_size), *output_size)
 
 
-@primitive(dtype=numbers, shape=col2im_shape, method=False, grad_name="Col2Im")
+@primitive(dtype=numbers, shape=col2im_shape, public="", grad_name="Col2Im")
 def col2im(input, output_size: tuple, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Columns added where their windows lie in an image: (N, C kh kw, windows) gives (N, C, H, W)."""
 
@@ -540,7 +540,7 @@ def _pair(name: str, value) -> tuple[int, int]:
     return value
 
 
-@composite(method=False, name="functional_unfold")
+@composite(public="nn.functional.unfold", name="functional_unfold")
 def unfold(
     input,
     kernel_size: int | Sequence[int],
@@ -576,7 +576,7 @@ def unfold(
     return ops.im2col(input, *options)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def fold(
     input,
     output_size: int | Sequence[int],

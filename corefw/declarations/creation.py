@@ -36,17 +36,17 @@ def _sized(size, *attributes):
     return size
 
 
-@primitive(dtype=same, shape=_sized, method=False)
+@primitive(dtype=same, shape=_sized, public="")
 def zeros_at(dispatch_key: DispatchKey, size: tuple, dtype: Any):
     """Zeros of shape `size`."""
 
 
-@primitive(dtype=same, shape=_sized, method=False)
+@primitive(dtype=same, shape=_sized, public="")
 def full_at(dispatch_key: DispatchKey, size: tuple, value: Number, dtype: Any):
     """The number `value`, which `dtype` holds, everywhere in a tensor of shape `size`."""
 
 
-@primitive(dtype=same, shape=lambda input, dtype, copy: input, method=False, grad_name="ToCopy")
+@primitive(dtype=same, shape=lambda input, dtype, copy: input, public="", grad_name="ToCopy")
 def cast(dispatch_key: DispatchKey, input, dtype: Any, copy: bool):
     """The elements of `input` as `dtype`, converted as C converts; the memory itself if `copy` is false and it is of
     that dtype already."""
@@ -56,7 +56,7 @@ cast.gradients(input=lambda grad: grad)
 
 
 # -- by size ----------------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite()
 def zeros(
     *size: int | Sequence[int],
     out: Tensor | None = None,
@@ -92,7 +92,7 @@ def zeros(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def ones(
     *size: int | Sequence[int],
     out: Tensor | None = None,
@@ -118,7 +118,7 @@ def ones(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def empty(
     *size: int | Sequence[int],
     out: Tensor | None = None,
@@ -151,7 +151,7 @@ def empty(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def full(
     size: Sequence[int],
     fill_value: Number,
@@ -188,7 +188,7 @@ def full(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def scalar_tensor(
     s: Number, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False
 ):
@@ -203,7 +203,7 @@ def scalar_tensor(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def empty_strided(
     size: Sequence[int],
     stride: Sequence[int],
@@ -227,7 +227,7 @@ def empty_strided(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def empty_permuted(
     size: Sequence[int],
     physical_layout: Sequence[int],

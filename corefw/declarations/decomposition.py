@@ -17,7 +17,7 @@ _modulus = real.without("bool", "integer")
 
 
 # -- decompositions ---------------------------------------------------------------------------------------------------
-@primitive(dtype=floats, shape=lambda A: check_square("linalg.cholesky", A), method=False, grad_name="LinalgCholeskyEx")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.cholesky", A), public="", grad_name="LinalgCholeskyEx")
 def cholesky_factor(A):
     """The lower triangular L of ``A = L @ L.mH``."""
 
@@ -36,7 +36,7 @@ def cholesky_factor_vjp(grad, out):
     return ops.adjoint_matmul(inverse, middle).matmul(inverse)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_cholesky(A, *, upper: bool = False):
     """The Cholesky decomposition ``A = L @ L.mH`` of Hermitian positive-definite matrices, L lower triangular.
 
@@ -76,7 +76,7 @@ def _qr_shape(A, mode):
     dtype=floats.giving(same, same),
     shape=_qr_shape,
     outputs=("Q", "R"),
-    method=False,
+    public="",
     result_name="linalg_qr",
     grad_name="LinalgQr",
 )
@@ -117,7 +117,7 @@ def qr_factors_vjp(grad_Q, grad_R, Q, R, kind):
     return ops.cat([grad_x, Q.new_zeros((*Q.shape[:-1], n - m)) if grad_y is None else grad_y], -1)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_qr(A, mode: str = "reduced") -> return_types.linalg_qr:
     """The decomposition ``A = Q @ R`` into a matrix with orthonormal columns and an upper triangular one.
 
@@ -145,7 +145,6 @@ def _eigh_shape(A, UPLO="L"):
     dtype=floats.giving(real, same),
     shape=_eigh_shape,
     outputs=("eigenvalues", "eigenvectors"),
-    method=False,
     out=True,
     result_name="linalg_eigh",
     grad_name="LinalgEigh",
@@ -187,9 +186,7 @@ def _differences(values):
     return values.unsqueeze(-2) - values.unsqueeze(-1) + eye
 
 
-@composite(
-    dtype=_modulus, shape=lambda A, UPLO="L": _eigh_shape(A, UPLO)[0], method=False, out=True, grad_name="LinalgEigh"
-)
+@composite(dtype=_modulus, shape=lambda A, UPLO="L": _eigh_shape(A, UPLO)[0], out=True, grad_name="LinalgEigh")
 def linalg_eigvalsh(A, UPLO: str = "L"):
     """The eigenvalues of Hermitian matrices, in ascending order.
 
@@ -218,7 +215,7 @@ def _svd_shape(A, full_matrices=True):
     dtype=floats.giving(same, real, same),
     shape=_svd_shape,
     outputs=("U", "S", "Vh"),
-    method=False,
+    public="",
     result_name="linalg_svd",
     grad_name="LinalgSvd",
 )
@@ -262,7 +259,7 @@ def svd_factors_vjp(grad_U, grad_S, grad_Vh, U, S, Vh):
     return result if outside_v is None else result + U.matmul(outside_v)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
     """The singular value decomposition ``A = U @ diag(S) @ Vh``, with orthonormal columns of U and rows of Vh.
 
@@ -288,14 +285,14 @@ def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> r
 @composite(
     dtype=_modulus,
     shape=lambda A: _svd_shape(A)[1],
-    method=False,
+    public="",
 )
 def singular_values(A):
     """The singular values of matrices, in descending order."""
     return ops.svd_factors(A, False)[1]
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_svdvals(A, *, driver: str | None = None):
     """The singular values of matrices, in descending order.
 

@@ -36,7 +36,7 @@ def _check_floating(input: Tensor) -> None:
     dtype=replace(real_floats, results=(*real_floats.results, lambda d: dtypes.bool_)),
     shape=lambda input, *attributes: (input, input),
     outputs=("output", "mask"),
-    method=False,
+    public="",
     grad_name="Mul",
 )
 def masked_dropout(input, p: float, seed: int, offset: int):
@@ -57,7 +57,7 @@ def masked_dropout(input, p: float, seed: int, offset: int):
 masked_dropout.gradients(input=lambda grad, mask, p: ops.masked_dropout_backward(grad, mask, p))
 
 
-@composite(dtype=real_floats, shape=lambda output_grad, mask, p: output_grad, method=False)
+@composite(dtype=real_floats, shape=lambda output_grad, mask, p: output_grad, public="")
 def masked_dropout_backward(output_grad, mask: Index, p: float):
     """The gradient of masked_dropout: that of the kept elements, scaled like them."""
     return output_grad * (mask.to(output_grad.dtype) * (0.0 if p == 1 else 1 / (1 - p)))
@@ -66,7 +66,7 @@ def masked_dropout_backward(output_grad, mask: Index, p: float):
 masked_dropout_backward.gradients(output_grad=lambda grad, mask, p: ops.masked_dropout_backward(grad, mask, p))
 
 
-@composite(method=False)
+@composite(public="corefw corefw.dropout_ nn.functional")
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None):
     """In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself.
 
@@ -101,7 +101,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
     return masked_dropout(input, p, seed, offset)[0]
 
 
-@composite(method=False)
+@composite(public="corefw")
 def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, Tensor]:
     """`dropout`, and a bool tensor that tells which elements were kept.
 
@@ -127,7 +127,7 @@ def _noise(input: Tensor, p: float, features: bool) -> Tensor:
     return draw_bernoulli(input.dispatch_key, probability_tensor(input.dispatch_key, 1 - p), shape, None)
 
 
-@composite(method=False)
+@composite(public="corefw corefw.feature_dropout_")
 def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = False):
     """As `dropout`, for whole feature maps: all elements with the same first two indices go together.
 
@@ -163,7 +163,7 @@ def _alpha(name: str, input: Tensor, p: float, train: bool, inplace: bool, featu
     return input.mul_(factor).add_(b) if inplace else input * factor + b
 
 
-@composite(method=False)
+@composite(public="corefw corefw.alpha_dropout_ nn.functional")
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None):
     """In training, each element with probability `p` at the value where SELU saturates, then an affine map of all, so
     that mean 0 and variance 1 are kept.
@@ -183,7 +183,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
     return _alpha("alpha_dropout", input, p, training if train is None else train, inplace, False)
 
 
-@composite(method=False)
+@composite(public="corefw corefw.feature_alpha_dropout_ nn.functional")
 def feature_alpha_dropout(
     input, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
 ):
@@ -234,7 +234,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     return feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """In training, each channel of ``(C, L)`` or ``(N, C, L)`` zero with probability `p`, the others scaled.
 
@@ -252,7 +252,7 @@ def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """In training, each channel of ``(N, C, H, W)`` zero with probability `p`, the others scaled. Arguments as for
     `dropout1d`; an input of three dimensions counts as ``(N, C, L)``.
@@ -264,7 +264,7 @@ def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     """In training, each channel of ``(C, D, H, W)`` or ``(N, C, D, H, W)`` zero with probability `p`, the others
     scaled. Arguments as for `dropout1d`.

@@ -72,7 +72,7 @@ def exp(input):
 exp.gradients(input=lambda grad, out: grad * out.conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def exp2(input):
     """The power of two, ``2 ** input``.
 
@@ -85,7 +85,7 @@ def exp2(input):
 exp2.gradients(input=lambda grad, out: grad * (out * math.log(2)).conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def expm1(input):
     """The exponential minus one, ``e ** input - 1``, exact for small `input` too.
 
@@ -137,7 +137,7 @@ def log10(input):
 log10.gradients(input=lambda grad, input: grad / (input * math.log(10)).conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, grad_name="Log1P")
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, grad_name="Log1P", public="corefw Tensor special")
 def log1p(input):
     """The logarithm of one more, ``log(1 + input)``, exact for small `input` too.
 
@@ -182,7 +182,7 @@ logaddexp2.gradients(
 )
 
 
-@primitive(dtype=_real, shape=broadcast, inplace=True, out=True)
+@primitive(dtype=_real, shape=broadcast, inplace=True, out=True, public="corefw Tensor special")
 def xlogy(input, other):
     """The product ``input * log(other)``, which is 0 where `input` is 0, and NaN where `other` is.
 
@@ -199,7 +199,7 @@ xlogy.gradients(
 
 
 # -- sigmoid ----------------------------------------------------------------------------------------------------------
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor nn.functional special.expit")
 def sigmoid(input):
     """The logistic function, ``1 / (1 + exp(-input))``.
 
@@ -212,7 +212,7 @@ def sigmoid(input):
 sigmoid.gradients(input=lambda grad, out: ops.sigmoid_backward(grad, out))
 
 
-@composite(dtype=promoted_floats, shape=broadcast, method=False)
+@composite(dtype=promoted_floats, shape=broadcast, public="")
 def sigmoid_backward(gradient, output):
     """The gradient of `sigmoid`: ``gradient * conj((1 - output) * output)``."""
     return gradient * ((1 - output) * output).conj()
@@ -224,7 +224,7 @@ sigmoid_backward.gradients(
 )
 
 
-@primitive(dtype=_real, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=_real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def logit(input, eps: float | None = None):
     """The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1].
 
@@ -344,7 +344,7 @@ def atan2_vjp(grad, input, other, needs):
     return scaled * x if needs[0] else None, -scaled * y if needs[1] else None
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def sinc(input):
     """The normalised cardinal sine, ``sin(pi * input) / (pi * input)``, 1 at 0.
 
@@ -414,7 +414,7 @@ def cosh(input):
 cosh.gradients(input=lambda grad, input: grad * input.sinh().conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor nn.functional")
 def tanh(input):
     """The hyperbolic tangent.
 
@@ -427,7 +427,7 @@ def tanh(input):
 tanh.gradients(input=lambda grad, out: ops.tanh_backward(grad, out))
 
 
-@composite(dtype=promoted_floats, shape=broadcast, method=False)
+@composite(dtype=promoted_floats, shape=broadcast, public="")
 def tanh_backward(gradient, output):
     """The gradient of `tanh`: ``gradient * conj(1 - output**2)``."""
     return gradient * (1 - output * output).conj()
@@ -485,7 +485,7 @@ atanh.gradients(input=lambda grad, input: grad / (1 - input * input).conj())
 
 
 # -- error function ---------------------------------------------------------------------------------------------------
-@primitive(dtype=_real, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=_real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def erf(input):
     """The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `input`.
 
@@ -498,7 +498,7 @@ def erf(input):
 erf.gradients(input=lambda grad, input: grad * ((input * input).neg().exp() * (2 / math.sqrt(math.pi))))
 
 
-@primitive(dtype=_real, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=_real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def erfc(input):
     """The complement of the error function, ``1 - erf(input)``, exact where that is small too.
 

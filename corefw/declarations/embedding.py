@@ -23,7 +23,7 @@ def _check_positions(indices) -> None:
         )
 
 
-@composite(method=False)
+@composite()
 def embedding(weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False):
     """`corefw.nn.functional.embedding` with the arguments in another order.
 
@@ -36,7 +36,7 @@ def embedding(weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq:
     return ops.pick_rows(weight, indices, padding_idx, scale_grad_by_freq)
 
 
-@composite(dtype=same, shape=_rows_shape, method=False, grad_name="Embedding")
+@composite(dtype=same, shape=_rows_shape, public="", grad_name="Embedding")
 def pick_rows(weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False):
     """The rows of `weight` at `indices`; the row `padding_idx` gets no gradient."""
     _rows_shape(weight.array.shape, indices.array.shape)
@@ -66,7 +66,7 @@ def _shares(indices, num_weights: int, padding_idx: int, scale_grad_by_freq: boo
     return share.unsqueeze(-1)
 
 
-@composite(dtype=floats, shape=_table_shape, method=False)
+@composite(dtype=floats, shape=_table_shape, public="")
 def embedding_dense_backward(grad_output, indices: Index, num_weights: int, padding_idx: int, scale_grad_by_freq: bool):
     """The gradient of a table of `num_weights` rows: for each the sum of the gradients of where it was picked."""
     _table_shape(grad_output.array.shape, indices.array.shape, num_weights)
@@ -81,7 +81,7 @@ def embedding_dense_backward_vjp(grad, indices, num_weights, padding_idx, scale_
     return ops.pick_rows(grad, indices) * _shares(indices, num_weights, padding_idx, scale_grad_by_freq, grad)
 
 
-@composite(method=False)
+@composite()
 def embedding_renorm_(weight, indices: Index, max_norm: float, norm_type: float = 2.0):
     """Scale, in place, the rows of `weight` at `indices` whose norm of order `norm_type` exceeds `max_norm` down to it.
 
@@ -102,7 +102,7 @@ class PaddingError(PositionError, AssertionError):
     """A padding position outside the table (PyTorch raises AssertionError)."""
 
 
-@composite(method=False)
+@composite(public="nn.functional.embedding")
 def functional_embedding(
     input: Index,
     weight,

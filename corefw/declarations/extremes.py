@@ -70,7 +70,7 @@ _positions = same.without("complex").giving(same, index)
 @primitive(
     dtype=_positions,
     shape=picked("max"),
-    method=False,
+    public="",
     outputs=("values", "indices"),
     result_name="max",
     grad_name="Max",
@@ -82,7 +82,7 @@ def max_dim(input, dim: Dim, keepdim: bool = False):
 @primitive(
     dtype=_positions,
     shape=picked("min"),
-    method=False,
+    public="",
     outputs=("values", "indices"),
     result_name="min",
     grad_name="Min",

@@ -46,7 +46,7 @@ def _keyword_from(name: str, low, named: dict[str, Any]):
     return low
 
 
-@composite()
+@composite(public="Tensor")
 def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **named):
     """Fill the tensor with uniform random numbers in ``[low, to)``.
 
@@ -77,7 +77,7 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     return _fill(input, "uniform_at", generator, float(low), float(to))
 
 
-@composite()
+@composite(public="Tensor")
 def normal_(input, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None):
     """Fill the tensor with normal random numbers.
 
@@ -90,7 +90,7 @@ def normal_(input, mean: float = 0.0, std: float = 1.0, *, generator: Generator 
     return _fill(input, "normal_at", generator, float(mean), float(std))
 
 
-@composite()
+@composite(public="Tensor")
 def random_(input, low: int = MISSING, to: int | None = MISSING, *, generator: Generator | None = None, **named):
     """Fill the tensor with random integers: ``random_()``, ``random_(to)`` or ``random_(low, to)``.
 
@@ -120,7 +120,7 @@ def random_(input, low: int = MISSING, to: int | None = MISSING, *, generator: G
     return _fill(input, "integers_at", generator, low, to)
 
 
-@composite()
+@composite(public="Tensor")
 def bernoulli_(input, p: Any = 0.5, *, generator: Generator | None = None):
     """Fill the tensor with ones of probability `p`, a number or a tensor that broadcasts, and zeros.
 
@@ -138,7 +138,7 @@ def bernoulli_(input, p: Any = 0.5, *, generator: Generator | None = None):
     return input.copy_(draw_bernoulli(dispatch_key, probability, shape, generator))
 
 
-@composite()
+@composite(public="Tensor")
 def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = None):
     """Fill the tensor with exponential random numbers of the rate `lambd`.
 
@@ -156,7 +156,7 @@ def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = Non
     return _fill(input, "exponential_at", generator, float(lambd))
 
 
-@composite()
+@composite(public="Tensor")
 def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None):
     """Fill the tensor with Cauchy random numbers of this median and half width at half maximum `sigma`.
 
@@ -174,7 +174,7 @@ def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Genera
     return _fill(input, "cauchy_at", generator, float(median), float(sigma))
 
 
-@composite()
+@composite(public="Tensor")
 def log_normal_(input, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None):
     """Fill the tensor with exponentials of normal random numbers of this `mean` and `std`.
 
@@ -188,7 +188,7 @@ def log_normal_(input, mean: float = 1.0, std: float = 2.0, *, generator: Genera
     return _fill(input, "log_normal_at", generator, float(mean), float(std))
 
 
-@composite()
+@composite(public="Tensor")
 def geometric_(input, p: float, *, generator: Generator | None = None):
     """Fill the tensor with the number of trials up to the first success, each of probability `p`.
 

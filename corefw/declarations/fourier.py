@@ -20,7 +20,7 @@ _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 # -- primitives -------------------------------------------------------------------------------------------------------
-@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, method=False, grad_name="FftC2C")
+@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="", grad_name="FftC2C")
 def fft_c2c(input, dim: tuple, norm: str, forward: bool):
     """The transform of a complex tensor along `dim`, or its inverse, scaled as `norm` says."""
 
@@ -36,7 +36,7 @@ def _half_shape(input, dim, norm):
     return _with_size(input, dim[-1], input[dim[-1]] // 2 + 1)
 
 
-@primitive(dtype=complex_of, shape=_half_shape, method=False, grad_name="FftR2C")
+@primitive(dtype=complex_of, shape=_half_shape, public="", grad_name="FftR2C")
 def fft_r2c(input, dim: tuple, norm: str):
     """The transform of a real tensor along `dim`; of the last of them only the frequencies that are not negative."""
 
@@ -51,7 +51,7 @@ def _whole_shape(input, dim, norm, size):
     return _with_size(input, dim[-1], size)
 
 
-@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, method=False, grad_name="FftC2R")
+@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="", grad_name="FftC2R")
 def fft_c2r(input, dim: tuple, norm: str, size: int):
     """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along the last."""
 
@@ -175,7 +175,7 @@ def _c2r(name: str, input, s, dim, norm, forward: bool):
 
 
 # -- one dimension ----------------------------------------------------------------------------------------------------
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The discrete Fourier transform, ``X[k] = sum_j input[j] * exp(-2 pi i j k / n)``.
 
@@ -193,7 +193,7 @@ def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None)
     return _c2c("fft", input, s, dims, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The inverse of `fft.fft`, ``x[j] = 1 / n * sum_k input[k] * exp(2 pi i j k / n)``.
 
@@ -211,7 +211,7 @@ def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None
     return _c2c("ifft", input, s, dims, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The first ``n // 2 + 1`` elements of `fft.fft` of real numbers; the others are their conjugates.
 
@@ -229,7 +229,7 @@ def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None
     return _r2c("rfft", input, s, dims, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The inverse of `fft.rfft`: the real numbers of which `input` is half the spectrum.
 
@@ -247,7 +247,7 @@ def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = Non
     return _c2r("irfft", input, s, dims, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The discrete Fourier transform, which is real, of a signal with ``x[-j] = conj(x[j])``, given by its first half.
 
@@ -265,7 +265,7 @@ def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None
     return _c2r("hfft", input, s, dims, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
     """The inverse of `fft.hfft`: the first half of the Hermitian signal whose transform `input` is.
 
@@ -284,7 +284,7 @@ def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = Non
 
 
 # -- several dimensions ------------------------------------------------------------------------------------------------
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_fft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The discrete Fourier transform in two dimensions.
 
@@ -297,7 +297,7 @@ def fft_fft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1
     return _c2c("fft2", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_fftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The discrete Fourier transform in several dimensions.
 
@@ -314,7 +314,7 @@ def fft_fftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = 
     return _c2c("fftn", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ifft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The inverse of `fft.fft2`.
 
@@ -327,7 +327,7 @@ def fft_ifft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -
     return _c2c("ifft2", input, s, dim, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ifftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The inverse of `fft.fftn`.
 
@@ -344,7 +344,7 @@ def fft_ifftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
     return _c2c("ifftn", input, s, dim, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_rfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The discrete Fourier transform of real numbers in two dimensions, half of it along the last.
 
@@ -357,7 +357,7 @@ def fft_rfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -
     return _r2c("rfft2", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_rfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The discrete Fourier transform of real numbers in several dimensions, half of it along the last.
 
@@ -374,7 +374,7 @@ def fft_rfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
     return _r2c("rfftn", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_irfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The inverse of `fft.rfft2`.
 
@@ -387,7 +387,7 @@ def fft_irfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, 
     return _c2r("irfft2", input, s, dim, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_irfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The inverse of `fft.rfftn`.
 
@@ -404,7 +404,7 @@ def fft_irfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None 
     return _c2r("irfftn", input, s, dim, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_hfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The discrete Fourier transform of a Hermitian signal in two dimensions, given by half of it along the last.
 
@@ -417,7 +417,7 @@ def fft_hfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -
     return _c2r("hfft2", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_hfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The discrete Fourier transform of a Hermitian signal in several dimensions, given by half of it along the last.
 
@@ -434,7 +434,7 @@ def fft_hfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None =
     return _c2r("hfftn", input, s, dim, norm, True)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ihfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
     """The inverse of `fft.hfft2`.
 
@@ -447,7 +447,7 @@ def fft_ihfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, 
     return _r2c("ihfft2", input, s, dim, norm, False)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def fft_ihfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
     """The inverse of `fft.hfftn`.
 
@@ -478,7 +478,7 @@ def _frequency_unit(name: str, duration: float, dtype) -> float:
     return 1.0 / duration if duration else inf
 
 
-@composite(method=False)
+@composite()
 def fft_fftfreq(
     n: int,
     d: float = 1.0,
@@ -506,7 +506,7 @@ def fft_fftfreq(
     return _given(k * unit, out, requires_grad)
 
 
-@composite(method=False)
+@composite()
 def fft_rfftfreq(
     n: int,
     d: float = 1.0,
@@ -539,7 +539,7 @@ def _shift_dims(input, dim) -> list[int]:
     return [canonical_dim(d, input.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
 
 
-@composite(method=False)
+@composite()
 def fft_fftshift(input, dim: int | Sequence[int] | None = None):
     """The elements of a transform reordered so that the frequency 0 is in the middle.
 
@@ -555,7 +555,7 @@ def fft_fftshift(input, dim: int | Sequence[int] | None = None):
     return ops.roll(input, [input.shape[d] // 2 for d in dims], dims) if dims else input.clone()
 
 
-@composite(method=False)
+@composite()
 def fft_ifftshift(input, dim: int | Sequence[int] | None = None):
     """The inverse of `fft.fftshift`.
 

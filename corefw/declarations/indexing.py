@@ -63,7 +63,7 @@ def _index_shape(input, indices):
     return (*sizes[:start], *found, *sizes[start:], *input[at:])
 
 
-@primitive(dtype=same, shape=_index_shape, method=False)
+@primitive(dtype=same, shape=_index_shape, public="")
 def index(input, indices: Indices):
     """The elements of `input` at the positions that `indices` give together.
 
@@ -350,7 +350,7 @@ def _positions(self: Tensor, item: Tensor) -> Tensor:
 
 
 # -- copies and fills -------------------------------------------------------------------------------------------------
-@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, method=False)
+@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, public="")
 def copy(input, src):
     """`src`, broadcast to the shape of `input` and converted to its dtype."""
 
@@ -361,7 +361,7 @@ copy.gradients(
 )
 
 
-@composite()
+@composite(public="Tensor")
 def copy_(input, src, non_blocking: bool = False):
     """Write the elements of `src` into `input`, converted to its dtype and device.
 
@@ -389,7 +389,7 @@ def _fill_shape(input, value):
     return input
 
 
-@primitive(dtype=first, shape=_fill_shape, inplace=True, method="inplace")
+@primitive(dtype=first, shape=_fill_shape, inplace=True, public="corefw Tensor.fill_")
 def fill(input, value):
     """A tensor like `input` with `value` everywhere.
 
@@ -409,7 +409,7 @@ fill.gradients(
 )
 
 
-@composite()
+@composite(public="Tensor")
 def zero_(input):
     """Set every element of `input` to zero.
 
@@ -421,7 +421,7 @@ def zero_(input):
 
 
 # -- masks ------------------------------------------------------------------------------------------------------------
-@primitive(dtype=promote.bounded().rounding(), shape=broadcast, out=True, method=False, grad_name="Where")
+@primitive(dtype=promote.bounded().rounding(), shape=broadcast, out=True, public="", grad_name="Where")
 def choose(condition: Index, input, other):
     """`input` where `condition` is true, else `other`."""
 
@@ -439,7 +439,7 @@ _choose = choose.op.function
 def where(condition) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition, input: Tensor | complex, other: Tensor | complex, *, out=None) -> Tensor: ...
-@composite(method=False)
+@composite()
 def where(condition, input=None, other=None, *, out=None):
     """`input` where `condition` is true, else `other`; of a condition alone, the positions of its nonzero elements.
 

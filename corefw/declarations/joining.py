@@ -43,7 +43,7 @@ def cat_shape(tensors, dim):
     return (*first[:dim], sum(s[dim] for s in shapes), *first[dim + 1 :])
 
 
-@primitive(dtype=promote.rounding(), shape=cat_shape, out=True, method=False, aliases=("concat", "concatenate"))
+@primitive(dtype=promote.rounding(), shape=cat_shape, out=True, aliases=("concat", "concatenate"))
 def cat(tensors: Tensors, dim: int = 0):
     """The tensors joined along an existing dimension.
 
@@ -83,7 +83,7 @@ def stack_shape(tensors, dim):
     return (*first[:dim], len(tensors), *first[dim:])
 
 
-@primitive(dtype=promote.rounding(), shape=stack_shape, out=True, method=False)
+@primitive(dtype=promote.rounding(), shape=stack_shape, out=True)
 def stack(tensors: Tensors, dim: int = 0):
     """The tensors, all of one shape, joined along a new dimension.
 
@@ -105,7 +105,7 @@ def _checked(name: str, tensors):
     return tensors
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def hstack(tensors: Tensors):
     """The tensors joined along their columns; vectors are joined end to end.
 
@@ -117,7 +117,7 @@ def hstack(tensors: Tensors):
     return cat(raised, 0 if raised[0].array.ndim == 1 else 1)
 
 
-@composite(method=False, out=True, aliases=("row_stack",))
+@composite(out=True, aliases=("row_stack",))
 def vstack(tensors: Tensors):
     """The tensors joined along their rows; a vector is a row.
 
@@ -129,7 +129,7 @@ def vstack(tensors: Tensors):
     return cat([ops.atleast_2d(t) for t in _checked("vstack", tensors)], 0)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def dstack(tensors: Tensors):
     """The tensors joined along their third dimension; a matrix (n, m) counts as (n, m, 1), a vector (n) as (1, n, 1).
 
@@ -141,7 +141,7 @@ def dstack(tensors: Tensors):
     return cat([ops.atleast_3d(t) for t in _checked("dstack", tensors)], 2)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def column_stack(tensors: Tensors):
     """The tensors joined along their columns; a vector is a column.
 
@@ -153,7 +153,7 @@ def column_stack(tensors: Tensors):
     return cat([t if t.array.ndim > 1 else t.reshape(-1, 1) for t in _checked("column_stack", tensors)], 1)
 
 
-@composite(method=False)
+@composite()
 def block_diag(*tensors):
     """A matrix with the given matrices on its diagonal and zeros elsewhere; a vector is a row, a scalar one element.
 
@@ -191,7 +191,7 @@ def repeat_shape(input, repeats):
     return tuple(n * r for n, r in zip(sizes, repeats, strict=True))
 
 
-@primitive(dtype=same, shape=repeat_shape)
+@primitive(dtype=same, shape=repeat_shape, public="Tensor")
 def repeat(input, repeats: Sizes):
     """Copies of `input` laid side by side, `repeats` times along each dimension.
 
@@ -229,7 +229,7 @@ def tile(input, dims: Sizes):
     return repeat(input, (1,) * (input.array.ndim - len(dims)) + dims)
 
 
-@primitive(dtype=same.without("bool", "floating", "complex"), shape=None, method=False)
+@primitive(dtype=same.without("bool", "floating", "complex"), shape=None, public="")
 def repeated_positions(repeats):
     """The position i of each element of the vector `repeats`, repeats[i] times."""
 
@@ -495,7 +495,7 @@ def diagflat(input, offset: int = 0):
 
 
 # -- grids and choices ------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite()
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors: result i has the value of vector i at every point of their product.
 
@@ -529,7 +529,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
 
 
-@composite(method=False)
+@composite()
 def cartesian_prod(*tensors):
     """All tuples with one element of each vector, in order, as rows; a single vector is returned as it is.
 
@@ -588,7 +588,7 @@ def pixel_shuffle_shape(input, upscale_factor):
     return (*batch, c // (r * r), h * r, w * r)
 
 
-@composite(dtype=same, shape=pixel_shuffle_shape, method=False)
+@composite(dtype=same, shape=pixel_shuffle_shape, public="corefw nn.functional")
 def pixel_shuffle(input, upscale_factor: int):
     """Channels rearranged into space: (..., c r^2, h, w) becomes (..., c, h r, w r) for the factor r.
 
@@ -626,7 +626,7 @@ def pixel_unshuffle_shape(input, downscale_factor):
     return (*batch, c * r * r, height // r, width // r)
 
 
-@composite(dtype=same, shape=pixel_unshuffle_shape, method=False)
+@composite(dtype=same, shape=pixel_unshuffle_shape, public="corefw nn.functional")
 def pixel_unshuffle(input, downscale_factor: int):
     """Space rearranged into channels: (..., c, h r, w r) becomes (..., c r^2, h, w) for the factor r.
 

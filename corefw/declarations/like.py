@@ -50,7 +50,7 @@ def _new_like(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite(public="corefw")
 def zeros_like(
     input,
     *,
@@ -75,7 +75,7 @@ def zeros_like(
     return _new_like("zeros_like", input, dtype, layout, device, pin_memory, memory_format, 0, requires_grad)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def ones_like(
     input,
     *,
@@ -95,7 +95,7 @@ def ones_like(
     return _new_like("ones_like", input, dtype, layout, device, pin_memory, memory_format, 1, requires_grad)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def empty_like(
     input,
     *,
@@ -116,7 +116,7 @@ def empty_like(
     return _new_like("empty_like", input, dtype, layout, device, pin_memory, memory_format, None, requires_grad)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def full_like(
     input,
     fill_value: Number,
@@ -139,7 +139,7 @@ def full_like(
 
 
 # -- methods that make tensors of the same dtype and device -----------------------------------------------------------
-@composite()
+@composite(public="Tensor")
 def new_zeros(
     input,
     *size: int | Sequence[int],
@@ -161,7 +161,7 @@ def new_zeros(
     return require_grad(result) if requires_grad else result
 
 
-@composite()
+@composite(public="Tensor")
 def new_ones(
     input,
     *size: int | Sequence[int],
@@ -183,7 +183,7 @@ def new_ones(
     return require_grad(result) if requires_grad else result
 
 
-@composite()
+@composite(public="Tensor")
 def new_empty(
     input,
     *size: int | Sequence[int],
@@ -205,7 +205,7 @@ def new_empty(
     return require_grad(result) if requires_grad else result
 
 
-@composite()
+@composite(public="Tensor")
 def new_empty_strided(
     input,
     size: Sequence[int],
@@ -228,7 +228,7 @@ def new_empty_strided(
     return require_grad(result) if requires_grad else result
 
 
-@composite()
+@composite(public="Tensor")
 def new_full(
     input,
     size: Sequence[int],

@@ -19,7 +19,7 @@ def _weighted(loss, weight):
     return loss if weight is None else (loss * weight).to(loss.dtype)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def binary_cross_entropy(
     input, target, weight=None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ):
@@ -51,7 +51,7 @@ def binary_cross_entropy(
     return reduced_loss(_weighted(loss, weight), reduction)
 
 
-@composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropy")
+@composite(dtype=real_floats, shape=broadcast, public="", grad_name="BinaryCrossEntropy")
 def bernoulli_nll(input, target):
     """The elementwise cross entropy of probabilities, with logarithms of at least -100."""
     return (target - 1) * (-input).log1p().clamp_min(-100) - target * input.log().clamp_min(-100)
@@ -63,7 +63,7 @@ bernoulli_nll.gradients(
 )
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def binary_cross_entropy_with_logits(
     input,
     target,
@@ -98,7 +98,7 @@ def binary_cross_entropy_with_logits(
     return reduced_loss(_weighted(loss, weight), reduction)
 
 
-@composite(dtype=real_floats, shape=broadcast, method=False, grad_name="BinaryCrossEntropyWithLogits")
+@composite(dtype=real_floats, shape=broadcast, public="", grad_name="BinaryCrossEntropyWithLogits")
 def logistic_loss(input, target):
     """The elementwise logistic loss, ``log(1 + exp(x)) - target * x``."""
     return input.clamp_min(0) - input * target + (-input.abs()).exp().log1p()
@@ -110,7 +110,7 @@ logistic_loss.gradients(
 )
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def kl_div(
     input,
     target,
@@ -147,7 +147,7 @@ def kl_div(
     return loss / input.shape[0] if batch_mean and input.ndim else loss
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def poisson_nll_loss(
     input,
     target,
@@ -180,7 +180,7 @@ def poisson_nll_loss(
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
     """The negative log-likelihood under normal distributions, ``(log(var) + (input - target)² / var) / 2``.
 
@@ -215,7 +215,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     return reduced_loss(loss + 0.5 * log(2 * pi) if full else loss, reduction)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def soft_margin_loss(
     input, target, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ):
@@ -229,7 +229,7 @@ def soft_margin_loss(
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def multilabel_soft_margin_loss(
     input, target, weight=None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ):

@@ -54,7 +54,7 @@ def matmul_shape(input, other):
     return (*batch, *rows, *columns)
 
 
-@primitive(dtype=numeric, shape=matmul_shape, out=True)
+@primitive(dtype=numeric, shape=matmul_shape, out=True, public="corefw Tensor linalg")
 def matmul(input, other):
     """The matrix product ``input @ other``.
 
@@ -109,7 +109,7 @@ def _swapped(shape):
     return (*shape[:-2], shape[-1], shape[-2])
 
 
-@composite(dtype=numeric, shape=lambda input, other: matmul_shape(input, _swapped(other)), method=False)
+@composite(dtype=numeric, shape=lambda input, other: matmul_shape(input, _swapped(other)), public="")
 def matmul_adjoint(input, other):
     """The product ``input @ other.mH`` of (batches of) matrices: how the left factor's gradient is computed."""
     return input.matmul(other.transpose(-2, -1).conj())
@@ -121,7 +121,7 @@ matmul_adjoint.gradients(
 )
 
 
-@composite(dtype=numeric, shape=lambda input, other: matmul_shape(_swapped(input), other), method=False)
+@composite(dtype=numeric, shape=lambda input, other: matmul_shape(_swapped(input), other), public="")
 def adjoint_matmul(input, other):
     """The product ``input.mH @ other`` of (batches of) matrices: how the right factor's gradient is computed."""
     return input.transpose(-2, -1).conj().matmul(other)
@@ -449,7 +449,7 @@ def _linear_shape(input, weight, bias=None):
     return shape
 
 
-@composite(dtype=numeric, shape=_linear_shape, method=False)
+@composite(dtype=numeric, shape=_linear_shape, public="nn.functional")
 def linear(input, weight, bias=None):
     """The linear map ``input @ weight.T + bias`` of the last dimension.
 
@@ -502,7 +502,7 @@ def _gradients_shapes(gradient, input):
     dtype=real_floats.giving(real_floats, real_floats),
     shape=_gradients_shapes,
     outputs=("grad_weight", "grad_bias"),
-    method=False,
+    public="",
 )
 def linear_gradients(gradient, input):
     """The gradients of the weight, a matrix, and of the bias of `linear`."""
@@ -519,7 +519,7 @@ def linear_gradients_vjp(grad_grad_weight, grad_grad_bias, gradient, input):
     return ops.linear(input, grad_grad_weight, grad_grad_bias), ops.matmul(gradient, grad_grad_weight)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def bilinear(input1, input2, weight, bias=None):
     """The bilinear map ``out[..., o] = input1 @ weight[o] @ input2 + bias[o]``.
 
@@ -607,7 +607,7 @@ def cross_vjp_other(grad, input, other_shape, dim):
 
 
 # -- distances --------------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """The cosine of the angle between vectors, ``x1 · x2 / (max(‖x1‖, eps) * max(‖x2‖, eps))``.
 
@@ -628,7 +628,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """The p-norm of ``x1 - x2 + eps`` over the last dimension.
 

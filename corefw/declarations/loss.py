@@ -31,7 +31,7 @@ def _of_one_shape(input, target) -> tuple:
     return ops.broadcast_tensors(input, target)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def mse_loss(
     input, target, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", weight=None
 ):
@@ -56,7 +56,7 @@ def mse_loss(
     return squared_error(input, target, reduction)
 
 
-@composite(dtype=promoted_real_floats, shape=loss_shape, method=False, grad_name="MseLoss", name="squared_error")
+@composite(dtype=promoted_real_floats, shape=loss_shape, public="", grad_name="MseLoss", name="squared_error")
 def _squared_error(input, target, reduction: str):
     """The squared differences of `input` and `target`, reduced."""
     difference = input - target
@@ -72,16 +72,14 @@ _squared_error.gradients(
 )
 
 
-@composite(
-    dtype=promoted_real_floats, shape=lambda grad, input, target, reduction: broadcast(input, target), method=False
-)
+@composite(dtype=promoted_real_floats, shape=lambda grad, input, target, reduction: broadcast(input, target), public="")
 def squared_error_backward(grad, input, target, reduction: str):
     """The gradient of squared_error, ``grad * 2 * (input - target)``, over the number of elements for a mean."""
     difference = input - target
     return difference * (grad * (2 / difference.numel() if reduction == "mean" and difference.numel() else 2))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def l1_loss(
     input, target, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", weight=None
 ):
@@ -102,7 +100,7 @@ def l1_loss(
     return weighted_loss((input - target).abs(), weight, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def smooth_l1_loss(
     input,
     target,
@@ -133,7 +131,7 @@ def smooth_l1_loss(
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 
-@composite(dtype=real_floats, shape=lambda difference, *attributes: difference, method=False)
+@composite(dtype=real_floats, shape=lambda difference, *attributes: difference, public="")
 def huber(difference, threshold: float, factor: float):
     """The differences d, squared where small: ``factor * d² / 2`` if ``|d| < threshold``, else ``factor * threshold *
     (|d| - threshold / 2)``."""
@@ -147,7 +145,7 @@ huber.gradients(
 )
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """The differences d, squared where small: ``d² / 2`` if ``|d| < delta``, else ``delta * (|d| - delta / 2)``
     (Huber 1964).
@@ -171,7 +169,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
 
 
 # -- embeddings and ranks ---------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="nn.functional")
 def hinge_embedding_loss(
     input,
     target,
@@ -191,7 +189,7 @@ def hinge_embedding_loss(
     return reduced_loss(apart + close, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def margin_ranking_loss(
     input1,
     input2,
@@ -217,7 +215,7 @@ def margin_ranking_loss(
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def cosine_embedding_loss(
     input1,
     input2,
@@ -256,7 +254,7 @@ def cosine_embedding_loss(
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def triplet_margin_loss(
     anchor,
     positive,
@@ -296,7 +294,7 @@ def triplet_margin_loss(
     )
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def triplet_margin_with_distance_loss(
     anchor,
     positive,

@@ -79,7 +79,7 @@ def clone(input, *, memory_format: layouts.memory_format = preserve_format):
 clone.gradients(input=lambda grad: grad)
 
 
-@primitive(dtype=same, shape=lambda input, order: input, method=False, grad_name="Clone")
+@primitive(dtype=same, shape=lambda input, order: input, public="", grad_name="Clone")
 def clone_in_order(input, order: tuple):
     """A dense copy whose dimensions lie in memory in the given order, the slowest varying first."""
 
@@ -87,7 +87,7 @@ def clone_in_order(input, order: tuple):
 clone_in_order.gradients(input=lambda grad: grad)
 
 
-@composite()
+@composite(public="Tensor")
 def contiguous(input, memory_format: layouts.memory_format = contiguous_format):
     """`input` itself if its elements lie in memory in order, else a copy that does.
 
@@ -138,7 +138,7 @@ def as_strided(input, size: Sizes, stride: Sizes, storage_offset: int | None = N
         ) from None
 
 
-@view_op(dtype=same, method=False, grad_name="AsStrided")
+@view_op(dtype=same, public="", grad_name="AsStrided")
 def strided_view(input, size: tuple, stride: tuple, relative_offset: int, input_stride: tuple):
     """As `as_strided`, with the offset counted from the first element of `input`, whose strides are `input_stride`."""
     if len(size) != len(stride):
@@ -158,7 +158,7 @@ def strided_view_vjp(grad, input_shape, size, stride, relative_offset, input_str
     return strided_view_backward(grad, input_shape, size, stride, relative_offset, input_stride)
 
 
-@composite(method=False)
+@composite(public="")
 def strided_view_backward(grad, shape: tuple, size: tuple, stride: tuple, relative_offset: int, input_stride: tuple):
     """The gradient of `strided_view`: each element's gradients are summed where it lies in memory and, if several
     elements of the input lie there, divided by their number."""
@@ -191,7 +191,7 @@ def as_strided_(self, size: Sizes, stride: Sizes, storage_offset: int | None = N
 
 
 # -- memory without a history -----------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="")
 def view_dtype(input, dtype: dtypes.dtype):
     """The bytes of `input` as elements of another dtype; no gradient flows through."""
     array, dispatch_key = input.array, input.dispatch_key.with_dtype(dtype)

@@ -34,7 +34,7 @@ def _second_shape(gradient, input, *attributes):
     return input
 
 
-@composite(dtype=promoted_real_floats, shape=_input_shape, method=False)
+@composite(dtype=promoted_real_floats, shape=_input_shape, public="")
 def standardized(input, scale, dims: tuple, mean=None):
     """``(input - mean) * scale``, where mean and scale are the input's own over `dims`."""
     return (input if mean is None else input - mean) * scale
@@ -48,7 +48,7 @@ standardized.gradients(
 standardized.no_gradient("scale", "mean")
 
 
-@composite(dtype=promoted_real_floats, shape=_second_shape, method=False)
+@composite(dtype=promoted_real_floats, shape=_second_shape, public="")
 def standardized_backward(gradient, input, scale, dims: tuple, mean=None, weight=None):
     """The gradient of `standardized`, of ``gradient * weight``."""
     _second_shape(gradient.array.shape, input.array.shape)
@@ -110,7 +110,7 @@ def _gradients_shape(gradient, input, weight, *attributes):
     dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
     shape=_gradients_shape,
     outputs=("grad_input", "grad_weight", "grad_bias"),
-    method=False,
+    public="",
 )
 def standardized_gradients(gradient, input, weight, scale, dims: tuple, mean=None):
     """The gradients of ``standardized(input) * weight + bias``, of `gradient`; weight and bias have one shape."""
@@ -203,7 +203,7 @@ def _sizes(normalized_shape) -> tuple:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5, cudnn_enable: bool = True):
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last dimensions.
 
@@ -229,7 +229,7 @@ def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: floa
     dtype=with_statistics,
     shape=_layer_shapes,
     outputs=("output", "mean", "scale"),
-    method=False,
+    public="",
     grad_name="NativeLayerNorm",
 )
 def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5):
@@ -247,7 +247,7 @@ def layer_normalization_vjp(grad, input, normalized_shape, weight, mean, scale, 
     return _gradients(needs, grad, input, weight, scale, dims, mean, normalized_shape)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def rms_norm(input, normalized_shape: tuple, weight=None, eps: float | None = None):
     """``input / sqrt(mean(input²) + eps) * weight`` over the last dimensions.
 
@@ -271,7 +271,7 @@ def _rms_shapes(input, normalized_shape, weight=None, eps=0.0):
     return input, _check_layer(input, normalized_shape, weight)
 
 
-@composite(dtype=with_scale, shape=_rms_shapes, outputs=("output", "scale"), method=False, grad_name="FusedRmsNorm")
+@composite(dtype=with_scale, shape=_rms_shapes, outputs=("output", "scale"), public="", grad_name="FusedRmsNorm")
 def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 0.0):
     """`rms_norm`, and the reciprocal root mean square it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight))
@@ -316,7 +316,7 @@ def _require_several(shape, what: str, sizes) -> None:
         raise ValueError(f"Expected more than 1 {what} when training, got input size {shape}")
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5, cudnn_enabled: bool = True):
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` over each group of channels of each sample.
 
@@ -345,7 +345,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     dtype=with_statistics,
     shape=_group_shapes,
     outputs=("output", "mean", "scale"),
-    method=False,
+    public="",
     grad_name="NativeGroupNorm",
 )
 def group_normalization(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
@@ -425,7 +425,7 @@ def _batch_shapes(input, weight=None, bias=None, eps=0.0):
     dtype=with_statistics,
     shape=_batch_shapes,
     outputs=("output", "mean", "variance"),
-    method=False,
+    public="",
     grad_name="NativeBatchNorm",
 )
 def batch_normalization(input, weight=None, bias=None, eps: float = 1e-5):
@@ -451,7 +451,7 @@ def _affine_shape(input, scale, shift):
     return input
 
 
-@composite(dtype=promoted_real_floats, shape=_affine_shape, method=False, grad_name="NativeBatchNorm")
+@composite(dtype=promoted_real_floats, shape=_affine_shape, public="", grad_name="NativeBatchNorm")
 def channel_affine(input, scale, shift):
     """``input * scale + shift`` with a scale and a shift per channel (dimension 1)."""
     _check_channels(input.array.shape, scale=_shape(scale), shift=_shape(shift))
@@ -478,7 +478,7 @@ def _update(running, value, momentum: float) -> None:
     running.mul_(1 - momentum).add_(value.to(running.dtype), alpha=momentum)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def batch_norm(
     input,
     weight: Tensor | None,
@@ -523,7 +523,7 @@ def batch_norm(
     return output.to(input.dtype) if wide else output
 
 
-@composite(method=False, name="functional_batch_norm")
+@composite(public="nn.functional.batch_norm", name="functional_batch_norm")
 def functional_batch_norm(
     input,
     running_mean: Tensor | None,
@@ -568,7 +568,7 @@ def _repeated(vector, count: int):
     return None if vector is None else vector.repeat(count)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def instance_norm(
     input,
     weight: Tensor | None,
@@ -620,7 +620,7 @@ def instance_norm(
     return output.reshape(input.shape)
 
 
-@composite(method=False, name="functional_instance_norm")
+@composite(public="nn.functional.instance_norm", name="functional_instance_norm")
 def functional_instance_norm(
     input,
     running_mean=None,

@@ -23,7 +23,7 @@ def _norm_shape(input: Shape, ord, dim, keepdim):
     return reduced_shape(input, dim, keepdim)
 
 
-@primitive(dtype=_moment, shape=_norm_shape, method=False, grad_name="LinalgVectorNorm")
+@primitive(dtype=_moment, shape=_norm_shape, public="", grad_name="LinalgVectorNorm")
 def vector_norm(input, ord: Number, dim: Dims = None, keepdim: bool = False):
     """``sum(|x|^ord)^(1/ord)`` over `dim`; for the limits inf and -inf the largest and smallest modulus, for 0 the
     number of elements that are not zero."""
@@ -93,7 +93,7 @@ def _check_fields(name: str, *tensors) -> None:
             raise DtypeError(f"{name}: Expected a floating point or complex tensor as input. Got {tensor.dtype.title}")
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_cond(A, p: Number | str | None = None):
     """The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`.
 
@@ -124,7 +124,7 @@ def linalg_cond(A, p: Number | str | None = None):
     return ops.where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(ops.linalg_inv(A), p))
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_vector_norm(x, ord: Number = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The norm of the elements seen as a vector, ``sum(|x|^ord)^(1/ord)``.
 
@@ -150,7 +150,7 @@ def _largest(moduli, dim: int):
     return moduli.amax(dim) if moduli.shape[dim] else moduli.sum(dim)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_matrix_norm(
     A,
     ord: Number | str = "fro",
@@ -199,7 +199,7 @@ def linalg_matrix_norm(
     return result
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_norm(
     A, ord: Number | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
 ):

@@ -9,7 +9,7 @@ from corefw.dispatch.declare import Index, Tensors, composite, ops, primitive
 from corefw.dispatch.rules import floats
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def sgd_step(
     params: Tensors,
     grads: Tensors,
@@ -29,7 +29,7 @@ def sgd_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def adam_step(
     params: Tensors,
     grads: Tensors,
@@ -53,7 +53,7 @@ def adam_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def adadelta_step(
     params: Tensors,
     grads: Tensors,
@@ -73,7 +73,7 @@ def adadelta_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def adagrad_step(
     params: Tensors,
     grads: Tensors,
@@ -88,7 +88,7 @@ def adagrad_step(
     """Adagrad (Duchi et al. 2011): ``s += g^2``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def adamax_step(
     params: Tensors,
     grads: Tensors,
@@ -108,7 +108,7 @@ def adamax_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def nadam_step(
     params: Tensors,
     grads: Tensors,
@@ -132,7 +132,7 @@ def nadam_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def radam_step(
     params: Tensors,
     grads: Tensors,
@@ -156,7 +156,7 @@ def radam_step(
     """
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def rmsprop_step(
     params: Tensors,
     grads: Tensors,
@@ -179,12 +179,12 @@ def rmsprop_step(
     """
 
 
-@composite(dtype=floats, shape=lambda tensors, norm_type: (), method=False)
+@composite(dtype=floats, shape=lambda tensors, norm_type: (), public="")
 def total_norm(tensors: Tensors, norm_type: float):
     """The norm of order `norm_type` of all elements of all `tensors`, seen as one vector."""
     return ops.vector_norm(ops.stack([ops.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
 
 
-@primitive(dtype=floats, shape=None, method=False)
+@primitive(dtype=floats, shape=None, public="")
 def scale_step(tensors: Tensors, factor: Index):
     """Multiply all `tensors` by `factor`, a 0-d array of their dtype, in place."""

@@ -34,7 +34,7 @@ def constant_pad_nd_shape(input, pad, value=0):
     return tuple(result)
 
 
-@primitive(dtype=same, shape=constant_pad_nd_shape, method=False)
+@primitive(dtype=same, shape=constant_pad_nd_shape, public="corefw")
 def constant_pad_nd(input, pad: Sizes, value: float = 0):
     """`input` extended by `value` at its borders.
 
@@ -100,7 +100,7 @@ def _positions(size: int, before: int, after: int, mode: str, device):
     return (size - 1) - ((size - 1) - places.abs()).abs()
 
 
-@composite(dtype=same, shape=indexed_pad_shape, method=False)
+@composite(dtype=same, shape=indexed_pad_shape, public="")
 def indexed_pad(input, pad: tuple, mode: str):
     """`input` extended by elements of its own: mirrored ("reflect"), the outermost ("replicate"), or those of the other
     end ("circular")."""
@@ -126,7 +126,7 @@ def indexed_pad_backward_shape(grad, shape, pad, mode):
     return tuple(shape)
 
 
-@composite(dtype=same.without("bool"), shape=indexed_pad_backward_shape, method=False)
+@composite(dtype=same.without("bool"), shape=indexed_pad_backward_shape, public="")
 def indexed_pad_backward(grad, shape: tuple, pad: tuple, mode: str):
     """The gradient of indexed_pad: what was read several times gets the sum."""
     indexed_pad_backward_shape(grad.shape, shape, pad, mode)
@@ -145,7 +145,7 @@ def indexed_pad_backward_vjp(grad, pad, mode):
 
 
 # -- the function -----------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="nn.functional")
 def pad(input, pad: Sequence[int], mode: str = "constant", value: float | None = None):
     """`input` extended, or cut, at the borders of its last dimensions.
 

@@ -96,7 +96,7 @@ sub.gradients(
 )
 
 
-@composite(dtype=promote, shape=lambda input, other, alpha: broadcast(input, other), method=False, grad_name="Add")
+@composite(dtype=promote, shape=lambda input, other, alpha: broadcast(input, other), public="", grad_name="Add")
 def add_scaled(input, other, alpha: float):
     """The sum ``input + alpha * other``, where `alpha` becomes a number of the dtype of the result."""
     return input + other * fitting_number(alpha, input.dispatch_key.dtype)
@@ -111,7 +111,7 @@ add_scaled.gradients(
 @composite(
     dtype=promote.without("bool").strictly(),
     shape=lambda input, other, alpha: broadcast(input, other),
-    method=False,
+    public="",
     grad_name="Sub",
 )
 def sub_scaled(input, other, alpha: float):
@@ -125,7 +125,7 @@ sub_scaled.gradients(
 )
 
 
-@composite(method=False)
+@composite(public="corefw")
 def rsub(input, other, *, alpha: float = 1):
     """The reversed difference ``other - alpha * input``.
 
@@ -235,7 +235,7 @@ def floor_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, method=False)
+@primitive(dtype=promoted_real_numbers, shape=broadcast, public="")
 def trunc_divide(input, other):
     """The quotient rounded towards zero, `div` with ``rounding_mode="trunc"``."""
 
@@ -559,7 +559,7 @@ def trunc(input):
     """
 
 
-@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True)
+@primitive(dtype=real_numbers, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def round(input, *, decimals: int = 0):
     """The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one.
 

@@ -90,7 +90,7 @@ def max_pool_shape(input, kernel_size, stride, padding, dilation, ceil_mode):
     dtype=real_numbers.giving(same, index),
     shape=max_pool_shape,
     outputs=("values", "indices"),
-    method=False,
+    public="",
     grad_name="MaxPool2DWithIndices",
 )
 def max_pool(input, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool):
@@ -113,7 +113,7 @@ def adaptive_max_pool_shape(input, output_size):
     dtype=real_floats.giving(same, index),
     shape=adaptive_max_pool_shape,
     outputs=("values", "indices"),
-    method=False,
+    public="",
     grad_name="AdaptiveMaxPool2D",
 )
 def adaptive_max_pool(input, output_size: tuple):
@@ -132,7 +132,7 @@ def max_pool_backward_shape(grad, indices, shape):
     return tuple(shape)
 
 
-@composite(dtype=real_numbers, shape=max_pool_backward_shape, method=False)
+@composite(dtype=real_numbers, shape=max_pool_backward_shape, public="")
 def max_pool_backward(grad, indices: Index, shape: tuple):
     """The gradient of max_pool: what each maximum gets, added where the maximum was."""
     max_pool_backward_shape(grad.shape, indices.shape, shape)
@@ -156,7 +156,7 @@ def avg_pool_shape(input, kernel_size, stride, padding, ceil_mode, count_include
     return (*input[:2], *_windows(input, kernel_size, stride, padding, (1,) * len(kernel_size), ceil_mode))
 
 
-@primitive(dtype=real_numbers, shape=avg_pool_shape, method=False, grad_name="AvgPool2D")
+@primitive(dtype=real_numbers, shape=avg_pool_shape, public="", grad_name="AvgPool2D")
 def avg_pool(
     input,
     kernel_size: tuple,
@@ -189,7 +189,7 @@ def avg_pool_backward_shape(grad, shape, *options):
     return tuple(shape)
 
 
-@primitive(dtype=real_floats, shape=avg_pool_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=avg_pool_backward_shape, public="")
 def avg_pool_backward(
     grad,
     shape: tuple,
@@ -230,7 +230,7 @@ def adaptive_shape(name: str, input, output_size):
 @primitive(
     dtype=real_floats,
     shape=lambda input, output_size: adaptive_shape("adaptive_avg_pool", input, output_size),
-    method=False,
+    public="",
     grad_name="AdaptiveAvgPool2D",
 )
 def adaptive_avg_pool(input, output_size: tuple):
@@ -250,7 +250,7 @@ def adaptive_avg_pool_backward_shape(grad, shape):
     return tuple(shape)
 
 
-@primitive(dtype=real_floats, shape=adaptive_avg_pool_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=adaptive_avg_pool_backward_shape, public="")
 def adaptive_avg_pool_backward(output_grad, shape: tuple):
     """The gradient of adaptive_avg_pool: each window's elements get their share."""
 
@@ -347,7 +347,7 @@ def _pooled_norm(name: str, n: int, input, norm_type, kernel_size, stride, ceil_
     return (mean.sign() * mean.abs().relu() * prod(kernel_size)).pow(1.0 / norm_type)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def max_pool1d(
     input,
     kernel_size: int | Sequence[int],
@@ -375,7 +375,7 @@ def max_pool1d(
     return _pooled_max("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def max_pool2d(
     input,
     kernel_size: int | Sequence[int],
@@ -403,7 +403,7 @@ def max_pool2d(
     return _pooled_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def max_pool3d(
     input,
     kernel_size: int | Sequence[int],
@@ -431,7 +431,7 @@ def max_pool3d(
     return _pooled_max("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def avg_pool1d(
     input,
     kernel_size: int | Sequence[int],
@@ -457,7 +457,7 @@ def avg_pool1d(
     return _pooled_mean("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def avg_pool2d(
     input,
     kernel_size: int | Sequence[int],
@@ -487,7 +487,7 @@ def avg_pool2d(
     )
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def avg_pool3d(
     input,
     kernel_size: int | Sequence[int],
@@ -517,7 +517,7 @@ def avg_pool3d(
     )
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def adaptive_max_pool1d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
@@ -533,7 +533,7 @@ def adaptive_max_pool1d(input, output_size: int | Sequence[int | None], return_i
     return _adapted_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def adaptive_avg_pool1d(input, output_size: int | Sequence[int | None]):
     """The means of windows that divide the input evenly into a result of `output_size`.
 
@@ -548,7 +548,7 @@ def adaptive_avg_pool1d(input, output_size: int | Sequence[int | None]):
     return _adapted_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def adaptive_max_pool2d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
@@ -564,7 +564,7 @@ def adaptive_max_pool2d(input, output_size: int | Sequence[int | None], return_i
     return _adapted_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def adaptive_avg_pool2d(input, output_size: int | Sequence[int | None]):
     """The means of windows that divide the input evenly into a result of `output_size`.
 
@@ -579,7 +579,7 @@ def adaptive_avg_pool2d(input, output_size: int | Sequence[int | None]):
     return _adapted_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def adaptive_max_pool3d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The maxima of windows that divide the input evenly into a result of `output_size`.
 
@@ -595,7 +595,7 @@ def adaptive_max_pool3d(input, output_size: int | Sequence[int | None], return_i
     return _adapted_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def adaptive_avg_pool3d(input, output_size: int | Sequence[int | None]):
     """The means of windows that divide the input evenly into a result of `output_size`.
 
@@ -610,7 +610,7 @@ def adaptive_avg_pool3d(input, output_size: int | Sequence[int | None]):
     return _adapted_mean("adaptive_avg_pool3d", 3, input, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def max_unpool1d(
     input,
     indices: Index,
@@ -635,7 +635,7 @@ def max_unpool1d(
     return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def lp_pool1d(
     input,
     norm_type: float,
@@ -656,7 +656,7 @@ def lp_pool1d(
     return _pooled_norm("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def max_unpool2d(
     input,
     indices: Index,
@@ -682,7 +682,7 @@ def max_unpool2d(
     return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def lp_pool2d(
     input,
     norm_type: float,
@@ -703,7 +703,7 @@ def lp_pool2d(
     return _pooled_norm("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def max_unpool3d(
     input,
     indices: Index,
@@ -732,7 +732,7 @@ def max_unpool3d(
     return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def lp_pool3d(
     input,
     norm_type: float,

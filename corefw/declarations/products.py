@@ -9,7 +9,7 @@ from corefw.errors import ShapeError
 from corefw.shapes import check_square
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_matrix_power(A, n: int):
     """The power of square matrices, by repeated squaring; of the inverse for negative `n`.
 
@@ -36,7 +36,7 @@ def linalg_matrix_power(A, n: int):
     return ops.clone(result) if result is given else result
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_multi_dot(tensors):
     """The product of two or more matrices, multiplied in the order that costs least.
 
@@ -70,7 +70,7 @@ def linalg_multi_dot(tensors):
     return result.squeeze(-1) if column else result
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_cross(input, other, *, dim: int = -1):
     """The cross product of vectors of length 3.
 
@@ -86,7 +86,7 @@ def linalg_cross(input, other, *, dim: int = -1):
     return ops.cross(input, other, dim)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_vecdot(x, y, *, dim: int = -1):
     """The inner products of vectors, ``sum(conj(x) * y)`` along `dim`.
 
@@ -97,7 +97,7 @@ def linalg_vecdot(x, y, *, dim: int = -1):
     return (x.conj() * y).sum(dim)
 
 
-@composite(method=False)
+@composite()
 def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
     """The diagonal of matrices, a view.
 

@@ -50,47 +50,47 @@ def _sized(size, *attributes):
     return size
 
 
-@primitive(dtype=floats, shape=_sized, method=False)
+@primitive(dtype=floats, shape=_sized, public="")
 def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: float, high: float, dtype: Any):
     """Uniform numbers in ``[low, high)``."""
 
 
-@primitive(dtype=same.without("complex"), shape=_sized, method=False)
+@primitive(dtype=same.without("complex"), shape=_sized, public="")
 def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
     """Integers in ``[low, high)``."""
 
 
-@primitive(dtype=floats, shape=_sized, method=False)
+@primitive(dtype=floats, shape=_sized, public="")
 def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Normal numbers."""
 
 
-@primitive(dtype=same.without("complex"), shape=lambda p, size, *attributes: size, method=False)
+@primitive(dtype=same.without("complex"), shape=lambda p, size, *attributes: size, public="")
 def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: int, dtype: Any):
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
 
 
-@primitive(dtype=real_floats, shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, public="")
 def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, lambd: float, dtype: Any):
     """Exponential numbers of rate `lambd`."""
 
 
-@primitive(dtype=real_floats, shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, public="")
 def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
 
 
-@primitive(dtype=real_floats, shape=_sized, method=False)
+@primitive(dtype=real_floats, shape=_sized, public="")
 def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Exponentials of normal numbers."""
 
 
-@primitive(dtype=real_numbers, shape=_sized, method=False)
+@primitive(dtype=real_numbers, shape=_sized, public="")
 def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
 
-@primitive(dtype=real_numbers, shape=lambda n, *attributes: (n,), method=False)
+@primitive(dtype=real_numbers, shape=lambda n, *attributes: (n,), public="")
 def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dtype: Any):
     """A permutation of the numbers below `n`."""
 
@@ -98,7 +98,7 @@ def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dt
 @primitive(
     dtype=replace(index, promotes=False).without("bool", "integer", "complex"),
     shape=lambda input, num_samples, *attributes: (*input[:-1], num_samples),
-    method=False,
+    public="",
 )
 def multinomial_at(input, num_samples: int, replacement: bool, seed: int, offset: int):
     """Positions along the last dimension, in proportion to the weights there."""
@@ -117,7 +117,7 @@ def _in_order(result: Tensor, strides) -> Tensor:
     return wrap(array, dispatch_key)
 
 
-@composite(method=False)
+@composite()
 def rand(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -156,7 +156,7 @@ def rand(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def randn(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -186,7 +186,7 @@ def randn(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def randint(
     low: int = MISSING,
     high: Any = MISSING,
@@ -239,7 +239,7 @@ def randint(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def randperm(
     n: int,
     *,
@@ -284,7 +284,7 @@ def randperm(
 
 
 # -- like another tensor ----------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="corefw")
 def rand_like(
     input,
     *,
@@ -309,7 +309,7 @@ def rand_like(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite(public="corefw")
 def randn_like(
     input,
     *,
@@ -334,7 +334,7 @@ def randn_like(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite(public="corefw")
 def randint_like(
     input,
     low: int = MISSING,
@@ -373,7 +373,7 @@ def randint_like(
 
 
 # -- distributions whose parameters are tensors -----------------------------------------------------------------------
-@composite(method=False)
+@composite()
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -439,7 +439,7 @@ def normal(
     return result if out is None else into_out("normal", out, result)
 
 
-@composite(dtype=same, shape=lambda numbers, parameter: numbers, method=False, grad_name="Normal")
+@composite(dtype=same, shape=lambda numbers, parameter: numbers, public="", grad_name="Normal")
 def independent(numbers, parameter):
     """Random numbers that were drawn with a parameter, whose gradient is 0."""
     return numbers
@@ -451,7 +451,7 @@ independent.gradients(
 )
 
 
-@composite(dtype=same.without("complex"), shape=lambda input, *attributes: input, method=False, grad_name="Bernoulli")
+@composite(dtype=same.without("complex"), shape=lambda input, *attributes: input, public="", grad_name="Bernoulli")
 def bernoulli_from(input, p: float | None, generator: Generator | None):
     """`bernoulli` with its options in order."""
     if p is None:
@@ -537,7 +537,7 @@ def multinomial(
 
 
 # -- relaxed samples --------------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(public="nn.functional")
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
     """A differentiable sample of the categories along `dim`: ``softmax((logits + g) / tau)``, g of the Gumbel
     distribution.

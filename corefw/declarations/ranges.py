@@ -21,17 +21,17 @@ Number = bool | int | float | complex
 
 
 # -- what backends compute --------------------------------------------------------------------------------------------
-@primitive(dtype=same, shape=lambda start, step, count, dtype: (count,), method=False)
+@primitive(dtype=same, shape=lambda start, step, count, dtype: (count,), public="")
 def arange_at(dispatch_key: DispatchKey, start: Number, step: Number, count: int, dtype: Any):
     """``start + i * step`` for `count` numbers i from 0: integers in int64, floating types in float64, then rounded."""
 
 
-@primitive(dtype=same, shape=lambda start, end, steps, dtype: (steps,), method=False)
+@primitive(dtype=same, shape=lambda start, end, steps, dtype: (steps,), public="")
 def linspace_at(dispatch_key: DispatchKey, start: Number, end: Number, steps: int, dtype: Any):
     """`steps` numbers at equal distances from `start` to `end`, both exact; integers are cut off."""
 
 
-@primitive(dtype=same, shape=lambda n, m, dtype: (n, m), method=False)
+@primitive(dtype=same, shape=lambda n, m, dtype: (n, m), public="")
 def eye_at(dispatch_key: DispatchKey, n: int, m: int, dtype: Any):
     """Ones on the main diagonal of `n` rows and `m` columns, zeros elsewhere."""
 
@@ -50,7 +50,7 @@ def _check_range(start: float, end: float, step: float) -> None:
         raise ShapeError("upper bound and lower bound inconsistent with step sign")
 
 
-@composite(method=False)
+@composite()
 def arange(
     start: float = 0,
     end: float | None = None,
@@ -110,7 +110,7 @@ def arange(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False, name="range")
+@composite(name="range")
 def range_(
     start: float = 0,
     end: float | None = None,
@@ -179,7 +179,7 @@ def _steps_place(name: str, start, end, steps: int, out, dtype, layout, device, 
     return dispatch_key
 
 
-@composite(method=False)
+@composite()
 def linspace(
     start: Number,
     end: Number,
@@ -213,7 +213,7 @@ def linspace(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def logspace(
     start: Number,
     end: Number,
@@ -247,7 +247,7 @@ def logspace(
     return require_grad(result) if requires_grad else result
 
 
-@composite(method=False)
+@composite()
 def eye(
     n: int,
     m: int | None = None,

@@ -109,7 +109,7 @@ def _rows(gradient, start: int, stop: int):
 
 
 # -- simple recurrence ------------------------------------------------------------------------------------------------
-@composite(dtype=results(2), shape=_rnn_shape, outputs=("output", "hn"), method=False)
+@composite(dtype=results(2), shape=_rnn_shape, outputs=("output", "hn"), public="")
 def rnn_sequence(input, hx, weight_hh, batch_sizes: tuple[int, ...], reverse: bool, nonlinearity: str):
     """The recurrence ``h = f(x + weight_hh @ h)`` (Elman 1990) with f = tanh or relu.
 
@@ -144,7 +144,7 @@ def _rnn_backward_shape(hx, weight_hh, output, batch_sizes, reverse, nonlinearit
     return output, hx, weight_hh
 
 
-@composite(dtype=results(3), shape=_rnn_backward_shape, outputs=("input", "hx", "weight_hh"), method=False)
+@composite(dtype=results(3), shape=_rnn_backward_shape, outputs=("input", "hx", "weight_hh"), public="")
 def rnn_sequence_backward(
     hx,
     weight_hh,
@@ -167,7 +167,7 @@ def rnn_sequence_backward(
 
 
 # -- long short-term memory -------------------------------------------------------------------------------------------
-@composite(dtype=results(5), shape=_lstm_shape, outputs=("output", "hn", "cn", "gates", "cells"), method=False)
+@composite(dtype=results(5), shape=_lstm_shape, outputs=("output", "hn", "cn", "gates", "cells"), public="")
 def lstm_sequence(input, hx, cx, weight_hh, batch_sizes: tuple[int, ...], reverse: bool):
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates by Gers et al. 2000).
 
@@ -226,7 +226,7 @@ def _lstm_backward_shape(hx, cx, weight_hh, output, gates, cells, batch_sizes, r
     return gates, hx, cx, weight_hh
 
 
-@composite(dtype=results(4), shape=_lstm_backward_shape, outputs=("input", "hx", "cx", "weight_hh"), method=False)
+@composite(dtype=results(4), shape=_lstm_backward_shape, outputs=("input", "hx", "cx", "weight_hh"), public="")
 def lstm_sequence_backward(
     hx,
     cx,
@@ -262,7 +262,7 @@ def lstm_sequence_backward(
 
 
 # -- gated recurrent unit ---------------------------------------------------------------------------------------------
-@composite(dtype=results(3), shape=_gru_shape, outputs=("output", "hn", "gates"), method=False)
+@composite(dtype=results(3), shape=_gru_shape, outputs=("output", "hn", "gates"), public="")
 def gru_sequence(input, hx, weight_hh, batch_sizes: tuple[int, ...], reverse: bool, bias_hh=None):
     """Gated recurrent units (Cho et al. 2014, with the reset gate after the product as in cuDNN).
 
@@ -310,7 +310,7 @@ def _gru_backward_shape(hx, weight_hh, output, gates, batch_sizes, reverse, *gra
     return (rows, 3 * hidden), hx, weight_hh, weight_hh[:1]
 
 
-@composite(dtype=results(4), shape=_gru_backward_shape, outputs=("input", "hx", "weight_hh", "bias_hh"), method=False)
+@composite(dtype=results(4), shape=_gru_backward_shape, outputs=("input", "hx", "weight_hh", "bias_hh"), public="")
 def gru_sequence_backward(
     hx,
     weight_hh,
@@ -375,7 +375,7 @@ def _rnn_cell(nonlinearity: str, input, hx, w_ih, w_hh, b_ih, b_hh):
     return ops.rnn_sequence(projected, hx, w_hh, (hx.shape[0],), False, nonlinearity)[0]
 
 
-@composite(method=False)
+@composite(public="corefw")
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a simple recurrent network, ``tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)``.
 
@@ -393,7 +393,7 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return _rnn_cell("tanh", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """As `rnn_tanh_cell`, with ``relu`` in place of ``tanh``.
 
@@ -404,7 +404,7 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return _rnn_cell("relu", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@composite(method=False)
+@composite(public="corefw")
 def lstm_cell(input, hx: Sequence[Tensor], w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
     """One step of long short-term memory; the formulas are those of `corefw.nn.LSTMCell`.
 
@@ -430,7 +430,7 @@ def lstm_cell(input, hx: Sequence[Tensor], w_ih, w_hh, b_ih=None, b_hh=None) -> 
     return hn, cn
 
 
-@composite(method=False)
+@composite(public="corefw")
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a gated recurrent unit; the formulas are those of `corefw.nn.GRUCell`.
 
@@ -583,7 +583,7 @@ def rnn_tanh(
     train: bool,
     bidirectional: bool,
 ) -> _Two: ...
-@composite(method=False)
+@composite()
 def rnn_tanh(*arguments, **keywords):
     """A simple recurrent network with tanh: padded sequences ``(input, hx, params, has_biases, num_layers, dropout,
     train, bidirectional, batch_first)`` or packed ones ``(data, batch_sizes, hx, params, has_biases, num_layers,
@@ -634,7 +634,7 @@ def rnn_relu(
     train: bool,
     bidirectional: bool,
 ) -> _Two: ...
-@composite(method=False)
+@composite()
 def rnn_relu(*arguments, **keywords):
     """As `rnn_tanh`, with relu in place of tanh.
 
@@ -670,7 +670,7 @@ def gru(
     train: bool,
     bidirectional: bool,
 ) -> _Two: ...
-@composite(method=False)
+@composite()
 def gru(*arguments, **keywords):
     """Gated recurrent units; arguments and results as for `rnn_tanh`, formulas as for `corefw.nn.GRU`.
 
@@ -706,7 +706,7 @@ def lstm(
     train: bool,
     bidirectional: bool,
 ) -> _Three: ...
-@composite(method=False)
+@composite()
 def lstm(*arguments, **keywords):
     """Long short-term memory; arguments as for `rnn_tanh`, but `hx` holds the states h and c, and formulas as for
     `corefw.nn.LSTM`. Where h is narrower than c, each layer's parameters end with w_hr, which projects h.

@@ -14,7 +14,7 @@ from corefw.shapes import as_shape, count_reduced, reduced_shape
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
-@view(dtype=same, method=False)
+@view(dtype=same, public="")
 def expand_reduced(input, dim: tuple | None, keepdim: bool, shape: tuple):
     """Repeat the result of reducing `shape` over `dim` along these dimensions, without a copy: the adjoint of `sum`."""
     _, strides, offset = input
@@ -28,7 +28,7 @@ def expand_reduced(input, dim: tuple | None, keepdim: bool, shape: tuple):
 expand_reduced.gradients(input=lambda grad, dim, keepdim: grad.sum(dim, keepdim))
 
 
-@composite(method=False)
+@composite(public="")
 def select_backward(grad, dim: int, indices, keepdim: bool, shape: tuple):
     """Put gradients of elements picked along `dim` back to where they came from, zero elsewhere."""
     if not shape:
@@ -38,7 +38,7 @@ def select_backward(grad, dim: int, indices, keepdim: bool, shape: tuple):
     return grad.new_zeros(shape).scatter(dim, indices, grad)
 
 
-@composite(method=False)
+@composite(public="")
 def distribute(grad, chosen, dim: tuple | None, keepdim: bool, shape: tuple):
     """Divide a gradient evenly among the elements that were `chosen`; NaN where none was, beside NaN."""
     count = chosen.sum(dim, keepdim)
@@ -70,7 +70,7 @@ def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
 sum_.gradients(input=lambda grad, dim, keepdim, input_shape: ops.expand_reduced(grad, dim, keepdim, input_shape))
 
 
-@composite()
+@composite(public="Tensor")
 def sum_to_size(input, size: Sizes):
     """Sum over dimensions so that the result has shape `size`, from which the input's shape could have been broadcast.
 
@@ -202,7 +202,7 @@ def product_vjp(grad, input, dim, keepdim, input_shape):
     return ops.expand_reduced(grad, None if dim is None else (dim,), keepdim, input_shape) * others.conj()
 
 
-@primitive(dtype=floating, shape=reduced_shape, out=True)
+@primitive(dtype=floating, shape=reduced_shape, out=True, public="corefw Tensor special")
 def logsumexp(input, dim: Dims, keepdim: bool = False):
     """``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to sum.
 

@@ -32,7 +32,7 @@ def resample_shape(input, sizes, filter, align_corners, scales, antialias):
     return (*input[:2], *sizes)
 
 
-@primitive(dtype=real_numbers, shape=resample_shape, method=False, grad_name="Upsample")
+@primitive(dtype=real_numbers, shape=resample_shape, public="", grad_name="Upsample")
 def resample(input, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """(N, C, *spatial) read at evenly spaced places, one dimension after the other.
 
@@ -59,7 +59,7 @@ def resample_backward_shape(output_grad, sizes, filter, align_corners, scales, a
     return resample_shape(output_grad, sizes, filter, align_corners, scales, antialias)
 
 
-@primitive(dtype=real_floats, shape=resample_backward_shape, method=False)
+@primitive(dtype=real_floats, shape=resample_backward_shape, public="")
 def resample_backward(output_grad, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """The gradient of resample for an input of spatial `sizes`: what was read gets its share."""
 
@@ -107,7 +107,7 @@ def _scaled(spatial: tuple, scales: tuple) -> tuple:
     return tuple(floor(float(old) * scale) for old, scale in zip(spatial, scales))
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def interpolate(
     input,
     size: int | Sequence[int] | None = None,
@@ -161,7 +161,7 @@ def interpolate(
     return ops.resample(input, sizes, _FILTERS.get(mode, mode), bool(align_corners), scales, antialias)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def upsample(
     input,
     size: int | Sequence[int] | None = None,
@@ -178,7 +178,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def upsample_nearest(
     input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
 ):
@@ -191,7 +191,7 @@ def upsample_nearest(
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-@composite(method=False)
+@composite(public="nn.functional")
 def upsample_bilinear(
     input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
 ):
@@ -204,7 +204,7 @@ def upsample_bilinear(
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
-@composite(method=False)
+@composite(public="corefw nn.functional")
 def channel_shuffle(input, groups: int):
     """The channels of (N, C, ...) dealt anew: seen as (groups, C / groups), they are read by columns.
 

@@ -28,7 +28,7 @@ def recurrence_shape(factor: Shape, input: Shape, dim: int) -> Shape:
     return input
 
 
-@composite(dtype=same, shape=recurrence_shape, method=False)
+@composite(dtype=same, shape=recurrence_shape, public="")
 def linear_recurrence(factor, input, dim: Dim):
     """``y[j] = input[j] + factor[j] * y[j - 1]`` along `dim`, where ``y[-1] = 0``.
 
@@ -229,7 +229,7 @@ def _panels(name: str, y, x, dx, dim: int):
     return heights * x.diff(dim=dim - y.ndim) / 2
 
 
-@composite(aliases=("trapz",), method=False)
+@composite(aliases=("trapz",))
 def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     """The integral of samples `y` along `dim` by the trapezoidal rule.
 
@@ -246,7 +246,7 @@ def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     return _panels("trapezoid", y, x, dx, dim).sum(dim)
 
 
-@composite(method=False)
+@composite()
 def cumulative_trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     """The running integral of samples `y` along `dim` by the trapezoidal rule. Arguments as for `trapezoid`.
 

@@ -168,7 +168,7 @@ def index_fill_vjp_value(grad, dim, index):
     return grad.masked_fill(~filled, 0)
 
 
-@composite(out=True)
+@composite(out=True, public="Tensor")
 def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True):
     """`input` with the slices of `source` combined with those at the positions `index` of dimension `dim`.
 
@@ -189,7 +189,7 @@ def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: b
     )
 
 
-@composite()
+@composite(public="Tensor")
 def index_reduce_(input, dim: int, index, source, reduce: str, *, include_self: bool = True):
     """In-place form of `index_reduce`.
 
@@ -291,7 +291,7 @@ def _covering(gradient: Tensor, shape) -> Tensor:
     return result
 
 
-@primitive(dtype=same, shape=_scatter_shape, inplace=True, method=False, grad_name="Scatter")
+@primitive(dtype=same, shape=_scatter_shape, inplace=True, public="", grad_name="Scatter")
 def scatter_src(input, dim: Dim, index: Index, src):
     """`input` with the elements of `src` written to the positions `index` along `dim`."""
 
@@ -306,7 +306,7 @@ scatter_src.gradients(
     dtype=same,
     shape=lambda input, dim, index, value: _scatter_shape(input, dim, index),
     inplace=True,
-    method=False,
+    public="",
     grad_name="Scatter",
 )
 def scatter_value(input, dim: Dim, index: Index, value: Number):
@@ -346,7 +346,7 @@ def scatter(input, dim: int, index, src=None, *, value: Number | None = None, re
     return scatter_value(input, dim, index, _element(input, src, value))
 
 
-@composite()
+@composite(public="Tensor")
 def scatter_(input, dim: int, index, src=None, *, value: Number | None = None, reduce: str | None = None):
     """In-place form of `scatter`.
 

@@ -53,7 +53,7 @@ def _indexed(input, key):
     return tuple(sizes), tuple(steps), offset
 
 
-@primitive(dtype=same, shape=lambda grad, shape, key: shape, method=False)
+@primitive(dtype=same, shape=lambda grad, shape, key: shape, public="")
 def basic_index_backward(grad, shape: tuple, key: tuple):
     """Zeros of `shape` with `grad` at the place that basic indexing with `key` shows."""
 
@@ -61,19 +61,19 @@ def basic_index_backward(grad, shape: tuple, key: tuple):
 basic_index_backward.gradients(grad=lambda grad, key: ops.basic_index(grad, key))
 
 
-@view_op(dtype=same, method=False, grad_name="Slice")
+@view_op(dtype=same, public="", grad_name="Slice")
 def slice_index(input, key: tuple):
     """Basic indexing with a key that ends with a slice."""
     return _indexed(input, key)
 
 
-@view_op(dtype=same, method=False, grad_name="Select")
+@view_op(dtype=same, public="", grad_name="Select")
 def integer_index(input, key: tuple):
     """Basic indexing with a key that ends with an integer."""
     return _indexed(input, key)
 
 
-@view_op(dtype=same, method=False, grad_name="Unsqueeze")
+@view_op(dtype=same, public="", grad_name="Unsqueeze")
 def new_dimension_index(input, key: tuple):
     """Basic indexing with a key that ends with None."""
     return _indexed(input, key)
@@ -94,7 +94,7 @@ _ENDINGS = {
 _WHOLE = (slice(None), Ellipsis)
 
 
-@composite(method=False)
+@composite(public="")
 def basic_index(input, key: tuple):
     """The part of `input` that `key` names, without a copy: ``input[key]``.
 
@@ -218,7 +218,7 @@ def split_with_sizes_vjp(grads, input_shape, split_sizes, dim):
     return ops.cat(_filled(grads, [(*input_shape[:dim], n, *input_shape[dim + 1 :]) for n in split_sizes]), dim)
 
 
-@view_op(dtype=same, outputs=("parts",), method=False, grad_name="Split")
+@view_op(dtype=same, outputs=("parts",), public="", grad_name="Split")
 def equal_split(input, split_size: int, dim: Dim):
     """`input` cut along `dim` into parts of `split_size`, the last one smaller if need be, without a copy."""
     shape = input[0]
@@ -371,7 +371,7 @@ def unbind_vjp(grads, input_shape, dim):
 
 
 # -- windows and diagonals --------------------------------------------------------------------------------------------
-@view_op(dtype=same)
+@view_op(dtype=same, public="Tensor")
 def unfold(input, dimension: Dim, size: int, step: int):
     """All windows of `size` elements of `input` along `dimension`, every `step` elements, as a new last dimension.
 
@@ -405,7 +405,7 @@ def unfold_vjp(grad, input_shape, dimension, size, step):
     return unfold_backward(grad, input_shape, dimension, size, step)
 
 
-@composite(method=False)
+@composite(public="")
 def unfold_backward(grad, shape: tuple, dimension: int, size: int, step: int):
     """The gradient of `unfold`: the windows added where they were taken."""
     if not shape:
@@ -446,7 +446,7 @@ def diagonal_vjp(grad, input_shape, offset, dim1, dim2):
     return diagonal_backward(grad, input_shape, offset, dim1, dim2)
 
 
-@primitive(dtype=same, shape=lambda grad, shape, offset, dim1, dim2: shape, method=False)
+@primitive(dtype=same, shape=lambda grad, shape, offset, dim1, dim2: shape, public="")
 def diagonal_backward(grad, shape: tuple, offset: int, dim1: int, dim2: int):
     """Zeros of `shape` with `grad` on a diagonal."""
 

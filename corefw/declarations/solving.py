@@ -15,7 +15,7 @@ from corefw.shapes import broadcast, check_matrices, check_square
 
 
 # -- inverse and solutions --------------------------------------------------------------------------------------------
-@primitive(dtype=floats, shape=lambda A: check_square("linalg.inv", A), method=False, out=True, grad_name="LinalgInvEx")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.inv", A), out=True, grad_name="LinalgInvEx")
 def linalg_inv(A):
     """The inverse of square matrices.
 
@@ -45,7 +45,7 @@ def _solve_shape(A, B):
     return (*broadcast(A[:-2], B[:-2]), *B[-2:])
 
 
-@primitive(dtype=floats, shape=_solve_shape, method=False, grad_name="LinalgSolveEx")
+@primitive(dtype=floats, shape=_solve_shape, public="", grad_name="LinalgSolveEx")
 def solve_matrices(A, B):
     """The solution X of ``A @ X = B`` for square matrices A and matrices B."""
 
@@ -56,7 +56,7 @@ def solve_matrices_vjp(grad, A, out, needs):
     return -ops.matmul_adjoint(grad_b, out) if needs[0] else None, grad_b if needs[1] else None
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_solve(A, B, *, left: bool = True):
     """The solution X of ``A @ X = B``, or of ``X @ A = B``.
 
@@ -87,7 +87,7 @@ def linalg_solve(A, B, *, left: bool = True):
     return ops.solve_matrices(A.mT, B.mT).mT
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False):
     """The solution X of ``A @ X = B``, or of ``X @ A = B``, with a triangular matrix.
 
@@ -113,7 +113,7 @@ def linalg_solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangul
     return ops.solve_matrices(A, B) if left else ops.solve_matrices(A.mT, B.mT).mT
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_tensorinv(A, ind: int = 2):
     """The inverse of `A` as a map of tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
 
@@ -137,9 +137,7 @@ def linalg_tensorinv(A, ind: int = 2):
 
 
 # -- determinants -----------------------------------------------------------------------------------------------------
-@primitive(
-    dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], method=False, out=True, grad_name="LinalgDet"
-)
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], out=True, grad_name="LinalgDet")
 def linalg_det(A):
     """The determinant of square matrices.
 
@@ -188,7 +186,6 @@ def _slogdet_shape(A):
     dtype=floats.giving(same, real),
     shape=_slogdet_shape,
     outputs=("sign", "logabsdet"),
-    method=False,
     out=True,
     result_name="linalg_slogdet",
     grad_name="LinalgSlogdet",
@@ -241,7 +238,7 @@ def _moduli(A, hermitian: bool):
     return ops.linalg_eigvalsh(A).abs() if hermitian else ops.singular_values(A)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False):
     """The number of singular values above ``max(atol, rtol * the largest one)``.
 
@@ -276,7 +273,7 @@ def _pinv_shape(A, *attributes):
 @composite(
     dtype=floats,
     shape=_pinv_shape,
-    method=False,
+    public="",
     grad_name="LinalgPinv",
 )
 def pseudoinverse(A, atol: float | None, rtol: float | None, hermitian: bool):
@@ -305,7 +302,7 @@ def pseudoinverse_vjp(grad, A, out):
     return -K.matmul(P).mH + ops.matmul_adjoint((g - A.matmul(K)).matmul(P), P) + PhK - PhK.matmul(P).matmul(A)
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def linalg_pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False):
     """The Moore-Penrose inverse of matrices, by their singular values above ``max(atol, rtol * the largest one)``.
 
@@ -326,7 +323,7 @@ def linalg_pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False)
     return ops.pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-@composite(method=False, outputs=("solution", "residuals", "rank", "singular_values"))
+@composite(outputs=("solution", "residuals", "rank", "singular_values"))
 def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
     """The solution X of least squares, ``min |A @ X - B|``, and of least norm among several.
 

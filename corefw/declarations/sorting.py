@@ -112,7 +112,7 @@ topk.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward
     shape=None,
     outputs=("output", "inverse_indices", "counts"),
     result_name="unique",
-    method=False,
+    public="",
 )
 def unique_values(input, dim: int | None, consecutive: bool):
     """Distinct elements (or slices along `dim`), the position of each one's like among them, how often each occurs.
@@ -260,12 +260,12 @@ def _search_shape(sequence: Shape, input: Shape, right: bool) -> Shape:
     return input
 
 
-@primitive(dtype=promoted_real_numbers.rounding().giving(index), shape=_search_shape, method=False)
+@primitive(dtype=promoted_real_numbers.rounding().giving(index), shape=_search_shape, public="")
 def search(sequence, input, right: bool):
     """Where to insert `input` into the sorted last dimension of `sequence`: before equal elements, or after them."""
 
 
-@composite(method=False, out=True)
+@composite(out=True)
 def searchsorted(
     sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None
 ):
@@ -297,7 +297,7 @@ def searchsorted(
     return result.int() if out_int32 else result
 
 
-@composite(method=False, out=True)
+@composite(public="corefw", out=True)
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False):
     """The number of the interval between the sorted 1-d `boundaries` that each value of `input` falls into.
 
@@ -312,7 +312,7 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     return ops.searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@primitive(dtype=boolean, shape=lambda elements, *others: elements, method=False, out=True)
+@primitive(dtype=boolean, shape=lambda elements, *others: elements, out=True)
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False):
     """Which of `elements` are among `test_elements`; either may be a number.
 

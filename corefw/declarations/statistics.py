@@ -20,7 +20,7 @@ _positions = same.without("complex").giving(same, index)
 @primitive(
     dtype=_positions.without("bool", "complex"),
     shape=picked("median"),
-    method=False,
+    public="",
     outputs=("values", "indices"),
     result_name="median",
     grad_name="Median",
@@ -32,7 +32,7 @@ def median_dim(input, dim: Dim, keepdim: bool = False):
 @primitive(
     dtype=_positions.without("bool", "complex"),
     shape=picked("nanmedian"),
-    method=False,
+    public="",
     outputs=("values", "indices"),
     result_name="nanmedian",
     grad_name="Nanmedian",
@@ -200,7 +200,7 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
 _moment = floating_real.without("bool", "integer")
 
 
-@composite(dtype=_moment, shape=reduced_shape, method=False, grad_name="Var")
+@composite(dtype=_moment, shape=reduced_shape, public="", grad_name="Var")
 def variance(input, dim: Dims, keepdim: bool, correction: Number):
     """The mean squared distance from the mean over `dim`, where `correction` is taken off the number of elements."""
     distance = input - input.mean(dim, True)
@@ -220,7 +220,7 @@ def _variance_gradient(grad, input, dim, keepdim, correction):
     return ops.expand_reduced(scaled, dim, keepdim, input.array.shape) * (input - input.mean(dim, True))
 
 
-@composite(dtype=_moment, shape=reduced_shape, method=False, grad_name="Std")
+@composite(dtype=_moment, shape=reduced_shape, public="", grad_name="Std")
 def deviation(input, dim: Dims, keepdim: bool, correction: Number):
     """The square root of `variance`; where it is zero so is its gradient."""
     return ops.variance(input, dim, keepdim, correction).sqrt()
@@ -278,7 +278,7 @@ def std(
     return ops.deviation(input, dim, keepdim, correction)
 
 
-@composite(out=True, method=False, outputs=("var", "mean"))
+@composite(out=True, public="corefw", outputs=("var", "mean"))
 def var_mean(
     input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -292,7 +292,7 @@ def var_mean(
     return ops.variance(input, dim, keepdim, correction), input.mean(dim, keepdim)
 
 
-@composite(out=True, method=False, outputs=("std", "mean"))
+@composite(out=True, public="corefw", outputs=("std", "mean"))
 def std_mean(
     input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
 ) -> tuple[Tensor, Tensor]:

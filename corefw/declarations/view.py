@@ -20,7 +20,7 @@ from corefw.tensor import Tensor
 
 
 # -- reshaping --------------------------------------------------------------------------------------------------------
-@view_op(dtype=same, grad_name="View", method=False)
+@view_op(dtype=same, grad_name="View", public="")
 def view_size(input, size: Sizes):
     """The elements of `input` under another shape, without a copy."""
     shape, strides, offset = input
@@ -38,7 +38,7 @@ def view_size(input, size: Sizes):
 view_size.gradients(input=lambda grad, input_shape: grad.reshape(input_shape))
 
 
-@composite()
+@composite(public="Tensor")
 def view(
     input, *shape: int | Sequence[int] | dtypes.dtype, size: Sizes | None = None, dtype: dtypes.dtype | None = None
 ):
@@ -69,7 +69,7 @@ def view(
 _view_size = view_size.op.function
 
 
-@composite()
+@composite(public="Tensor")
 def view_as(input, other):
     """`input` under the shape of `other`, without a copy.
 
@@ -81,7 +81,7 @@ def view_as(input, other):
     return _view_size(input, other.array.shape)
 
 
-@primitive(dtype=same, shape=lambda input, size: infer_size(size, prod(input)), method=False)
+@primitive(dtype=same, shape=lambda input, size: infer_size(size, prod(input)), public="")
 def unsafe_view(input, size: Sizes):
     """A contiguous copy of `input` under another shape."""
 
@@ -111,7 +111,7 @@ def reshape(input, shape: Sizes):
     return unsafe_view(input, size) if shown is None else _view_size(input, size)
 
 
-@composite()
+@composite(public="Tensor")
 def reshape_as(input, other):
     """`input` under the shape of `other`, copied where it must be.
 
@@ -268,7 +268,7 @@ def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]
     return permute(input, tuple(placed[d] if d in placed else next(rest) for d in range(ndim)))
 
 
-@view_op(dtype=same, method=False)
+@view_op(dtype=same, public="")
 def alias(input):
     """`input` as another tensor over the same memory."""
     return input
@@ -280,7 +280,7 @@ alias.gradients(input=lambda grad: grad)
 _alias = alias.op.function
 
 
-@composite()
+@composite(public="Tensor")
 def adjoint(input):
     """The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated.
 
@@ -292,7 +292,7 @@ def adjoint(input):
 
 
 # -- broadcasting -----------------------------------------------------------------------------------------------------
-@view_op(dtype=same)
+@view_op(dtype=same, public="Tensor")
 def expand(input, size: Sizes):
     """`input` repeated along dimensions of size 1, and along new ones in front, without a copy.
 
@@ -336,7 +336,7 @@ def expand(input, size: Sizes):
 expand.gradients(input=lambda grad, input_shape: grad.sum_to_size(input_shape))
 
 
-@composite()
+@composite(public="Tensor")
 def expand_as(input, other):
     """`input` expanded to the shape of `other`.
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 from corefw import return_types
 from corefw.devices import DispatchKey
 from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_out
+from corefw.dispatch.names import public_names
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.registry import registry
 from corefw.dispatch.rules import DtypeRule
@@ -117,7 +118,9 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
 
 def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None, options: dict) -> Declaration:
     name = options.pop("name", function.__name__)
+    result_name, public = options.pop("result_name", name), options.pop("public", None)
     op = Op(name, _parameters(function), function, rule, shape, **options)
+    op.public = public_names(op, public)
     op.table, op.number_table = Table(op), Table(op, numbers=True)
     op.inplace_table = op.table.inplace
     taken = RESERVED & {p.name for p in op.parameters}
@@ -130,7 +133,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
             f"op {name!r} is declared twice: in {registry.declared[name].body.__module__} and {function.__module__}"
         )
     if op.outputs:
-        op.result_type = tuple if op.view else _result_type(options.get("result_name", name), op.outputs)
+        op.result_type = tuple if op.view else _result_type(result_name, op.outputs)
     if rule is None:
         op.function = wrap_out(op) if op.takes_out else function
         if op.inplace:
@@ -193,8 +196,10 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
         outputs: names of the outputs if there are several.
         result_name: the name of their named tuple, where it is not the op's.
         rewrites: keyword options that kernels do not take: where they differ from their default the body runs.
-        inplace, out, method: whether the op has an in-place form, an ``out=`` argument, a method ("inplace": only its
-            in-place form is one).
+        inplace, out: whether the op has an in-place form, an ``out=`` argument.
+        public: where users find it: namespaces in which it has its name, such as "nn.functional", and full names,
+            "special.expit"; "Tensor" means a method. "" for an op that only other ops use. Without it: what
+            `corefw.dispatch.names.public_names` says.
         aliases: further names.
         grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
     """
@@ -220,9 +225,4 @@ def view(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
     return lambda function: _declare(function, dtype, None, {"view": True, **options})
 
 
-def alias(name: str, declared: Declaration) -> None:
-    """Let the op also be called `name`."""
-    registry.declared[name] = declared.op
-
-
-__all__ = ["Declaration", "alias", "composite", "ops", "primitive", "view"]
+__all__ = ["Declaration", "composite", "ops", "primitive", "view"]

@@ -1,29 +1,74 @@
-"""Where pickle finds the functions of ops: under the public names that namespaces give them."""
+"""Where the functions of ops are public, as their declarations say, and how they are told so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, TypeVar, get_overloads, overload
+from typing import Any, get_overloads, overload
 
-_T = TypeVar("_T", bound=Mapping[str, Callable[..., Any]])
+from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
+
+#: where an op can be public: modules, without the package's name but for itself, and the methods of Tensor
+NAMESPACES = frozenset({"corefw", "Tensor", "fft", "linalg", "nn.functional", "special"})
 
 _named: set[FunctionType] = set()
 
 
-def published(namespace: str, functions: _T) -> _T:
-    """`functions`, after those that have no public name yet are told it, for pickle and for who reads their repr.
+def public_names(op: Op, public: str | None) -> dict[str, tuple[str, ...]]:
+    """The names under which each namespace has forms of `op`; one that ends with "_" is that of the in-place form.
 
     Args:
-        namespace: the module in which they are found.
+        op: the op, whose own name may say where it belongs: `linalg_inv` is `inv` in `linalg`.
+        public: the places of the declaration, such as ``"corefw nn.functional special.expit"``. None for where most
+            ops are: among the functions of `corefw` and, if the first argument is the `input`, among the methods.
+    """
+    if public is None:
+        namespace, _, name = op.name.partition("_")
+        if namespace in NAMESPACES:
+            return {namespace: (name,)}
+        public = "corefw Tensor" if op.parameters and op.parameters[0].name in ("input", "tensor") else "corefw"
+    everywhere = (op.name, *op.aliases)
+    found: dict[str, tuple[str, ...]] = {}
+    for place in public.split():
+        namespace, _, name = (place, "", "") if place in NAMESPACES else place.rpartition(".")
+        if namespace not in NAMESPACES:
+            known = ", ".join(sorted(NAMESPACES))
+            raise ValueError(f"op {op.name!r}: {place!r} is neither a namespace nor a name in one; there are {known}")
+        found[namespace] = (*found.get(namespace, ()), *((name,) if name else everywhere))
+        if place == "Tensor" and op.inplace:
+            found[place] += tuple(f"{name}_" for name in everywhere)
+    return found
+
+
+def forms(namespace: str) -> dict[str, tuple[Op, Callable]]:
+    """The ops that are public in a namespace, by the names that it has them under, and the form that each one means."""
+    return {
+        name: (op, op.inplace_function if name.endswith("_") and not op.name.endswith("_") else op.function)
+        for op in dict.fromkeys(registry.declared.values())
+        for name in op.public.get(namespace, ())
+    }
+
+
+def published(module: str) -> dict[str, Callable]:
+    """The functions of ops that are public in a module, told so."""
+    functions = {name: function for name, (_, function) in forms(module.removeprefix("corefw.")).items()}
+    tell_names(module, functions)
+    return functions
+
+
+def tell_names(module: str, functions: Mapping[str, Any]) -> None:
+    """Tell functions that have no public name yet theirs, under which pickle finds them and their repr shows them.
+
+    Args:
+        module: the module in which they are found.
         functions: by the name that they have there, "Tensor.add_" for a method.
     """
     for name, function in functions.items():
         if isinstance(function, FunctionType) and function not in _named:
             _named.add(function)
-            forms: Any = get_overloads(function)
-            for renamed in (function, *forms):
-                renamed.__module__, renamed.__qualname__ = namespace, name
-            for form in forms:
-                overload(form)  # typing finds them by the name of the function
-    return functions
+            signatures: Any = get_overloads(function)
+            for renamed in (function, *signatures):
+                renamed.__module__, renamed.__qualname__ = module, name
+            for signature in signatures:
+                overload(signature)  # typing finds them by the name of the function

@@ -26,22 +26,38 @@ REQUIRED = object()
 class Op:
     """A declared op; `function` is what users call. Made by the decorators of `corefw.dispatch.declare`."""
 
-    def __init__(self, name, parameters, body, rule, shape, **options):
-        self.name: str = name
-        self.parameters: tuple[Parameter, ...] = parameters
-        self.body: Callable = body
+    def __init__(
+        self,
+        name: str,
+        parameters: tuple[Parameter, ...],
+        body: Callable,
+        rule: Any,
+        shape: Callable | None,
+        *,
+        primitive: bool = False,
+        view: bool = False,
+        outputs: tuple[str, ...] = (),
+        rewrites: tuple[str, ...] = (),
+        inplace: bool = False,
+        out: bool = False,
+        aliases: tuple[str, ...] = (),
+        grad_name: str = "",
+    ):
+        self.name = name
+        self.parameters = parameters
+        self.body = body
         self.family: str = body.__module__.rpartition(".")[2]  # "pointwise", ...: the file that declares it
-        self.rule: Any = rule  # a DtypeRule, None for a plain function
-        self.shape: Callable | None = shape
-        self.primitive: bool = options.get("primitive", False)
-        self.view: bool = options.get("view", False)
-        self.outputs: tuple[str, ...] = options.get("outputs", ())
-        self.rewrites: tuple[str, ...] = options.get("rewrites", ())
-        self.inplace: bool = options.get("inplace", False)
-        self.takes_out: bool = options.get("out", False)
-        self.method: bool | str = options.get("method", True)
-        self.aliases: tuple[str, ...] = options.get("aliases", ())
-        self.grad_name: str = options.get("grad_name", "")
+        self.rule = rule  # a DtypeRule, None for a plain function
+        self.shape = shape
+        self.primitive = primitive
+        self.view = view
+        self.outputs = outputs
+        self.rewrites = rewrites
+        self.inplace = inplace
+        self.takes_out = out
+        self.aliases = aliases
+        self.grad_name = grad_name
+        self.public: dict[str, tuple[str, ...]] = {}  # {namespace: the names that it has there}
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()

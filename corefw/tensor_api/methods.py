@@ -8,7 +8,7 @@ from typing import Any
 from corefw.declarations.indexing import getitem, setitem, where_method
 from corefw.dispatch.constants import operand
 from corefw.dispatch.generation.compiling import operator_function
-from corefw.dispatch.names import published
+from corefw.dispatch.names import forms, tell_names
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
@@ -37,30 +37,16 @@ def _method(op: Op, function):
     return function
 
 
-def _is_method(op: Op) -> bool:
-    return bool(op.method and op.parameters) and op.parameters[0].name in ("input", "tensor")
-
-
 # Methods that no op gives: the condition of `where` comes first in the function only.
 _OWN = {"__getitem__": getitem, "__setitem__": setitem, "where": where_method}
 
 
 def attach_ops() -> None:
-    """Make every declared op whose first argument is the `input` (or `tensor`) a method, and its in-place form
-    another."""
-    for name, op in registry.declared.items():
-        if not _is_method(op):
-            continue
-        if name not in Tensor.__dict__ and op.method != "inplace":
-            setattr(Tensor, name, _method(op, op.function))
-        if op.inplace_function is not None and name + "_" not in Tensor.__dict__:
-            setattr(Tensor, name + "_", _method(op, op.inplace_function))
-    for name, function in _OWN.items():
+    """Make the ops that are public in Tensor its methods."""
+    methods = {name: _method(op, function) for name, (op, function) in forms("Tensor").items()} | _OWN
+    for name, function in methods.items():
         setattr(Tensor, name, function)
-    methods = {
-        name: getattr(Tensor, name) for op in registry.declared for name in (op, op + "_") if hasattr(Tensor, name)
-    }
-    published("corefw", {f"Tensor.{name}": method for name, method in methods.items()})
+    tell_names("corefw", {f"Tensor.{name}": function for name, function in methods.items()})
 
 
 _OPERATORS = {

@@ -326,7 +326,7 @@ def out_read_only(case: Case, op: Op, target: Target) -> None:
                     _refuses_read_only(buffers, _into, op, sample, target, buffers)
 
 
-@property_of(lambda case, op: op.method is True and any(p.name == "input" for p in op.parameters[:1]))
+@property_of(lambda case, op: op.name in op.public.get("Tensor", ()) and op.parameters[0].name == "input")
 def method(case: Case, op: Op, target: Target) -> None:
     """The method of Tensor does what the function does."""
     d = representative(case, op)

@@ -6,49 +6,17 @@ library. What this backend lacks, the NumPy backend computes.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pluggy
 
 from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.families import families
 from corefw_c import allocator, library
-
-FAMILIES = (
-    "activation",
-    "attention",
-    "classification",
-    "convolution",
-    "creation",
-    "elementwise",
-    "embedding",
-    "extremes",
-    "indexing",
-    "joining",
-    "likelihood",
-    "linear_algebra",
-    "loss",
-    "memory",
-    "normalization",
-    "norms",
-    "optimizer",
-    "padding",
-    "pooling",
-    "random",
-    "recurrent",
-    "reduction",
-    "resampling",
-    "scan",
-    "scattering",
-    "slicing",
-    "sorting",
-    "statistics",
-)
 
 
 def table(lib) -> list[Kernel]:
     """All kernels of a loaded library."""
-    return [kernel for family in FAMILIES for kernel in import_module(f"corefw_c.{family}").kernels(lib)]
+    return [kernel for family in families(__name__) for kernel in family.kernels(lib)]
 
 
 def backend(level: str, name: str = "c", priority: int = 10) -> Backend:

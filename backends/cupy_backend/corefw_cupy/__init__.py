@@ -13,48 +13,10 @@ import pluggy
 
 from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.families import families
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.runtime import CupyRuntime
-
-FAMILIES = (
-    "activation",
-    "attention",
-    "classification",
-    "complex",
-    "convolution",
-    "creation",
-    "decomposition",
-    "dropout",
-    "elementwise",
-    "embedding",
-    "extremes",
-    "fourier",
-    "indexing",
-    "joining",
-    "likelihood",
-    "linear_algebra",
-    "loss",
-    "memory",
-    "normalization",
-    "norms",
-    "optimizer",
-    "padding",
-    "pooling",
-    "random",
-    "ranges",
-    "recurrent",
-    "reduction",
-    "resampling",
-    "scan",
-    "scattering",
-    "slicing",
-    "solving",
-    "sorting",
-    "statistics",
-    "view",
-)
-
 
 #: CuPy's modules over the libraries of CUDA that kernels need
 LIBRARIES = {
@@ -67,7 +29,7 @@ LIBRARIES = {
 
 def table(cuda: Cuda) -> list[Kernel]:
     """All kernels, over functions that `cuda` compiles."""
-    return [kernel for family in FAMILIES for kernel in import_module(f"corefw_cupy.{family}").kernels(cuda)]
+    return [kernel for family in families(__name__) for kernel in family.kernels(cuda)]
 
 
 def unusable() -> str | None:

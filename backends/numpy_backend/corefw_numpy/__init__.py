@@ -9,56 +9,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pluggy
 
 from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.families import families
 from corefw.dispatch.runtime import poisons
 from corefw_numpy.poison import PoisonedNumPy
 from corefw_numpy.runtime import NumpyRuntime
-
-FAMILIES = (
-    "activation",
-    "attention",
-    "classification",
-    "comparison",
-    "complex",
-    "convolution",
-    "creation",
-    "decomposition",
-    "elementary",
-    "embedding",
-    "extremes",
-    "fourier",
-    "indexing",
-    "joining",
-    "likelihood",
-    "linear_algebra",
-    "loss",
-    "memory",
-    "normalization",
-    "norms",
-    "optimizer",
-    "padding",
-    "pointwise",
-    "pooling",
-    "random",
-    "ranges",
-    "recurrent",
-    "reduction",
-    "resampling",
-    "scan",
-    "scattering",
-    "slicing",
-    "solving",
-    "sorting",
-    "special",
-    "statistics",
-    "view",
-)
 
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _ALL = frozenset(dtypes.ALL)
@@ -69,12 +29,11 @@ _TRUTH = frozenset({dtypes.bool_})
 def table(xp) -> list[Kernel]:
     """All kernels over the array namespace `xp` (NumPy or one with its functions)."""
     offered: list[Kernel] = []
-    for family in FAMILIES:
-        module = import_module(f"corefw_numpy.{family}")
-        bool_kernels = module.bool_kernels(xp) if hasattr(module, "bool_kernels") else {}
+    for family in families(__name__):
+        bool_kernels = family.bool_kernels(xp) if hasattr(family, "bool_kernels") else {}
         for functions, taken in (
-            (module.kernels(xp), _COMPUTED),
-            (module.data_movement(xp), _ALL),
+            (family.kernels(xp), _COMPUTED),
+            (family.data_movement(xp), _ALL),
             (bool_kernels, _TRUTH),
         ):
             for op, function in functions.items():

@@ -115,7 +115,7 @@ def _call(b: Builder, op: Op, path: str) -> Ref | None:
             keywords[p.name] = value
         else:
             arguments.append(value)
-    if op.inplace and op.method and rng.random() < 0.15 and isinstance(arguments[0], Ref):
+    if f"{op.name}_" in op.public.get("Tensor", ()) and rng.random() < 0.15 and isinstance(arguments[0], Ref):
         return b.call(f".{op.name}_", *arguments, **keywords, records=rng.random() < 0.8)
     found = b.call(path, *arguments, **keywords)
     if found is not None and isinstance(b.value(found), tuple | list) and len(b.value(found)):

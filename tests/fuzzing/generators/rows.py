@@ -124,7 +124,7 @@ def rows(b: Builder) -> None:
     at = rng.random()
     if at < 0.15 and op.takes_out and not path.startswith("op:"):
         out(b, path, arguments, keywords)
-    elif at < 0.3 and op.inplace and op.method and arguments and isinstance(arguments[0], Ref):
+    elif at < 0.3 and f"{op.name}_" in op.public.get("Tensor", ()) and arguments and isinstance(arguments[0], Ref):
         target = b.call("operator.mul", arguments[0], 1) or arguments[0]
         b.call(f".{op.name}_", target, *arguments[1:], **keywords)
     else:
