@@ -1235,7 +1235,8 @@ def lcm(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None =
     r"""The least common multiple."""
 
 def ldexp(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
-    r"""The product of `input` and a power of two, ``input * 2 ** other``."""
+    r"""The product of `input` and a power of two, ``input * 2 ** other``, also where the power is beyond
+    the range."""
 
 def le(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input <= other``."""

@@ -780,7 +780,8 @@ class Tensor:
     def lcm_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `lcm`: the result is left in `input`."""
     def ldexp(self, other: Tensor | complex) -> Tensor:
-        r"""The product of `input` and a power of two, ``input * 2 ** other``."""
+        r"""The product of `input` and a power of two, ``input * 2 ** other``, also where the power is beyond
+        the range."""
     def ldexp_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `ldexp`: the result is left in `input`."""
     def le(self, other: Tensor | complex) -> Tensor:
