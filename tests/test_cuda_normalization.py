@@ -8,6 +8,7 @@ pytest.importorskip("cupy")
 from corefw_cupy.groups import channel_groups, channels, layers, standing
 from corefw_numpy import normalization
 from tests.cuda_kernels import DTYPES, TOLERANCES, compare, kernels, rounded
+from tests.emulation import memory
 
 REFERENCE = normalization.kernels(np)
 # NumPy's kernels are called directly here, and NumPy tells of their floating-point flags.
@@ -113,3 +114,14 @@ def test_a_great_mean_costs_no_precision(shape):
     arguments = (shape[1:], None, None, 1e-5) if shape[0] < 5 else (None, None, 1e-5)
     expected = REFERENCE[op](wide.astype("f8"), *arguments)
     compare(lambda *given: kernels()[op](*given)[2], (input, *arguments), expected[2], 1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("f4", 0.1), ("f4", 12345.678), ("f4", -3.4e38), ("f8", 1e200)])
+@pytest.mark.parametrize("shape", [(3, 33), (4, 700), (2, 20000), (1, 60000), (3000, 4)])
+def test_equal_elements_do_not_vary(shape, dtype, value):
+    rows = shape[0] < 5
+    op, arguments = ("layer_normalization", (shape[1:], None, None)) if rows else ("batch_normalization", (None, None))
+    output, mean, spread = kernels()[op](memory.device(np.full(shape, value, dtype)), *arguments, 1e-5)
+    assert not memory.host(output).any()
+    assert (memory.host(mean) == np.dtype(dtype).type(value)).all()
+    assert np.allclose(memory.host(spread), 1e-5**-0.5 if rows else 0, rtol=1e-6, atol=0)

@@ -123,6 +123,14 @@ def test_moments_far_from_zero(op):
     check(op, 1000 + drawn((700, 5)), (0,), False, 0.5, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("dtype", "value"), [("f4", 0.1), ("f4", 12345.678), ("f4", -3.4e38), ("f8", 1e200)])
+@pytest.mark.parametrize("shape", [(2, 3), (3, 99), (1, 50001)])
+@pytest.mark.parametrize("op", ["variance", "deviation"])
+def test_equal_elements_do_not_vary(op, shape, dtype, value):
+    for sizes, dim in ((shape, 1), (shape[::-1], 0)):
+        assert not memory.host(KERNELS[op](memory.device(np.full(sizes, value, dtype)), (dim,), False, 1)).any()
+
+
 def test_first_of_equal_extremes():
     numbers = np.zeros((3, 50000), np.float32)
     numbers[0, [40000, 777]] = 1

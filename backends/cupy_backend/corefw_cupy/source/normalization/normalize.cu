@@ -15,9 +15,13 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(
 
     A mean = 0, squares = 0;
     if (centred) {
-        for (int item = 0; item < ITEMS; ++item)
-            mean += values[item];
-        mean = combine_lanes<Add>(mean, A(0), lane.lanes) / count;
+        A first = there ? A(input[view.place(lane.row, 0)]) : A(0), distances = 0; // which do not overflow as sums do
+        for_items(lane, packed, [&](auto several, int item, int64 at) {
+            for (int k = 0; k < decltype(several)::count; ++k)
+                if (at < n)
+                    distances += values[item + k] - first;
+        });
+        mean = first + combine_lanes<Add>(distances, A(0), lane.lanes) / count;
     }
     for_items(lane, packed, [&](auto several, int item, int64 at) {
         for (int k = 0; k < decltype(several)::count; ++k)
@@ -26,9 +30,10 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(
                 squares += values[item + k] * values[item + k];
             }
     });
-    A variance = combine_lanes<Add>(squares, A(0), lane.lanes) / count, scale = 1 / sqrt(variance + A(eps));
+    squares = combine_lanes<Add>(squares, A(0), lane.lanes);
+    A scale = 1 / sqrt(squares / count + A(eps));
     if (there && lane.at == 0)
-        Statistics{means, variances, scales}.put(lane.row, mean, variance, eps);
+        Statistics{means, variances, scales}.put(lane.row, {count, mean, squares}, eps);
 
     for_items(lane, packed, [&](auto several, int item, int64 at) {
         const int count = decltype(several)::count;

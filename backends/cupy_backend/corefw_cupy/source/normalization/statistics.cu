@@ -1,22 +1,13 @@
-// Variances, by B. P. Welford's recurrence and its form for groups by T. F. Chan, G. H. Golub and R. J. LeVeque (1983).
+// Variances, by B. P. Welford's recurrence.
 
 #include "core/operation.cuh"
 #include "core/mathematics.cuh"
+#include "normalization/moments.cuh"
 
-template <class Real> __device__ Real inner_product(Real x, Real y)
-{
-    return x * y;
-}
 template <class Real> __device__ Real inner_product(Complex<Real> x, Complex<Real> y)
 {
     return x.re * y.re + x.im * y.im;
 }
-
-template <class Value> struct Moments {
-    decltype(inner_product(Value(), Value())) count;
-    Value mean;
-    decltype(inner_product(Value(), Value())) squares; // of the distances from the mean, summed
-};
 
 // The type of variances of elements.
 template <class Element> struct RealResult {
@@ -42,13 +33,7 @@ struct Variance : Placeless {
         state.squares += inner_product(distance, x - state.mean);
     }
 
-    __device__ static State of(State a, State b)
-    {
-        Real count = a.count + b.count, share = count == 0 ? Real(0) : b.count / count;
-        Value distance = b.mean - a.mean;
-        return {count, a.mean + distance * Value(share),
-                a.squares + b.squares + inner_product(distance, distance) * a.count * share};
-    }
+    __device__ static State of(State a, State b) { return Join::of(a, b); }
 
     __device__ static Result result(State state, int64 count, double correction)
     {

@@ -1,11 +1,7 @@
 // The mean and the variance of the elements of a group, and what is written of them.
 
 #include "normalization/groups.cuh"
-
-// Of some elements: how many, their mean, and the sum of their squared distances from it.
-struct Moments {
-    A count, mean, squares;
-};
+#include "normalization/moments.cuh"
 
 // Moments of the elements that one thread visits: distances from the first one, which do not cancel.
 struct Moving {
@@ -25,7 +21,7 @@ struct Moving {
     }
 
     // The mean of what is not to be centred counts as 0.
-    __device__ Moments moments(bool centred) const
+    __device__ Moments<A> moments(bool centred) const
     {
         if (!centred || count == 0)
             return {A(count), A(0), squares};
@@ -37,15 +33,14 @@ struct Moving {
 struct Statistics {
     A *means, *variances, *scales;
 
-    __device__ A put(int64 group, A mean, A variance, A eps) const
+    __device__ void put(int64 group, Moments<A> moments, A eps) const
     {
-        A scale = 1 / sqrt(variance + eps);
+        A variance = moments.squares / moments.count;
         if (means)
-            means[group] = mean;
+            means[group] = moments.mean;
         if (variances)
             variances[group] = variance;
         if (scales)
-            scales[group] = scale;
-        return scale;
+            scales[group] = 1 / sqrt(variance + eps);
     }
 };
