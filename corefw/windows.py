@@ -64,3 +64,23 @@ def per_dimension(value, n: int) -> tuple:
     ((2, 2, 2), (1, 2))
     """
     return tuple(value) if isinstance(value, list | tuple) else (value,) * n
+
+
+_AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
+_DIMENSIONS = {1: "dimension", 2: "two dimensions", 3: "three dimensions"}
+
+
+def in_dimensions(docs: str, n: int, **words) -> str:
+    """The docs that a family shares, for its member of `n` spatial dimensions.
+
+    Args:
+        docs: where ``{n}`` stands for the number, ``{axes}`` for the names of the dimensions, ``{dimensions}`` for how
+            many there are in words, and ``{4}`` for the size 4 in each.
+        n: 1, 2 or 3.
+        words: what else is to be put in by name.
+
+    >>> in_dimensions("Conv{n}d of the last {dimensions} of (C, {axes}), such as (2, {5})", 2)
+    'Conv2d of the last two dimensions of (C, H, W), such as (2, 5, 5)'
+    """
+    sizes = [", ".join(str(size) for _ in range(n)) for size in range(10)]
+    return docs.format(*sizes, n=n, axes=_AXES[n], dimensions=_DIMENSIONS[n], **words)

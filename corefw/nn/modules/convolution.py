@@ -7,16 +7,16 @@ import math
 from corefw.dispatch.declare import ops
 from corefw.nn import init
 from corefw.nn.modules.module import Module
+from corefw.nn.modules.spatial import Spatial
 from corefw.nn.parameter import Parameter
 from corefw.windows import per_dimension
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _Convolution(Spatial):
     """What all convolution layers share: the options, the parameters and how they are drawn."""
 
-    dimensions = 0
     transposed = False
 
     def __init__(
@@ -92,6 +92,26 @@ class _Convolution(Module):
 class _Direct(_Convolution):
     """A convolution of any number of dimensions."""
 
+    _docs = """The {n}-d convolution of (N, C, {axes}) or (C, {axes}) with learned kernels.
+
+    Args:
+        in_channels, out_channels: numbers of channels of the input and the result.
+        kernel_size: the kernels' size.
+        stride: the step between windows.
+        padding: how much lies around the input, "valid" for nothing, "same" for as much as keeps the sizes.
+        dilation: the step between a kernel's elements.
+        groups: into how many parts the channels are divided, each of which sees its own part only.
+        bias: whether to add one.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
+
+    Attributes: ``weight`` (out_channels, in_channels / groups, *kernel_size) and ``bias`` (out_channels), both from
+    U(-b, b) with ``b = 1 / sqrt(in_channels / groups * kernel elements)``.
+
+    >>> import corefw as torch
+    >>> torch.nn.Conv{n}d(2, 4, 3)(torch.zeros(1, 2, {5})).shape
+    torch.Size([1, 4, {3}])
+    """
+
     def __init__(
         self,
         in_channels: int,
@@ -128,6 +148,25 @@ class _Direct(_Convolution):
 
 class _Transposed(_Convolution):
     """A transposed convolution of any number of dimensions."""
+
+    _docs = """The transposed {n}-d convolution of (N, C, {axes}) or (C, {axes}): the gradient of `Conv{n}d` as a layer.
+
+    Args:
+        in_channels, out_channels: numbers of channels of the input and the result.
+        kernel_size: the kernels' size.
+        stride: the step between windows in the result.
+        padding: how much is left out at each border of the result.
+        output_padding: how much is added at the end of each dimension.
+        groups: into how many parts the channels are divided.
+        bias: whether to add one.
+        dilation: the step between a kernel's elements.
+
+    Attributes: ``weight`` (in_channels, out_channels / groups, *kernel_size) and ``bias`` (out_channels).
+
+    >>> import corefw as torch
+    >>> torch.nn.ConvTranspose{n}d(2, 4, 3, stride=2)(torch.zeros(1, 2, {3})).shape
+    torch.Size([1, 4, {7}])
+    """
 
     transposed = True
 
@@ -181,145 +220,22 @@ class _Transposed(_Convolution):
         return convolve(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
 
 
-class Conv1d(_Direct):
-    """The 1-d convolution of (N, C, L) or (C, L) with learned kernels.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows.
-        padding: how much lies around the input, "valid" for nothing, "same" for as much as keeps the sizes.
-        dilation: the step between a kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
-        bias: whether to add one.
-        padding_mode: "zeros", "reflect", "replicate" or "circular".
-
-    Attributes: ``weight`` (out_channels, in_channels / groups, *kernel_size) and ``bias`` (out_channels), both from
-    U(-b, b) with ``b = 1 / sqrt(in_channels / groups * kernel elements)``.
-
-    >>> import corefw as torch
-    >>> torch.nn.Conv1d(2, 4, 3)(torch.zeros(1, 2, 5)).shape
-    torch.Size([1, 4, 3])
-    """
-
-    dimensions = 1
+class Conv1d(_Direct, dimensions=1): ...
 
 
-class Conv2d(_Direct):
-    """The 2-d convolution of (N, C, H, W) or (C, H, W) with learned kernels.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows.
-        padding: how much lies around the input, "valid" for nothing, "same" for as much as keeps the sizes.
-        dilation: the step between a kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
-        bias: whether to add one.
-        padding_mode: "zeros", "reflect", "replicate" or "circular".
-
-    Attributes: ``weight`` (out_channels, in_channels / groups, *kernel_size) and ``bias`` (out_channels), both from
-    U(-b, b) with ``b = 1 / sqrt(in_channels / groups * kernel elements)``.
-
-    >>> import corefw as torch
-    >>> torch.nn.Conv2d(2, 4, 3)(torch.zeros(1, 2, 5, 5)).shape
-    torch.Size([1, 4, 3, 3])
-    """
-
-    dimensions = 2
+class Conv2d(_Direct, dimensions=2): ...
 
 
-class Conv3d(_Direct):
-    """The 3-d convolution of (N, C, D, H, W) or (C, D, H, W) with learned kernels.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows.
-        padding: how much lies around the input, "valid" for nothing, "same" for as much as keeps the sizes.
-        dilation: the step between a kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
-        bias: whether to add one.
-        padding_mode: "zeros", "reflect", "replicate" or "circular".
-
-    Attributes: ``weight`` (out_channels, in_channels / groups, *kernel_size) and ``bias`` (out_channels), both from
-    U(-b, b) with ``b = 1 / sqrt(in_channels / groups * kernel elements)``.
-
-    >>> import corefw as torch
-    >>> torch.nn.Conv3d(2, 4, 3)(torch.zeros(1, 2, 5, 5, 5)).shape
-    torch.Size([1, 4, 3, 3, 3])
-    """
-
-    dimensions = 3
+class Conv3d(_Direct, dimensions=3): ...
 
 
-class ConvTranspose1d(_Transposed):
-    """The transposed 1-d convolution of (N, C, L) or (C, L): the gradient of `Conv1d` as a layer.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows in the result.
-        padding: how much is left out at each border of the result.
-        output_padding: how much is added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        bias: whether to add one.
-        dilation: the step between a kernel's elements.
-
-    Attributes: ``weight`` (in_channels, out_channels / groups, *kernel_size) and ``bias`` (out_channels).
-
-    >>> import corefw as torch
-    >>> torch.nn.ConvTranspose1d(2, 4, 3, stride=2)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 4, 7])
-    """
-
-    dimensions = 1
+class ConvTranspose1d(_Transposed, dimensions=1): ...
 
 
-class ConvTranspose2d(_Transposed):
-    """The transposed 2-d convolution of (N, C, H, W) or (C, H, W): the gradient of `Conv2d` as a layer.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows in the result.
-        padding: how much is left out at each border of the result.
-        output_padding: how much is added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        bias: whether to add one.
-        dilation: the step between a kernel's elements.
-
-    Attributes: ``weight`` (in_channels, out_channels / groups, *kernel_size) and ``bias`` (out_channels).
-
-    >>> import corefw as torch
-    >>> torch.nn.ConvTranspose2d(2, 4, 3, stride=2)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 4, 7, 7])
-    """
-
-    dimensions = 2
+class ConvTranspose2d(_Transposed, dimensions=2): ...
 
 
-class ConvTranspose3d(_Transposed):
-    """The transposed 3-d convolution of (N, C, D, H, W) or (C, D, H, W): the gradient of `Conv3d` as a layer.
-
-    Args:
-        in_channels, out_channels: numbers of channels of the input and the result.
-        kernel_size: the kernels' size.
-        stride: the step between windows in the result.
-        padding: how much is left out at each border of the result.
-        output_padding: how much is added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        bias: whether to add one.
-        dilation: the step between a kernel's elements.
-
-    Attributes: ``weight`` (in_channels, out_channels / groups, *kernel_size) and ``bias`` (out_channels).
-
-    >>> import corefw as torch
-    >>> torch.nn.ConvTranspose3d(2, 4, 3, stride=2)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 4, 7, 7, 7])
-    """
-
-    dimensions = 3
+class ConvTranspose3d(_Transposed, dimensions=3): ...
 
 
 class Unfold(Module):

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from corefw.dispatch.declare import ops
-from corefw.nn.modules.module import Module
+from corefw.nn.modules.spatial import Spatial
 
 
-class _Pad(Module):
+class _Pad(Spatial):
     """Padding of the last `dimensions` dimensions: by one amount, or by one per border, the last dimension first."""
 
-    dimensions = 0
     mode = "constant"
+    _new_elements = "zeros"
+    _docs = """The last {dimensions} extended by {layer._new_elements}.
+
+    Args:
+        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
+
+    >>> import corefw as torch
+    >>> torch.nn.{layer.__name__}(1)(torch.zeros(1, 2, {3})).shape
+    torch.Size([1, 2, {5}])
+    """
 
     def __init__(self, padding):
         super().__init__()
@@ -26,6 +35,17 @@ class _Pad(Module):
 class _ConstantPad(_Pad):
     """Padding with a value."""
 
+    _docs = """The last {dimensions} extended by a value.
+
+    Args:
+        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
+        value: the new elements.
+
+    >>> import corefw as torch
+    >>> torch.nn.ConstantPad{n}d(1, 2.5)(torch.zeros(1, 2, {3})).shape
+    torch.Size([1, 2, {5}])
+    """
+
     def __init__(self, padding, value: float):
         super().__init__(padding)
         self.value = value
@@ -37,223 +57,67 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPad):
-    """The last dimension extended by a value.
+class _ReflectionPad(_Pad):
+    """Padding with a mirror image."""
 
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-        value: the new elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.ConstantPad1d(1, 2.5)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 2, 5])
-    """
-
-    dimensions = 1
-
-
-class ConstantPad2d(_ConstantPad):
-    """The last two dimensions extended by a value.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-        value: the new elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.ConstantPad2d(1, 2.5)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 2, 5, 5])
-    """
-
-    dimensions = 2
-
-
-class ConstantPad3d(_ConstantPad):
-    """The last three dimensions extended by a value.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-        value: the new elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.ConstantPad3d(1, 2.5)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 2, 5, 5, 5])
-    """
-
-    dimensions = 3
-
-
-class ZeroPad1d(_Pad):
-    """The last dimension extended by zeros.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ZeroPad1d(1)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 2, 5])
-    """
-
-    dimensions = 1
-
-
-class ZeroPad2d(_Pad):
-    """The last two dimensions extended by zeros.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ZeroPad2d(1)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 2, 5, 5])
-    """
-
-    dimensions = 2
-
-
-class ZeroPad3d(_Pad):
-    """The last three dimensions extended by zeros.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ZeroPad3d(1)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 2, 5, 5, 5])
-    """
-
-    dimensions = 3
-
-
-class ReflectionPad1d(_Pad):
-    """The last dimension extended by the mirror image of the input, without the border itself.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReflectionPad1d(1)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 2, 5])
-    """
-
-    dimensions = 1
     mode = "reflect"
+    _new_elements = "the mirror image of the input, without the border itself"
 
 
-class ReflectionPad2d(_Pad):
-    """The last two dimensions extended by the mirror image of the input, without the border itself.
+class _ReplicationPad(_Pad):
+    """Padding with the border."""
 
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReflectionPad2d(1)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 2, 5, 5])
-    """
-
-    dimensions = 2
-    mode = "reflect"
-
-
-class ReflectionPad3d(_Pad):
-    """The last three dimensions extended by the mirror image of the input, without the border itself.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReflectionPad3d(1)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 2, 5, 5, 5])
-    """
-
-    dimensions = 3
-    mode = "reflect"
-
-
-class ReplicationPad1d(_Pad):
-    """The last dimension extended by copies of the border elements.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReplicationPad1d(1)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 2, 5])
-    """
-
-    dimensions = 1
     mode = "replicate"
+    _new_elements = "copies of the border elements"
 
 
-class ReplicationPad2d(_Pad):
-    """The last two dimensions extended by copies of the border elements.
+class _CircularPad(_Pad):
+    """Padding with the opposite end."""
 
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReplicationPad2d(1)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 2, 5, 5])
-    """
-
-    dimensions = 2
-    mode = "replicate"
-
-
-class ReplicationPad3d(_Pad):
-    """The last three dimensions extended by copies of the border elements.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.ReplicationPad3d(1)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 2, 5, 5, 5])
-    """
-
-    dimensions = 3
-    mode = "replicate"
-
-
-class CircularPad1d(_Pad):
-    """The last dimension extended by the elements of the opposite end.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.CircularPad1d(1)(torch.zeros(1, 2, 3)).shape
-    torch.Size([1, 2, 5])
-    """
-
-    dimensions = 1
     mode = "circular"
+    _new_elements = "the elements of the opposite end"
 
 
-class CircularPad2d(_Pad):
-    """The last two dimensions extended by the elements of the opposite end.
-
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
-
-    >>> import corefw as torch
-    >>> torch.nn.CircularPad2d(1)(torch.zeros(1, 2, 3, 3)).shape
-    torch.Size([1, 2, 5, 5])
-    """
-
-    dimensions = 2
-    mode = "circular"
+class ConstantPad1d(_ConstantPad, dimensions=1): ...
 
 
-class CircularPad3d(_Pad):
-    """The last three dimensions extended by the elements of the opposite end.
+class ConstantPad2d(_ConstantPad, dimensions=2): ...
 
-    Args:
-        padding: by how much on all sides, or on each: before and after the last dimension, then the one before it, ...
 
-    >>> import corefw as torch
-    >>> torch.nn.CircularPad3d(1)(torch.zeros(1, 2, 3, 3, 3)).shape
-    torch.Size([1, 2, 5, 5, 5])
-    """
+class ConstantPad3d(_ConstantPad, dimensions=3): ...
 
-    dimensions = 3
-    mode = "circular"
+
+class ZeroPad1d(_Pad, dimensions=1): ...
+
+
+class ZeroPad2d(_Pad, dimensions=2): ...
+
+
+class ZeroPad3d(_Pad, dimensions=3): ...
+
+
+class ReflectionPad1d(_ReflectionPad, dimensions=1): ...
+
+
+class ReflectionPad2d(_ReflectionPad, dimensions=2): ...
+
+
+class ReflectionPad3d(_ReflectionPad, dimensions=3): ...
+
+
+class ReplicationPad1d(_ReplicationPad, dimensions=1): ...
+
+
+class ReplicationPad2d(_ReplicationPad, dimensions=2): ...
+
+
+class ReplicationPad3d(_ReplicationPad, dimensions=3): ...
+
+
+class CircularPad1d(_CircularPad, dimensions=1): ...
+
+
+class CircularPad2d(_CircularPad, dimensions=2): ...
+
+
+class CircularPad3d(_CircularPad, dimensions=3): ...

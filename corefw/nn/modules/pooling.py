@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from corefw.dispatch.declare import ops
-from corefw.nn.modules.module import Module
+from corefw.nn.modules.spatial import Spatial
 from corefw.windows import per_dimension
 
 
-class _Pool(Module):
+class _Pool(Spatial):
     """What all layers share whose windows slide: the windows."""
-
-    dimensions = 0
 
     def __init__(self, kernel_size, stride, padding):
         super().__init__()
@@ -21,6 +19,21 @@ class _Pool(Module):
 
 class _MaxPool(_Pool):
     """The maximum of each window."""
+
+    _docs = """The maximum of each window of (N, C, {axes}) or (C, {axes}).
+
+    Args:
+        kernel_size: the window's size.
+        stride: the step between windows, by default their size.
+        padding: how much lies around the input, which is never the maximum.
+        dilation: the step between a window's elements.
+        return_indices: whether to return also where the maxima are, for `MaxUnpool{n}d`.
+        ceil_mode: whether a last window that is not complete counts.
+
+    >>> import corefw as torch
+    >>> torch.nn.MaxPool{n}d(2)(torch.zeros(1, 3, {4})).shape
+    torch.Size([1, 3, {2}])
+    """
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
         super().__init__(kernel_size, stride, padding)
@@ -41,6 +54,12 @@ class _MaxPool(_Pool):
 class _MaxUnpool(_Pool):
     """Maxima put back where they were."""
 
+    _docs = """The maxima that `MaxPool{n}d` found put back where they were, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: of the pooling.
+    """
+
     def __init__(self, kernel_size, stride=None, padding=0):
         n = self.dimensions
         super().__init__(
@@ -60,6 +79,21 @@ class _MaxUnpool(_Pool):
 class _AvgPool(_Pool):
     """The mean of each window."""
 
+    _docs = """The mean of each window of (N, C, {axes}) or (C, {axes}).
+
+    Args:
+        kernel_size: the window's size.
+        stride: the step between windows, by default their size.
+        padding: how much lies around the input, as zeros.
+        ceil_mode: whether a last window that is not complete counts.
+        count_include_pad: whether the zeros count as elements.
+        divisor_override: what to divide by instead of the number of elements.
+
+    >>> import corefw as torch
+    >>> torch.nn.AvgPool{n}d(2)(torch.zeros(1, 3, {4})).shape
+    torch.Size([1, 3, {2}])
+    """
+
     def __init__(
         self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
     ):
@@ -75,10 +109,17 @@ class _AvgPool(_Pool):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _LPPool(Module):
+class _LPPool(Spatial):
     """The p-norm of each window."""
 
-    dimensions = 0
+    _docs = """The p-norm ``sum(x ** p) ** (1 / p)`` of each window of (N, C, {axes}) or (C, {axes}).
+
+    Args:
+        norm_type: p.
+        kernel_size: the window's size.
+        stride: the step between windows, by default their size.
+        ceil_mode: whether a last window that is not complete counts.
+    """
 
     def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
         super().__init__()
@@ -95,10 +136,19 @@ class _LPPool(Module):
         )
 
 
-class _AdaptiveMaxPool(Module):
+class _AdaptiveMaxPool(Spatial):
     """The maxima of windows that divide the input evenly."""
 
-    dimensions = 0
+    _docs = """The maxima of windows that divide (N, C, {axes}) or (C, {axes}) evenly.
+
+    Args:
+        output_size: the result's spatial sizes; None keeps the input's.
+        return_indices: whether to return also where the maxima are.
+
+    >>> import corefw as torch
+    >>> torch.nn.AdaptiveMaxPool{n}d(2)(torch.zeros(1, 3, {5})).shape
+    torch.Size([1, 3, {2}])
+    """
 
     def __init__(self, output_size, return_indices: bool = False):
         super().__init__()
@@ -112,10 +162,18 @@ class _AdaptiveMaxPool(Module):
         return f"output_size={self.output_size}"
 
 
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPool(Spatial):
     """The means of windows that divide the input evenly."""
 
-    dimensions = 0
+    _docs = """The means of windows that divide (N, C, {axes}) or (C, {axes}) evenly.
+
+    Args:
+        output_size: the result's spatial sizes; None keeps the input's.
+
+    >>> import corefw as torch
+    >>> torch.nn.AdaptiveAvgPool{n}d(2)(torch.zeros(1, 3, {5})).shape
+    torch.Size([1, 3, {2}])
+    """
 
     def __init__(self, output_size):
         super().__init__()
@@ -128,94 +186,25 @@ class _AdaptiveAvgPool(Module):
         return f"output_size={self.output_size}"
 
 
-class MaxPool1d(_MaxPool):
-    """The maximum of each window of (N, C, L) or (C, L).
-
-    Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, which is never the maximum.
-        dilation: the step between a window's elements.
-        return_indices: whether to return also where the maxima are, for `MaxUnpool1d`.
-        ceil_mode: whether a last window that is not complete counts.
-
-    >>> import corefw as torch
-    >>> torch.nn.MaxPool1d(2)(torch.zeros(1, 3, 4)).shape
-    torch.Size([1, 3, 2])
-    """
-
-    dimensions = 1
+class MaxPool1d(_MaxPool, dimensions=1): ...
 
 
-class MaxPool2d(_MaxPool):
-    """The maximum of each window of (N, C, H, W) or (C, H, W).
-
-    Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, which is never the maximum.
-        dilation: the step between a window's elements.
-        return_indices: whether to return also where the maxima are, for `MaxUnpool2d`.
-        ceil_mode: whether a last window that is not complete counts.
-
-    >>> import corefw as torch
-    >>> torch.nn.MaxPool2d(2)(torch.zeros(1, 3, 4, 4)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-    dimensions = 2
+class MaxPool2d(_MaxPool, dimensions=2): ...
 
 
-class MaxPool3d(_MaxPool):
-    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W).
-
-    Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, which is never the maximum.
-        dilation: the step between a window's elements.
-        return_indices: whether to return also where the maxima are, for `MaxUnpool3d`.
-        ceil_mode: whether a last window that is not complete counts.
-
-    >>> import corefw as torch
-    >>> torch.nn.MaxPool3d(2)(torch.zeros(1, 3, 4, 4, 4)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-    dimensions = 3
+class MaxPool3d(_MaxPool, dimensions=3): ...
 
 
-class MaxUnpool1d(_MaxUnpool):
-    """The maxima that `MaxPool1d` found put back where they were, zeros elsewhere.
-
-    Args:
-        kernel_size, stride, padding: of the pooling.
-    """
-
-    dimensions = 1
+class MaxUnpool1d(_MaxUnpool, dimensions=1): ...
 
 
-class MaxUnpool2d(_MaxUnpool):
-    """The maxima that `MaxPool2d` found put back where they were, zeros elsewhere.
-
-    Args:
-        kernel_size, stride, padding: of the pooling.
-    """
-
-    dimensions = 2
+class MaxUnpool2d(_MaxUnpool, dimensions=2): ...
 
 
-class MaxUnpool3d(_MaxUnpool):
-    """The maxima that `MaxPool3d` found put back where they were, zeros elsewhere.
-
-    Args:
-        kernel_size, stride, padding: of the pooling.
-    """
-
-    dimensions = 3
+class MaxUnpool3d(_MaxUnpool, dimensions=3): ...
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(_AvgPool, dimensions=1):
     """The mean of each window of (N, C, L) or (C, L).
 
     Args:
@@ -229,8 +218,6 @@ class AvgPool1d(_AvgPool):
     >>> torch.nn.AvgPool1d(2)(torch.zeros(1, 3, 4)).shape
     torch.Size([1, 3, 2])
     """
-
-    dimensions = 1
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         stride = kernel_size if stride is None else stride
@@ -248,165 +235,34 @@ class AvgPool1d(_AvgPool):
         )
 
 
-class AvgPool2d(_AvgPool):
-    """The mean of each window of (N, C, H, W) or (C, H, W).
-
-    Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, as zeros.
-        ceil_mode: whether a last window that is not complete counts.
-        count_include_pad: whether the zeros count as elements.
-        divisor_override: what to divide by instead of the number of elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.AvgPool2d(2)(torch.zeros(1, 3, 4, 4)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-    dimensions = 2
+class AvgPool2d(_AvgPool, dimensions=2): ...
 
 
-class AvgPool3d(_AvgPool):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
-
-    Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, as zeros.
-        ceil_mode: whether a last window that is not complete counts.
-        count_include_pad: whether the zeros count as elements.
-        divisor_override: what to divide by instead of the number of elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.AvgPool3d(2)(torch.zeros(1, 3, 4, 4, 4)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-    dimensions = 3
+class AvgPool3d(_AvgPool, dimensions=3): ...
 
 
-class LPPool1d(_LPPool):
-    """The p-norm ``sum(x ** p) ** (1 / p)`` of each window of (N, C, L) or (C, L).
-
-    Args:
-        norm_type: p.
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        ceil_mode: whether a last window that is not complete counts.
-    """
-
-    dimensions = 1
+class LPPool1d(_LPPool, dimensions=1): ...
 
 
-class LPPool2d(_LPPool):
-    """The p-norm ``sum(x ** p) ** (1 / p)`` of each window of (N, C, H, W) or (C, H, W).
-
-    Args:
-        norm_type: p.
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        ceil_mode: whether a last window that is not complete counts.
-    """
-
-    dimensions = 2
+class LPPool2d(_LPPool, dimensions=2): ...
 
 
-class LPPool3d(_LPPool):
-    """The p-norm ``sum(x ** p) ** (1 / p)`` of each window of (N, C, D, H, W) or (C, D, H, W).
-
-    Args:
-        norm_type: p.
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        ceil_mode: whether a last window that is not complete counts.
-    """
-
-    dimensions = 3
+class LPPool3d(_LPPool, dimensions=3): ...
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The maxima of windows that divide (N, C, L) or (C, L) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.zeros(1, 3, 5)).shape
-    torch.Size([1, 3, 2])
-    """
-
-    dimensions = 1
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, dimensions=1): ...
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The means of windows that divide (N, C, L) or (C, L) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.zeros(1, 3, 5)).shape
-    torch.Size([1, 3, 2])
-    """
-
-    dimensions = 1
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, dimensions=1): ...
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The maxima of windows that divide (N, C, H, W) or (C, H, W) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveMaxPool2d(2)(torch.zeros(1, 3, 5, 5)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-    dimensions = 2
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, dimensions=2): ...
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of windows that divide (N, C, H, W) or (C, H, W) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveAvgPool2d(2)(torch.zeros(1, 3, 5, 5)).shape
-    torch.Size([1, 3, 2, 2])
-    """
-
-    dimensions = 2
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, dimensions=2): ...
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The maxima of windows that divide (N, C, D, H, W) or (C, D, H, W) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveMaxPool3d(2)(torch.zeros(1, 3, 5, 5, 5)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-    dimensions = 3
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, dimensions=3): ...
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of windows that divide (N, C, D, H, W) or (C, D, H, W) evenly.
-
-    Args:
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.AdaptiveAvgPool3d(2)(torch.zeros(1, 3, 5, 5, 5)).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-
-    dimensions = 3
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, dimensions=3): ...
