@@ -156,6 +156,13 @@ def test_norm_of_zeros_has_no_gradient(p):
     assert values(x.grad) == [0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_the_gradient_of_a_small_norm_is_of_length_one(dtype):
+    x = torch.tensor([3e-6, -4e-6], dtype=dtype, requires_grad=True)
+    (gradient,) = torch.autograd.grad(x.norm(), x)
+    assert gradient.tolist() == pytest.approx([0.6, -0.8], rel=0.05)
+
+
 def test_logsumexp_of_infinities():
     assert torch.tensor([-inf, -inf]).logsumexp(0).item() == -inf
     assert torch.tensor([inf, 1.0]).logsumexp(0).item() == inf

@@ -38,8 +38,9 @@ def vector_norm_vjp(grad, input, out, ord, dim, keepdim, input_shape):
     if ord in (inf, -inf):
         chosen = input.abs() == ops.expand_reduced(out, dim, keepdim, input_shape)
         return ops.distribute(grad, chosen, dim, keepdim, input_shape) * input.sgn()
-    if ord == 2:
-        return ops.expand_reduced((grad / out).masked_fill(out == 0, 0), dim, keepdim, input_shape) * input
+    if ord == 2:  # a quotient of at most 1, where `grad / out` may be beyond the range of a half type
+        slope = input / ops.expand_reduced(out.masked_fill(out == 0, inf), dim, keepdim, input_shape)
+        return ops.expand_reduced(grad, dim, keepdim, input_shape) * slope
     scale = (grad / out ** (ord - 1)).masked_fill(out == 0, 0)
     modulus = input.abs()
     if ord < 2:  # a negative power below, infinite at 0
