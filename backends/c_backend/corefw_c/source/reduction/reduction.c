@@ -14,7 +14,7 @@
 enum {
     BLOCK = 1 << 16, /* elements worth a block of their own */
     FEW = 16,        /* results that are too few to share the work by */
-    NARROW = 64,     /* columns below which several rows are folded as one */
+    NARROW = 64,     /* columns below which several rows are reduced as one */
     PARTS = 3        /* the most parts of a total */
 };
 
@@ -25,11 +25,11 @@ struct dims {
 };
 
 struct plan {
-    const struct fold *fold;
+    const struct reducer *reducer;
     struct options options;
     const char *data;
     ssize_t itemsize;
-    struct dims kept, reduced;    /* without the dimension that is folded or walked along as one: */
+    struct dims kept, reduced;    /* without the dimension that is reduced or walked along as one: */
     ssize_t rows, row_stride;     /* the innermost reduced dimension (stride in elements) */
     ssize_t width, width_step;    /* the innermost kept dimension where that is contiguous (columns), else 1 */
     ssize_t strips, results;      /* strips of columns; kept positions times strips */
@@ -88,27 +88,27 @@ static ssize_t offset_of(const struct dims *dims, ssize_t index, ssize_t *output
     return offset;
 }
 
-/* Columns of which there are few are folded as several rows side by side, whose totals are joined. */
-static void fold_columns(const struct plan *plan, struct strip *strip, void *totals) {
-    const struct fold *fold = plan->fold;
+/* Columns of which there are few are reduced as several rows side by side, whose totals are joined. */
+static void reduce_columns(const struct plan *plan, struct strip *strip, void *totals) {
+    const struct reducer *reducer = plan->reducer;
     ssize_t side = NARROW / strip->width;
-    if (side > 1 && strip->stride == strip->width && strip->rows >= 8 * side && !fold->ordered) {
+    if (side > 1 && strip->stride == strip->width && strip->rows >= 8 * side && !reducer->ordered) {
         _Alignas(64) char wide_totals[8 * PARTS * NARROW];
         struct strip wide = *strip;
         wide.rows /= side;
         wide.stride = wide.width = side * strip->width;
-        fold->start(wide_totals, wide.width);
-        fold->columns(&wide, wide_totals);
+        reducer->start(wide_totals, wide.width);
+        reducer->columns(&wide, wide_totals);
         for (ssize_t k = 0; k < side; k++)
-            fold->join(totals, strip->width, strip->width, wide_totals, wide.width, k * strip->width);
+            reducer->join(totals, strip->width, strip->width, wide_totals, wide.width, k * strip->width);
         strip->rows -= wide.rows * side;
         strip->x = (const char *)strip->x + wide.rows * wide.stride * plan->itemsize;
     }
-    fold->columns(strip, totals);
+    reducer->columns(strip, totals);
 }
 
 /* The totals of a block of the elements of one result, or of one strip of columns; returns how many columns. */
-static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block, char *totals, ssize_t *output) {
+static ssize_t reduce_block(const struct plan *plan, ssize_t result, ssize_t block, char *totals, ssize_t *output) {
     ssize_t strips = plan->strips, column = strips > 1 ? result % strips * STRIP : 0, first = block * plan->block;
     const char *x = plan->data + column * plan->itemsize;
     x += offset_of(&plan->kept, strips > 1 ? result / strips : result, output);
@@ -128,7 +128,7 @@ static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block
     x += first * (cuts_rows ? plan->row_stride * plan->itemsize : plan->reduced.stride[plan->split]);
     for (int i = 0; i < plan->reduced.n; i++) outer *= size[i];
     strip.position = first;
-    plan->fold->start(totals, strip.width);
+    plan->reducer->start(totals, strip.width);
     ssize_t rows = strip.rows;
     for (ssize_t index = 0; index < outer; index++) {
         const char *from = x;
@@ -136,63 +136,63 @@ static ssize_t fold_block(const struct plan *plan, ssize_t result, ssize_t block
             from += rest % size[i] * plan->reduced.stride[i];
         strip.x = from;
         strip.rows = rows;
-        if (plan->width > 1) fold_columns(plan, &strip, totals);
-        else plan->fold->row(&strip, totals);
+        if (plan->width > 1) reduce_columns(plan, &strip, totals);
+        else plan->reducer->row(&strip, totals);
     }
     return strip.width;
 }
 
 /* The results of rows that lie one after another. */
-static void fold_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
-    const struct fold *fold = plan->fold;
+static void reduce_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
+    const struct reducer *reducer = plan->reducer;
     ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
     struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
                           .width = 1, .step = 1, .options = &plan->options};
-    if (fold->rows) fold->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
+    if (reducer->rows) reducer->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
     else
         for (ssize_t i = begin; i < end; i++, strip.x = (const char *)strip.x + stride) {
             _Alignas(8) char totals[8 * PARTS];
-            fold->start(totals, 1);
-            fold->row(&strip, totals);
-            fold->finish(totals, 1, &plan->options, plan->outputs, i, 1);
+            reducer->start(totals, 1);
+            reducer->row(&strip, totals);
+            reducer->finish(totals, 1, &plan->options, plan->outputs, i, 1);
         }
 }
 
-static void fold_results(void *context, ssize_t begin, ssize_t end) {
+static void reduce_results(void *context, ssize_t begin, ssize_t end) {
     const struct plan *plan = context;
     _Alignas(64) char totals[8 * PARTS * STRIP];
     if (plan->width == 1 && plan->kept.n <= 1 && !plan->reduced.n) {
-        fold_rows(plan, begin, end);
+        reduce_rows(plan, begin, end);
         return;
     }
     for (ssize_t result = begin; result < end; result++) {
-        ssize_t output, width = fold_block(plan, result, 0, totals, &output);
-        plan->fold->finish(totals, width, &plan->options, plan->outputs, output, plan->width_step);
+        ssize_t output, width = reduce_block(plan, result, 0, totals, &output);
+        plan->reducer->finish(totals, width, &plan->options, plan->outputs, output, plan->width_step);
     }
 }
 
-static void fold_partial(void *context, ssize_t begin, ssize_t end) {
+static void reduce_partial(void *context, ssize_t begin, ssize_t end) {
     const struct plan *plan = context;
     for (ssize_t i = begin; i < end; i++) {
         ssize_t output;
-        fold_block(plan, i / plan->blocks, i % plan->blocks, plan->partial + i * plan->total_size, &output);
+        reduce_block(plan, i / plan->blocks, i % plan->blocks, plan->partial + i * plan->total_size, &output);
     }
 }
 
-static enum status fold_blocks(struct plan *plan, ssize_t cost) {
+static enum status reduce_blocks(struct plan *plan, ssize_t cost) {
     ssize_t widest = plan->width < STRIP ? plan->width : STRIP;
-    plan->total_size = 8 * plan->fold->parts * widest;
+    plan->total_size = 8 * plan->reducer->parts * widest;
     plan->partial = allocate_items(size_times(plan->results, plan->blocks), plan->total_size);
     if (!plan->partial) return NO_MEMORY;
-    parallel_for(plan->results * plan->blocks, grain_for(cost), fold_partial, plan);
+    parallel_for(plan->results * plan->blocks, grain_for(cost), reduce_partial, plan);
     for (ssize_t result = 0; result < plan->results; result++) {
         char *totals = plan->partial + result * plan->blocks * plan->total_size;
         ssize_t column = result % plan->strips * STRIP, output;
         ssize_t width = plan->width - column < STRIP ? plan->width - column : STRIP;
         offset_of(&plan->kept, result / plan->strips, &output);
         for (ssize_t block = 1; block < plan->blocks; block++)
-            plan->fold->join(totals, width, width, totals + block * plan->total_size, width, 0);
-        plan->fold->finish(totals, width, &plan->options, plan->outputs, output + column * plan->width_step,
+            plan->reducer->join(totals, width, width, totals + block * plan->total_size, width, 0);
+        plan->reducer->finish(totals, width, &plan->options, plan->outputs, output + column * plan->width_step,
                            plan->width_step);
     }
     release(plan->partial);
@@ -210,7 +210,7 @@ static void arrange(struct plan *plan, array x, uint64_t mask) {
         if (!(mask >> i & 1)) {
             insert(kept, 0, size, stride, step);
             step *= size;
-        } else if (plan->fold->ordered) {
+        } else if (plan->reducer->ordered) {
             insert(reduced, 0, size, stride, 0);
         } else {
             if (stride < 0) {
@@ -254,8 +254,8 @@ static enum status run(struct plan *plan) {
     if (plan->blocks < 2) plan->blocks = 1;
     plan->block = longest ? (longest + plan->blocks - 1) / plan->blocks : 1;
     plan->blocks = longest ? (longest + plan->block - 1) / plan->block : 1;
-    if (plan->blocks > 1) return fold_blocks(plan, cost / plan->blocks);
-    parallel_for(plan->results, grain_for(cost), fold_results, plan);
+    if (plan->blocks > 1) return reduce_blocks(plan, cost / plan->blocks);
+    parallel_for(plan->results, grain_for(cost), reduce_results, plan);
     return OK;
 }
 
@@ -267,15 +267,15 @@ static bool is_result(array output, enum dtype dtype, ssize_t count) {
 static enum status reduce_into(int reduction, array x, uint64_t mask, double parameter, array values, array indices) {
     enum dtype dtype;
     struct plan plan;
-    plan.fold = fold_of((enum reduction)reduction, dtype_of(x), &dtype);
-    if (!plan.fold || plan.fold->ordered != (indices != NULL)) return WRONG_DTYPE;
+    plan.reducer = reducer_of((enum reduction)reduction, dtype_of(x), &dtype);
+    if (!plan.reducer || plan.reducer->ordered != (indices != NULL)) return WRONG_DTYPE;
     if (x->ndim > MAX_DIMS) return WRONG_SHAPE;
     ssize_t kept = 1, reduced = 1;
     if (!mask) mask = ~(uint64_t)0;
     for (int i = 0; i < x->ndim; i++) *(mask >> i & 1 ? &reduced : &kept) *= x->shape[i];
     if (values && !is_result(values, dtype, kept)) return WRONG_SHAPE;
     if (indices && !is_result(indices, INT64, kept)) return WRONG_SHAPE;
-    if (!reduced && !plan.fold->identity) return WRONG_SHAPE;
+    if (!reduced && !plan.reducer->identity) return WRONG_SHAPE;
     if (!kept) return OK;
     plan.options = (struct options){reduced, reduction == REDUCE_MEAN ? (double)reduced : 1, parameter};
     plan.data = x->data;
@@ -285,7 +285,7 @@ static enum status reduce_into(int reduction, array x, uint64_t mask, double par
     for (int i = 0; i < x->ndim; i++)
         if (x->strides[i] % plan.itemsize) return WRONG_SHAPE;
     arrange(&plan, x, mask);
-    if (plan.fold->ordered && plan.reduced.n) return UNSUPPORTED; /* positions count along one stride */
+    if (plan.reducer->ordered && plan.reduced.n) return UNSUPPORTED; /* positions count along one stride */
     return run(&plan);
 }
 

@@ -1,4 +1,4 @@
-/* The folds of all reductions and element types, and the table that finds them. */
+/* The reducers of all reductions and element types, and the table that finds them. */
 #include "core/lanes.h"
 #include "reduction/reduction.h"
 
@@ -10,7 +10,7 @@ enum { LANES = 64, LONG = 128 };
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
 
-/* For what is called from several places: there are many folds, so that copies would make up most of the module. */
+/* For what is called from several places: there are many reducers, so that copies would make up most of the module. */
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))
 #else
@@ -60,7 +60,7 @@ static NOINLINE double root(double x, double p) { return pow(x, 1 / p); }
 #define LANE uint64_t
 #define TOTAL uint64_t
 #define OUTPUT int64_t
-#define FOLD product_i64
+#define REDUCER product_i64
 #define MAP(x, p) ((LANE)(x))
 #define JOIN(a, b) ((a) * (b))
 #define START 1
@@ -121,11 +121,11 @@ static void position_start(void *totals, ssize_t width) {
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT float
 #define PLACE place_in_row_f32
-#define FOLD first_largest_f32
+#define REDUCER first_largest_f32
 #define EXTREME largest_f32
 #define CHOOSE(a, b) larger_f32(a, b)
 #include "indexing/position.inc"
-#define FOLD first_smallest_f32
+#define REDUCER first_smallest_f32
 #define EXTREME smallest_f32
 #define CHOOSE(a, b) smaller_f32(a, b)
 #include "indexing/position.inc"
@@ -136,11 +136,11 @@ static void position_start(void *totals, ssize_t width) {
 #define IS_NAN NEVER
 #define INDEX int64_t
 #define INPUT int64_t
-#define FOLD first_largest_i64
+#define REDUCER first_largest_i64
 #define EXTREME largest_i64
 #define CHOOSE(a, b) larger_i64(a, b)
 #include "indexing/position.inc"
-#define FOLD first_smallest_i64
+#define REDUCER first_smallest_i64
 #define EXTREME smallest_i64
 #define CHOOSE(a, b) smaller_i64(a, b)
 #include "indexing/position.inc"
@@ -149,11 +149,11 @@ static void position_start(void *totals, ssize_t width) {
 #define IS_NAN WHERE_UNEQUAL
 #define INPUT double
 #define PLACE place_in_row_f64
-#define FOLD first_largest_f64
+#define REDUCER first_largest_f64
 #define EXTREME largest_f64
 #define CHOOSE(a, b) larger_f64(a, b)
 #include "indexing/position.inc"
-#define FOLD first_smallest_f64
+#define REDUCER first_smallest_f64
 #define EXTREME smallest_f64
 #define CHOOSE(a, b) smaller_f64(a, b)
 #include "indexing/position.inc"
@@ -204,7 +204,7 @@ static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *o
 #define TRUTHS(name)                                                                                                 \
     [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT64] = &name##_u64, [UINT64] = &name##_u64, \
     REALS(name)
-static const struct fold *const folds[][NO_DTYPE + 1] = {
+static const struct reducer *const reducers[][NO_DTYPE + 1] = {
     [REDUCE_SUM] = {REALS(sum), INTEGERS(sum), [BOOL] = &nonzero_u8},
     [REDUCE_MEAN] = {REALS(sum)},
     [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum), [BOOL] = &nonzero_u8},
@@ -225,8 +225,8 @@ static const struct fold *const folds[][NO_DTYPE + 1] = {
     [REDUCE_DEVIATION] = {REALS(deviation)},
 };
 
-const struct fold *fold_of(enum reduction reduction, enum dtype dtype, enum dtype *result) {
-    if ((unsigned)reduction >= sizeof folds / sizeof *folds) return NULL;
+const struct reducer *reducer_of(enum reduction reduction, enum dtype dtype, enum dtype *result) {
+    if ((unsigned)reduction >= sizeof reducers / sizeof *reducers) return NULL;
     switch (reduction) {
     case REDUCE_SUM:
     case REDUCE_NANSUM:
@@ -236,5 +236,5 @@ const struct fold *fold_of(enum reduction reduction, enum dtype dtype, enum dtyp
     case REDUCE_ANY: *result = dtype == UINT8 ? UINT8 : BOOL; break;
     default: *result = dtype;
     }
-    return folds[reduction][dtype];
+    return reducers[reduction][dtype];
 }
