@@ -322,6 +322,11 @@ def nonempty(name: str, error: type[Exception] = ShapeError):
     return shape
 
 
+def values_and_indices(input: Shape, *attributes) -> tuple[Shape, Shape]:
+    """The shape rule of an op that gives a value and its position for every element."""
+    return input, input
+
+
 def picked(name: str):
     """The shape rule of a reduction that picks an element: its value and its position."""
     rule = nonempty(name)

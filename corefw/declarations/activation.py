@@ -8,15 +8,10 @@ from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops
 from corefw.dispatch.rules import floats, real_floats, real_numbers
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import broadcast, canonical_dim
+from corefw.shapes import broadcast, canonical_dim, same_shape
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def same_shape(input, *attributes):
-    """The result has the input's shape."""
-    return input
 
 
 def joint_shape(grad, input, *attributes):

@@ -6,7 +6,7 @@ import math
 
 from corefw import dtypes
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import boolean, promote, promoted_real_floats, same
+from corefw.dispatch.rules import boolean, promote, promoted_ordered, promoted_real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
 
@@ -124,7 +124,7 @@ def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: 
 
 
 # -- extremes ---------------------------------------------------------------------------------------------------------
-@primitive(dtype=promote.without("complex"), shape=broadcast, out=True)
+@primitive(dtype=promoted_ordered, shape=broadcast, out=True)
 def maximum(input, other):
     """The greater of two elements; NaN where either is NaN.
 
@@ -140,7 +140,7 @@ maximum.gradients(
 )
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, out=True)
+@primitive(dtype=promoted_ordered, shape=broadcast, out=True)
 def minimum(input, other):
     """The smaller of two elements; NaN where either is NaN.
 
@@ -156,7 +156,7 @@ minimum.gradients(
 )
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, out=True)
+@primitive(dtype=promoted_ordered, shape=broadcast, out=True)
 def fmax(input, other):
     """The greater of two elements; the other one where one is NaN.
 
@@ -172,7 +172,7 @@ def fmax_vjp(grad, input, other):
     return grad.masked_fill(first.logical_not(), 0), grad.masked_fill(first, 0)
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, out=True)
+@primitive(dtype=promoted_ordered, shape=broadcast, out=True)
 def fmin(input, other):
     """The smaller of two elements; the other one where one is NaN.
 
@@ -196,7 +196,7 @@ def _clamped_shape(input, min, max):
 
 
 @composite(
-    dtype=promote.without("complex").bounded(),
+    dtype=promoted_ordered.bounded(),
     shape=_clamped_shape,
     inplace=True,
     out=True,
@@ -240,7 +240,7 @@ def clamp_vjp_max(grad, input, min, max):
     return ops.where(above, grad, 0)
 
 
-@primitive(dtype=promote.without("complex").bounded(), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_ordered.bounded(), shape=broadcast, inplace=True, out=True)
 def clamp_min(input, min):
     """Values below `min` become `min`, a number or tensor.
 
@@ -256,7 +256,7 @@ clamp_min.gradients(
 )
 
 
-@primitive(dtype=promote.without("complex").bounded(), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_ordered.bounded(), shape=broadcast, inplace=True, out=True)
 def clamp_max(input, max):
     """Values above `max` become `max`, a number or tensor.
 
@@ -295,7 +295,7 @@ def nan_to_num_vjp(grad, input):
     return grad.masked_fill(input.isfinite().logical_not(), 0)
 
 
-@primitive(dtype=promote.without("complex"), shape=broadcast, inplace=True, out=True)
+@primitive(dtype=promoted_ordered, shape=broadcast, inplace=True, out=True)
 def heaviside(input, values):
     """The step function: 0 for negative elements, 1 for positive ones, `values` at 0.
 

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import numbers, same
 from corefw.errors import ShapeError
 from corefw.windows import check_extents, window_counts, window_extent
-
-numbers = same.without("bool")
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

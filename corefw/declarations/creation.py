@@ -9,6 +9,7 @@ from corefw import dtypes
 from corefw.declarations._shared.factories import (
     checked_strides,
     filled,
+    given_size,
     into_out,
     new_memory,
     new_strided,
@@ -20,6 +21,7 @@ from corefw.declarations._shared.factories import (
 )
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.numbers import Number
 from corefw.dispatch.rules import same
 from corefw.dtypes import dtype
 from corefw.errors import ShapeError
@@ -27,21 +29,15 @@ from corefw.layouts import contiguous_format
 from corefw.shapes import permuted_strides
 from corefw.tensor import Tensor, wrap
 
-Number = bool | int | float | complex
-
 
 # -- what backends compute --------------------------------------------------------------------------------------------
 # `dispatch_key` says where the result lies and is the key of dispatch; kernels get its NumPy dtype as `dtype`.
-def _sized(size, *attributes):
-    return size
-
-
-@primitive(dtype=same, shape=_sized, public="")
+@primitive(dtype=same, shape=given_size, public="")
 def zeros_at(dispatch_key: DispatchKey, size: tuple, dtype: Any):
     """Zeros of shape `size`."""
 
 
-@primitive(dtype=same, shape=_sized, public="")
+@primitive(dtype=same, shape=given_size, public="")
 def full_at(dispatch_key: DispatchKey, size: tuple, value: Number, dtype: Any):
     """The number `value`, which `dtype` holds, everywhere in a tensor of shape `size`."""
 

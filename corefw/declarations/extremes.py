@@ -6,14 +6,15 @@ from math import prod
 from typing import overload
 
 from corefw import return_types
+from corefw.declarations._shared.picking import picked_vjp
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
-from corefw.dispatch.rules import index, same
+from corefw.dispatch.rules import index, ordered, picks
 from corefw.errors import DimensionError, ShapeError
 from corefw.shapes import canonical_dim, nonempty, picked
 from corefw.tensor import Tensor
 
 
-@primitive(dtype=same.without("complex"), shape=nonempty("amax"), out=True)
+@primitive(dtype=ordered, shape=nonempty("amax"), out=True)
 def amax(input, dim: Dims = (), keepdim: bool = False):
     """The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share the gradient.
 
@@ -31,7 +32,7 @@ def amax(input, dim: Dims = (), keepdim: bool = False):
     """
 
 
-@primitive(dtype=same.without("complex"), shape=nonempty("amin"), out=True)
+@primitive(dtype=ordered, shape=nonempty("amin"), out=True)
 def amin(input, dim: Dims = (), keepdim: bool = False):
     """The smallest element over the dimensions `dim`; NaN where there is one. Otherwise as `amax`.
 
@@ -64,11 +65,8 @@ def aminmax(input, *, dim: Dim | None = None, keepdim: bool = False):
     return aminmax.op.result_type(input.amin(dim, keepdim), input.amax(dim, keepdim))
 
 
-_positions = same.without("complex").giving(same, index)
-
-
 @primitive(
-    dtype=_positions,
+    dtype=picks,
     shape=picked("max"),
     public="",
     outputs=("values", "indices"),
@@ -80,7 +78,7 @@ def max_dim(input, dim: Dim, keepdim: bool = False):
 
 
 @primitive(
-    dtype=_positions,
+    dtype=picks,
     shape=picked("min"),
     public="",
     outputs=("values", "indices"),
@@ -158,9 +156,5 @@ def argmin(input, dim: Dim | None = None, keepdim: bool = False):
     """
 
 
-def _pick_gradient(grad, indices, dim, keepdim, input_shape):
-    return ops.select_backward(grad, dim, indices, keepdim, input_shape)
-
-
 for _pick in (max_dim, min_dim):
-    _pick.gradient("input")(_pick_gradient)
+    _pick.gradient("input")(picked_vjp)

@@ -17,11 +17,6 @@ from corefw.shapes import as_shape, canonical_dim
 from corefw.tensor import Tensor
 
 
-def same_shape(input, *attributes):
-    """The result has the input's shape."""
-    return input
-
-
 # -- joining ----------------------------------------------------------------------------------------------------------
 def cat_shape(tensors, dim):
     """The shape of the concatenation; vectors without elements may join tensors of any shape."""

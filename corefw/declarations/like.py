@@ -16,11 +16,9 @@ from corefw.declarations._shared.factories import (
     target_like,
 )
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.numbers import Number, fitting_number
 from corefw.shapes import contiguous_strides
 from corefw.tensor import wrap
-
-Number = bool | int | float | complex
 
 
 # -- in shape ---------------------------------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ from math import prod
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
-from corefw.dispatch.rules import promote, real_floats, same
+from corefw.dispatch.rules import numbers, promote, real_floats
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast
-
-numeric = same.without("bool")
 
 
 def _times(shape) -> str:
@@ -54,7 +52,7 @@ def matmul_shape(input, other):
     return (*batch, *rows, *columns)
 
 
-@primitive(dtype=numeric, shape=matmul_shape, out=True, public="corefw Tensor linalg")
+@primitive(dtype=numbers, shape=matmul_shape, out=True, public="corefw Tensor linalg")
 def matmul(input, other):
     """The matrix product ``input @ other``.
 
@@ -109,7 +107,7 @@ def _swapped(shape):
     return (*shape[:-2], shape[-1], shape[-2])
 
 
-@composite(dtype=numeric, shape=lambda input, other: matmul_shape(input, _swapped(other)), public="")
+@composite(dtype=numbers, shape=lambda input, other: matmul_shape(input, _swapped(other)), public="")
 def matmul_adjoint(input, other):
     """The product ``input @ other.mH`` of (batches of) matrices: how the left factor's gradient is computed."""
     return input.matmul(other.transpose(-2, -1).conj())
@@ -121,7 +119,7 @@ matmul_adjoint.gradients(
 )
 
 
-@composite(dtype=numeric, shape=lambda input, other: matmul_shape(_swapped(input), other), public="")
+@composite(dtype=numbers, shape=lambda input, other: matmul_shape(_swapped(input), other), public="")
 def adjoint_matmul(input, other):
     """The product ``input.mH @ other`` of (batches of) matrices: how the right factor's gradient is computed."""
     return input.transpose(-2, -1).conj().matmul(other)
@@ -141,7 +139,7 @@ def _mm_shape(input, mat2):
     return input[0], mat2[1]
 
 
-@composite(dtype=numeric, shape=_mm_shape, out=True)
+@composite(dtype=numbers, shape=_mm_shape, out=True)
 def mm(input, mat2):
     """The product of two matrices.
 
@@ -175,7 +173,7 @@ def _bmm_shape(input, mat2):
     return input[0], input[1], mat2[2]
 
 
-@composite(dtype=numeric, shape=_bmm_shape, out=True)
+@composite(dtype=numbers, shape=_bmm_shape, out=True)
 def bmm(input, mat2):
     """The products of two batches of matrices.
 
@@ -319,7 +317,7 @@ def _scaled_sum(input, product, beta, alpha):
     return product if beta == 0 else input + product
 
 
-@composite(dtype=numeric, shape=_added_shape("addmm", _mm_shape), inplace=True, out=True)
+@composite(dtype=numbers, shape=_added_shape("addmm", _mm_shape), inplace=True, out=True)
 def addmm(input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     """A matrix product added to a tensor: ``beta * input + alpha * (mat1 @ mat2)``.
 
@@ -344,7 +342,7 @@ addmm.gradients(
 )
 
 
-@composite(dtype=numeric, shape=_added_shape("baddbmm", _bmm_shape), inplace=True, out=True)
+@composite(dtype=numbers, shape=_added_shape("baddbmm", _bmm_shape), inplace=True, out=True)
 def baddbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """A batch of matrix products added to a tensor: ``beta * input + alpha * (batch1 @ batch2)``.
 
@@ -449,7 +447,7 @@ def _linear_shape(input, weight, bias=None):
     return shape
 
 
-@composite(dtype=numeric, shape=_linear_shape, public="nn.functional")
+@composite(dtype=numbers, shape=_linear_shape, public="nn.functional")
 def linear(input, weight, bias=None):
     """The linear map ``input @ weight.T + bias`` of the last dimension.
 

@@ -15,7 +15,7 @@ from corefw.declarations._shared.reductions import (
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.errors import ShapeError
-from corefw.shapes import broadcast
+from corefw.shapes import broadcast, same_shape
 
 
 # -- differences ------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def smooth_l1_loss(
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 
-@composite(dtype=real_floats, shape=lambda difference, *attributes: difference, public="")
+@composite(dtype=real_floats, shape=same_shape, public="")
 def huber(difference, threshold: float, factor: float):
     """The differences d, squared where small: ``factor * d² / 2`` if ``|d| < threshold``, else ``factor * threshold *
     (|d| - threshold / 2)``."""

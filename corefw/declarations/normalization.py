@@ -10,6 +10,7 @@ from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
+from corefw.shapes import same_shape
 from corefw.tensor import Tensor
 
 with_statistics = real_floats.giving(real_floats, statistic, statistic)
@@ -24,17 +25,13 @@ def _check_vector(name: str, vector, count: int) -> None:
 # -- standardisation, the gradient of all of them ---------------------------------------------------------------------
 # With x̂ = (x - mean) * scale, the gradient maps g to P(g) = scale * (g - <g> - x̂ <g x̂>), <> the mean over `dims`. P is
 # symmetric, and linear in g. Without a mean (root-mean-square normalisation) the term <g> is missing.
-def _input_shape(input, *attributes):
-    return input
-
-
 def _second_shape(gradient, input, *attributes):
     if tuple(gradient) != tuple(input):
         raise ShapeError(f"expected a gradient of shape {list(input)}, got {list(gradient)}")
     return input
 
 
-@composite(dtype=promoted_real_floats, shape=_input_shape, public="")
+@composite(dtype=promoted_real_floats, shape=same_shape, public="")
 def standardized(input, scale, dims: tuple, mean=None):
     """``(input - mean) * scale``, where mean and scale are the input's own over `dims`."""
     return (input if mean is None else input - mean) * scale

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from math import inf
 
 from corefw.dispatch.declare import Dims, composite, ops, primitive
-from corefw.dispatch.rules import floating_real
+from corefw.dispatch.numbers import Real
+from corefw.dispatch.rules import moments
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim, check_matrices, check_square, count_reduced, reduced_shape
-
-Number = int | float
-_moment = floating_real.without("bool", "integer")
 
 
 # -- norms of elements ------------------------------------------------------------------------------------------------
@@ -23,8 +21,8 @@ def _norm_shape(input: Shape, ord, dim, keepdim):
     return reduced_shape(input, dim, keepdim)
 
 
-@primitive(dtype=_moment, shape=_norm_shape, public="", grad_name="LinalgVectorNorm")
-def vector_norm(input, ord: Number, dim: Dims = None, keepdim: bool = False):
+@primitive(dtype=moments, shape=_norm_shape, public="", grad_name="LinalgVectorNorm")
+def vector_norm(input, ord: Real, dim: Dims = None, keepdim: bool = False):
     """``sum(|x|^ord)^(1/ord)`` over `dim`; for the limits inf and -inf the largest and smallest modulus, for 0 the
     number of elements that are not zero."""
 
@@ -51,7 +49,7 @@ def vector_norm_vjp(grad, input, out, ord, dim, keepdim, input_shape):
 
 
 @composite(out=True)
-def norm(input, p: Number | str | None = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
+def norm(input, p: Real | str | None = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The `p`-norm of the elements over the dimensions `dim`: ``sum(|x|^p)^(1/p)``.
 
     Args:
@@ -76,7 +74,7 @@ def norm(input, p: Number | str | None = "fro", dim: Dims = None, keepdim: bool 
 
 
 @composite()
-def dist(input, other, p: Number = 2):
+def dist(input, other, p: Real = 2):
     """The `p`-norm of ``input - other``, which broadcast.
 
     >>> import corefw as torch
@@ -95,7 +93,7 @@ def _check_fields(name: str, *tensors) -> None:
 
 
 @composite(out=True)
-def linalg_cond(A, p: Number | str | None = None):
+def linalg_cond(A, p: Real | str | None = None):
     """The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`.
 
     Args:
@@ -126,7 +124,7 @@ def linalg_cond(A, p: Number | str | None = None):
 
 
 @composite(out=True)
-def linalg_vector_norm(x, ord: Number = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
+def linalg_vector_norm(x, ord: Real = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The norm of the elements seen as a vector, ``sum(|x|^ord)^(1/ord)``.
 
     Args:
@@ -154,7 +152,7 @@ def _largest(moduli, dim: int):
 @composite(out=True)
 def linalg_matrix_norm(
     A,
-    ord: Number | str = "fro",
+    ord: Real | str = "fro",
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     *,
@@ -202,7 +200,7 @@ def linalg_matrix_norm(
 
 @composite(out=True)
 def linalg_norm(
-    A, ord: Number | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
+    A, ord: Real | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None
 ):
     """The norm of vectors or of matrices: `linalg.vector_norm` or `linalg.matrix_norm`.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.rules import same
+from corefw.dispatch.rules import numbers, same
 from corefw.errors import KernelNotFoundError, ShapeError
 
 INDEXED = ("reflect", "replicate", "circular")
@@ -126,7 +126,7 @@ def indexed_pad_backward_shape(grad, shape, pad, mode):
     return tuple(shape)
 
 
-@composite(dtype=same.without("bool"), shape=indexed_pad_backward_shape, public="")
+@composite(dtype=numbers, shape=indexed_pad_backward_shape, public="")
 def indexed_pad_backward(grad, shape: tuple, pad: tuple, mode: str):
     """The gradient of indexed_pad: what was read several times gets the sum."""
     indexed_pad_backward_shape(grad.shape, shape, pad, mode)

@@ -15,6 +15,8 @@ from corefw.dispatch.rules import (
     DtypeRule,
     computed,
     floating,
+    numbers,
+    ordered,
     promote,
     promoted_floats,
     promoted_real_numbers,
@@ -432,7 +434,7 @@ ldexp.gradients(
 
 
 # -- signs ------------------------------------------------------------------------------------------------------------
-@primitive(dtype=same.without("bool"), shape=same_shape, inplace=True, out=True, aliases=("negative",))
+@primitive(dtype=numbers, shape=same_shape, inplace=True, out=True, aliases=("negative",))
 def neg(input):
     """The opposite number, ``-input``.
 
@@ -473,7 +475,7 @@ def abs(input):
 abs.gradients(input=lambda grad, input: grad * ops.sgn(input))
 
 
-@primitive(dtype=same.without("complex"), shape=same_shape, inplace=True, out=True)
+@primitive(dtype=ordered, shape=same_shape, inplace=True, out=True)
 def sign(input):
     """The sign: 1, 0 or -1; 0 for NaN.
 

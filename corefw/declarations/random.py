@@ -26,6 +26,7 @@ from corefw.declarations._shared.drawing import (
 )
 from corefw.declarations._shared.factories import (
     ArgumentError,
+    given_size,
     into_out,
     out_key,
     require_grad,
@@ -38,54 +39,50 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator
-from corefw.dispatch.rules import floats, index, real_floats, real_numbers, same
+from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers, same
 from corefw.dtypes import dtype
 from corefw.errors import ShapeError
-from corefw.shapes import broadcast, contiguous_strides
+from corefw.shapes import broadcast, contiguous_strides, same_shape
 from corefw.tensor import Tensor, wrap
 
 
 # -- what backends compute: the kinds of docs/random.md ---------------------------------------------------------------
-def _sized(size, *attributes):
-    return size
-
-
-@primitive(dtype=floats, shape=_sized, public="")
+@primitive(dtype=floats, shape=given_size, public="")
 def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: float, high: float, dtype: Any):
     """Uniform numbers in ``[low, high)``."""
 
 
-@primitive(dtype=same.without("complex"), shape=_sized, public="")
+@primitive(dtype=ordered, shape=given_size, public="")
 def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
     """Integers in ``[low, high)``."""
 
 
-@primitive(dtype=floats, shape=_sized, public="")
+@primitive(dtype=floats, shape=given_size, public="")
 def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Normal numbers."""
 
 
-@primitive(dtype=same.without("complex"), shape=lambda p, size, *attributes: size, public="")
+@primitive(dtype=ordered, shape=lambda p, size, *attributes: size, public="")
 def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: int, dtype: Any):
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
 
 
-@primitive(dtype=real_floats, shape=_sized, public="")
+@primitive(dtype=real_floats, shape=given_size, public="")
 def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, lambd: float, dtype: Any):
     """Exponential numbers of rate `lambd`."""
 
 
-@primitive(dtype=real_floats, shape=_sized, public="")
+@primitive(dtype=real_floats, shape=given_size, public="")
 def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
 
 
-@primitive(dtype=real_floats, shape=_sized, public="")
+@primitive(dtype=real_floats, shape=given_size, public="")
 def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, mean: float, std: float, dtype: Any):
     """Exponentials of normal numbers."""
 
 
-@primitive(dtype=real_numbers, shape=_sized, public="")
+@primitive(dtype=real_numbers, shape=given_size, public="")
 def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
@@ -451,7 +448,7 @@ independent.gradients(
 )
 
 
-@composite(dtype=same.without("complex"), shape=lambda input, *attributes: input, public="", grad_name="Bernoulli")
+@composite(dtype=ordered, shape=same_shape, public="", grad_name="Bernoulli")
 def bernoulli_from(input, p: float | None, generator: Generator | None):
     """`bernoulli` with its options in order."""
     if p is None:

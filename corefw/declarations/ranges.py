@@ -10,14 +10,12 @@ from corefw import dtypes
 from corefw.declarations._shared.factories import into_out, number_argument, out_key, require_grad, target
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.numbers import Number, fitting_number
 from corefw.dispatch.rules import same
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError, ShapeError
 from corefw.shapes import MOST_ELEMENTS, check_storage
 from corefw.tensor import Tensor
-
-Number = bool | int | float | complex
 
 
 # -- what backends compute --------------------------------------------------------------------------------------------

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import accumulate, index, real_floats, same
+from corefw.dispatch.rules import accumulate, picks, real_floats, same
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import Shape, canonical_dim
-
-
-def same_shape(input: Shape, *attributes) -> Shape:
-    """The result has the input's shape."""
-    return input
-
-
-def values_and_indices(input: Shape, *attributes) -> tuple[Shape, Shape]:
-    """Both results have the input's shape."""
-    return input, input
+from corefw.shapes import Shape, canonical_dim, same_shape, values_and_indices
 
 
 # -- linear recurrences: the gradients of products without division ---------------------------------------------------
@@ -131,7 +121,7 @@ def logcumsumexp_vjp(grad, input, out, dim):
 
 # -- running extremes -------------------------------------------------------------------------------------------------
 @primitive(
-    dtype=same.without("complex").giving(same, index),
+    dtype=picks,
     shape=values_and_indices,
     outputs=("values", "indices"),
     out=True,
@@ -146,7 +136,7 @@ def cummax(input, dim: Dim):
 
 
 @primitive(
-    dtype=same.without("complex").giving(same, index),
+    dtype=picks,
     shape=values_and_indices,
     outputs=("values", "indices"),
     out=True,

@@ -6,14 +6,12 @@ from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Index, composite, ops, primitive
-from corefw.dispatch.numbers import fitting_number
+from corefw.dispatch.numbers import Number, fitting_number
 from corefw.dispatch.rules import first, same
 from corefw.dispatch.slow_path import CorefwRuntimeError
 from corefw.errors import DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast, canonical_dim
 from corefw.tensor import Tensor
-
-Number = bool | int | float | complex
 
 
 # -- whole slices at positions of one dimension -----------------------------------------------------------------------

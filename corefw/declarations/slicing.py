@@ -9,7 +9,7 @@ from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.rules import first, same
 from corefw.errors import DimensionError, PositionError, ShapeError
 from corefw.layouts import contiguous_format
-from corefw.shapes import canonical_dim
+from corefw.shapes import canonical_dim, same_shape
 from corefw.tensor import Tensor
 
 
@@ -471,7 +471,7 @@ def _write_part(name: str, target, src) -> None:
     target.copy_(src)
 
 
-@composite(dtype=first, shape=lambda input, *others: input)
+@composite(dtype=first, shape=same_shape)
 def select_scatter(input, src, dim: Dim, index: int):
     """A copy of `input` whose slice at position `index` of dimension `dim` is `src`.
 
@@ -489,7 +489,7 @@ select_scatter.gradients(
 )
 
 
-@composite(dtype=first, shape=lambda input, *others: input)
+@composite(dtype=first, shape=same_shape)
 def slice_scatter(input, src, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1):
     """A copy of `input` whose slices ``start:end:step`` along `dim` are `src`.
 
@@ -510,7 +510,7 @@ def slice_scatter_vjp_src(grad, dim, start, end, step):
     return _slice(grad, dim, start, end, step)
 
 
-@composite(dtype=first, shape=lambda input, *others: input)
+@composite(dtype=first, shape=same_shape)
 def diagonal_scatter(input, src, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1):
     """A copy of `input` whose diagonal, as `diagonal` shows it, is `src`.
 

@@ -7,24 +7,18 @@ from typing import Any, Literal, overload
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import boolean, computed, index, promoted_real_numbers, same
+from corefw.dispatch.numbers import Real
+from corefw.dispatch.rules import boolean, computed, index, picks, promoted_real_numbers, same
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import Shape, canonical_dim
+from corefw.shapes import Shape, canonical_dim, same_shape, values_and_indices
 from corefw.tensor import Tensor
-
-Number = int | float
-_positions = same.without("complex").giving(same, index)
 
 
 # -- order ------------------------------------------------------------------------------------------------------------
-def _sorted_shape(input: Shape, *attributes) -> tuple[Shape, Shape]:
-    return input, input
-
-
 @primitive(
     name="sort",
-    dtype=_positions,
-    shape=_sorted_shape,
+    dtype=picks,
+    shape=values_and_indices,
     outputs=("values", "indices"),
     rewrites=("stable",),
     out=True,
@@ -78,7 +72,7 @@ def _topk_shape(input: Shape, k: int, dim: int, *attributes) -> tuple[Shape, Sha
 
 
 @primitive(
-    dtype=_positions.without("bool", "complex"),
+    dtype=picks.without("bool", "complex"),
     shape=_topk_shape,
     outputs=("values", "indices"),
     out=True,
@@ -215,7 +209,7 @@ def bincount(input, weights=None, minlength: int = 0):
 
 
 @composite(out=True)
-def histc(input, bins: int = 100, min: Number = 0, max: Number = 0):
+def histc(input, bins: int = 100, min: Real = 0, max: Real = 0):
     """How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others are left out.
 
     Args:
@@ -312,7 +306,7 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     return ops.searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@primitive(dtype=boolean, shape=lambda elements, *others: elements, out=True)
+@primitive(dtype=boolean, shape=same_shape, out=True)
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False):
     """Which of `elements` are among `test_elements`; either may be a number.
 

@@ -6,19 +6,18 @@ from math import inf
 from typing import overload
 
 from corefw import dtypes, return_types
+from corefw.declarations._shared.picking import picked_vjp
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
-from corefw.dispatch.rules import floating_real, index, same
+from corefw.dispatch.numbers import Real
+from corefw.dispatch.rules import moments, picks
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, count_reduced, picked, reduced_shape
 from corefw.tensor import Tensor
 
-Number = int | float
-_positions = same.without("complex").giving(same, index)
-
 
 # -- order statistics -------------------------------------------------------------------------------------------------
 @primitive(
-    dtype=_positions.without("bool", "complex"),
+    dtype=picks.without("bool", "complex"),
     shape=picked("median"),
     public="",
     outputs=("values", "indices"),
@@ -30,7 +29,7 @@ def median_dim(input, dim: Dim, keepdim: bool = False):
 
 
 @primitive(
-    dtype=_positions.without("bool", "complex"),
+    dtype=picks.without("bool", "complex"),
     shape=picked("nanmedian"),
     public="",
     outputs=("values", "indices"),
@@ -80,7 +79,7 @@ def _median(input, median_along):
     return median_along(input.reshape(-1), 0).values
 
 
-@primitive(dtype=_positions, shape=picked("mode"), outputs=("values", "indices"), out=True)
+@primitive(dtype=picks, shape=picked("mode"), outputs=("values", "indices"), out=True)
 def mode(input, dim: Dim = -1, keepdim: bool = False):
     """The most frequent values along `dim`, the smallest of several, and the positions of their last occurrences.
 
@@ -97,7 +96,7 @@ def _kth_shape(input: Shape, k: int, dim: int, keepdim: bool):
     return result
 
 
-@primitive(dtype=_positions.without("bool", "complex"), shape=_kth_shape, outputs=("values", "indices"), out=True)
+@primitive(dtype=picks.without("bool", "complex"), shape=_kth_shape, outputs=("values", "indices"), out=True)
 def kthvalue(input, k: int, dim: Dim = -1, keepdim: bool = False):
     """The `k`-th smallest elements along `dim`, counted from 1, and their positions; NaN counts as largest.
 
@@ -110,12 +109,8 @@ def kthvalue(input, k: int, dim: Dim = -1, keepdim: bool = False):
     """
 
 
-def _pick_gradient(grad, indices, dim, keepdim, input_shape):
-    return ops.select_backward(grad, dim, indices, keepdim, input_shape)
-
-
 for _pick in (median_dim, nanmedian_dim, mode, kthvalue):
-    _pick.gradient("input")(_pick_gradient)
+    _pick.gradient("input")(picked_vjp)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -197,11 +192,10 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
 
 
 # -- moments ----------------------------------------------------------------------------------------------------------
-_moment = floating_real.without("bool", "integer")
 
 
-@composite(dtype=_moment, shape=reduced_shape, public="", grad_name="Var")
-def variance(input, dim: Dims, keepdim: bool, correction: Number):
+@composite(dtype=moments, shape=reduced_shape, public="", grad_name="Var")
+def variance(input, dim: Dims, keepdim: bool, correction: Real):
     """The mean squared distance from the mean over `dim`, where `correction` is taken off the number of elements."""
     distance = input - input.mean(dim, True)
     squared = distance.abs().square() if input.dispatch_key.dtype.is_complex else distance.square()
@@ -220,8 +214,8 @@ def _variance_gradient(grad, input, dim, keepdim, correction):
     return ops.expand_reduced(scaled, dim, keepdim, input.array.shape) * (input - input.mean(dim, True))
 
 
-@composite(dtype=_moment, shape=reduced_shape, public="", grad_name="Std")
-def deviation(input, dim: Dims, keepdim: bool, correction: Number):
+@composite(dtype=moments, shape=reduced_shape, public="", grad_name="Std")
+def deviation(input, dim: Dims, keepdim: bool, correction: Real):
     """The square root of `variance`; where it is zero so is its gradient."""
     return ops.variance(input, dim, keepdim, correction).sqrt()
 
@@ -231,7 +225,7 @@ def deviation_vjp(grad, input, out, dim, keepdim, correction):
     return _variance_gradient((grad / (2 * out)).masked_fill(out == 0, 0), input, dim, keepdim, correction)
 
 
-def _moment_options(dim, unbiased: bool | None, correction: Number | None):
+def _moment_options(dim, unbiased: bool | None, correction: Real | None):
     """`dim` and the correction meant by the arguments of `var`, `std` and their like."""
     if dim.__class__ is bool:
         dim, unbiased = None, dim
@@ -244,7 +238,7 @@ def _moment_options(dim, unbiased: bool | None, correction: Number | None):
 
 @composite(out=True)
 def var(
-    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
+    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Real | None = None
 ):
     """The variance of the elements over the dimensions `dim`: ``|x - mean|^2`` summed, over ``n - correction``.
 
@@ -266,7 +260,7 @@ def var(
 
 @composite(out=True)
 def std(
-    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
+    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Real | None = None
 ):
     """The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its arguments.
 
@@ -280,7 +274,7 @@ def std(
 
 @composite(out=True, public="corefw", outputs=("var", "mean"))
 def var_mean(
-    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
+    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Real | None = None
 ) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as for `var`.
 
@@ -294,7 +288,7 @@ def var_mean(
 
 @composite(out=True, public="corefw", outputs=("std", "mean"))
 def std_mean(
-    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
+    input, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Real | None = None
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as for `var`.
 

@@ -8,6 +8,9 @@ from corefw import dtypes
 from corefw.dtypes import COMPLEX, FLOATING, INTEGER
 from corefw.errors import CorefwError, DtypeError
 
+Number = bool | int | float | complex
+Real = int | float
+
 
 class ConversionError(CorefwError, RuntimeError):
     """A number does not fit the element type it is to become."""

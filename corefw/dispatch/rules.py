@@ -92,6 +92,10 @@ class DtypeRule:
 
 #: operands agree already; the result is of their dtype
 same = DtypeRule("same", promotes=False)
+#: as same, of integers, floating and complex numbers
+numbers = same.without("bool")
+#: as same, of what has an order: all but complex numbers
+ordered = same.without("complex")
 #: as same, of floating and complex numbers alone
 floats = same.without("bool", "integer")
 #: as same, of floating numbers alone
@@ -102,6 +106,8 @@ real_numbers = same.without("bool", "complex")
 first = DtypeRule("first", promotes=False, follows=True, bounds=True)
 #: operands are brought to their common dtype, which the result has
 promote = DtypeRule("promote", arithmetic=True)
+#: as promote, of what has an order: all but complex numbers
+promoted_ordered = promote.without("complex")
 #: as promote, of floating and complex numbers alone
 promoted_floats = promote.without("bool", "integer")
 #: as promote, of floating numbers alone
@@ -116,6 +122,8 @@ boolean = DtypeRule("boolean", results=(lambda d: dtypes.bool_,))
 statistic = DtypeRule("statistic", results=(computed,))
 #: positions: result int64
 index = DtypeRule("index", results=(lambda d: dtypes.int64,))
+#: elements that are picked by their order, and their positions
+picks = ordered.giving(same, index)
 #: sums and products: integers and bool give int64
 accumulate = DtypeRule("accumulate", results=(_wide_integer,))
 #: moduli and real parts: complex gives its real dtype
@@ -124,3 +132,5 @@ real = DtypeRule("real", results=(dtype.to_real,))
 complex_of = DtypeRule("complex", results=(dtype.to_complex,), categories=frozenset({FLOATING}))
 #: real results of floating computations (std, norm)
 floating_real = DtypeRule("floating_real", compute=_to_floating, results=(lambda d: _to_floating(d).to_real(),))
+#: as floating_real, of floating and complex numbers alone
+moments = floating_real.without("bool", "integer")

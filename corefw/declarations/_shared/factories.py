@@ -112,6 +112,11 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
     return tuple(shape)
 
 
+def given_size(size: Shape, *attributes) -> Shape:
+    """The shape rule of a kernel that makes a tensor: the argument `size`."""
+    return size
+
+
 def filled(dispatch_key: DispatchKey, shape, value) -> Tensor:
     """A tensor whose elements are all the number `value`."""
     return ops.full_at(dispatch_key, shape, fitting_number(value, dispatch_key.dtype), dispatch_key.dtype.numpy)
