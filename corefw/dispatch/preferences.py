@@ -53,10 +53,8 @@ def usable_backend(name: str, asking: str = "") -> Backend:
         plugins.load(None)
     if name in registry.disabled:
         raise SettingError(f"{asking}backend '{name}' is disabled by COREFW_DISABLE")
-    if name in registry.failures:
-        raise SettingError(f"{asking}backend '{name}' is broken: {registry.failures[name]}") from registry.failures[
-            name
-        ]
+    if failure := registry.failures.get(name):
+        raise SettingError(f"{asking}backend '{name}' is broken: {failure}") from failure
     if name not in registry.backends:
         installed = sorted({*registry.backends} - registry.disabled)
         guess = did_you_mean(name, installed)
