@@ -202,6 +202,7 @@ def test_every_op_is_drawn():
 def test_documented_differences_name_ops():
     named = documented.FACTORS | documented.RANDOM | documented.COMPARISONS | documented.TIES
     named |= documented.THEIR_GRADIENTS | documented.CONSTANT | documented.UNCOUNTED | documented.CONJUGATES
+    named |= documented.IDENTITIES | documented.PRODUCTS
     unknown = {n for n in named if n not in registry.declared and n + "_" not in registry.declared}
     assert unknown <= {"eigh", "svd", "qr", "lstsq"}
 

@@ -95,10 +95,14 @@ THEIR_GRADIENTS = COMPARISONS | frozenset(
 )
 #: results that cannot be differentiated, which PyTorch says when it is asked to
 CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
+#: functions whose results are constant for a number of 0, or given back as they came where nothing is recorded
+IDENTITIES = frozenset(words("matrix_power linalg_matrix_power addr diff"))
+#: products whose factors NumPy hands to BLAS as numbers if they have one element
+PRODUCTS = frozenset(words("mm matmul addmm linear matmul_adjoint adjoint_matmul"))
 #: functions whose results are conjugates, or may be (decision 18)
 CONJUGATES = frozenset(words("conj adjoint conj_physical"))
 #: functions that change an argument without counting it
-UNCOUNTED = frozenset(words("batch_norm instance_norm kron"))
+UNCOUNTED = frozenset(words("batch_norm instance_norm kron dropout dropout1d dropout2d dropout3d"))
 
 
 def _matches(table, error: Exception) -> bool:
@@ -149,7 +153,8 @@ def _our_refusal(name: str, text: str) -> bool:
 def classes(ours: Exception, theirs: Exception) -> bool:
     """Whether both may be raised by one call: which of several faults is found first, nobody says."""
     kinds = (RuntimeError, IndexError, ValueError, ZeroDivisionError)
-    return (isinstance(ours, CorefwError | MemoryError) and isinstance(theirs, kinds)) or type(ours) is type(theirs)
+    alike = isinstance(theirs, kinds) or "Overflow when unpacking" in str(theirs)  # of a size, as a TypeError
+    return (isinstance(ours, CorefwError | MemoryError) and alike) or type(ours) is type(theirs)
 
 
 def open_result(entry: Leaf | Step, number) -> bool:
@@ -169,10 +174,42 @@ def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
         return not all(np.isfinite(t.detach().array).all() for t in _tensors(entry.arguments, run))
     if entry.keywords.get("assume_unique"):
         return True
+    if name in ("unique", "unique_values"):  # which of several NaN comes first
+        return any(
+            t.dtype.is_floating_point and np.isnan(t.detach().array).any() for t in _tensors(entry.arguments, run)
+        )
+    if sides[1] == "torch" and _unordered(name, entry, run):
+        return True
+    if sides[1] != "torch" and _numpys(name, entry, run):
+        return True
     if "out" in entry.keywords and _begins_in(entry, run):
         return True
     written = _written(entry)
     return written is not None and _overlaps(entry, written, run, aligned="out" not in entry.keywords)
+
+
+def _unordered(name: str, entry: Step, run: Run) -> bool:
+    """Whether the order of the result's elements, or of what is written, is left open."""
+    if name == "argsort":
+        return not entry.keywords.get("stable")
+    if name == "topk":
+        return False in (*entry.arguments[4:], entry.keywords.get("sorted"))
+    if name != "as_strided_scatter":
+        return False
+    sizes, strides = (
+        (*entry.arguments[2:4], *(entry.keywords.get(k) for k in ("size", "stride")))[i::2] for i in (0, 1)
+    )
+    return _on_top(next(filter(None, strides), ()), next(filter(None, sizes), ()))
+
+
+def _numpys(name: str, entry: Step, run: Run) -> bool:
+    """Whether NumPy rounds otherwise, or leaves out a product with 0: of a matrix of one element."""
+    arrays = [t.detach().array for t in _tensors((entry.arguments, tuple(entry.keywords.values())), run)]
+    if name in ("kl_div", "polar"):  # functions of integers, in float32, are part of a float64
+        return any(array.dtype.kind in "iu" for array in arrays)
+    if name in PRODUCTS:
+        return any(array.size == 1 for array in arrays) and not all(np.isfinite(array).all() for array in arrays)
+    return False
 
 
 def half_written(entry: Step, run: Run) -> set[int]:
@@ -225,12 +262,8 @@ def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
     elements of one."""
     for target in _tensors(written, run):
         a = target.array
-        order = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
-        reach = 0
-        for stride, n in order:
-            if stride <= reach:
-                return True
-            reach += stride * (n - 1)
+        if _on_top(a.strides, a.shape):
+            return True
         for other in _tensors((entry.arguments, tuple(v for k, v in entry.keywords.items() if k != "out")), run):
             b = other.array
             if other is target and aligned:
@@ -241,16 +274,35 @@ def _overlaps(entry: Step, written, run: Run, aligned: bool) -> bool:
     return False
 
 
+def _on_top(strides: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether elements with these strides lie on top of each other."""
+    reach = 0
+    for stride, n in sorted((abs(s), n) for s, n in zip(strides, shape) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False
+
+
 def history(steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
     """Whether `requires_grad` may differ after these steps: a gradient that is constant has a history in PyTorch where
-    its formula names the input, and so have a tensor that a comparison was written to, and a view that out= resized."""
+    its formula names the input, and so have a tensor that a comparison was written to, and a view that out= resized.
+    What a view has whose base was detached, or became a leaf, changes there with any change of its elements."""
     return sides[1] == "torch" and any(_constant(step) for step in steps if isinstance(step, Step))
 
 
 def _constant(step: Step) -> bool:
     name = short(step.function)
     resized = "out" in step.keywords and not step.records  # or nothing differs
-    return step.function == "gradients" or name in CONSTANT or (_writes(step) and name in COMPARISONS) or resized
+    rebased = step.function in (".detach_", ".requires_grad_")
+    untouched = name in IDENTITIES and 0 in (*step.arguments, *step.keywords.values(), int(step.records))
+    constant = name in CONSTANT or untouched
+    return step.function == "gradients" or constant or overwritten(step) or resized or rebased
+
+
+def overwritten(step: Step) -> bool:
+    """Whether a comparison is written to its operand."""
+    return _writes(step) and short(step.function) in COMPARISONS
 
 
 def conjugate(program: Program, sides: tuple[str, str]) -> bool:
@@ -270,6 +322,19 @@ def uncounted(program: Program, sides: tuple[str, str]) -> bool:
     return sides[1] == "torch" and any(short(step.function) in UNCOUNTED for step in steps)
 
 
-def rough(function: str, sides: tuple[str, str]) -> bool:
-    """Whether PyTorch's gradient ("gradient of f") is no reference."""
-    return sides[1] == "torch" and short(function.rpartition(" ")[2]) in THEIR_GRADIENTS
+def rough(function: str, steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
+    """Whether PyTorch's gradient ("gradient of f") through these steps is no reference."""
+    changed = any(overwritten(step) for step in steps if isinstance(step, Step))
+    return sides[1] == "torch" and (changed or short(function.rpartition(" ")[2]) in THEIR_GRADIENTS)
+
+
+def amplified(steps: Iterable[Leaf | Step]) -> bool:
+    """Whether the steps take a logarithm of a logarithm of random numbers, which double precision cannot judge: it
+    draws others."""
+    return any(short(step.function) == "gumbel_softmax" for step in steps if isinstance(step, Step))
+
+
+def relaid(program: Program, sides: tuple[str, str]) -> bool:
+    """Whether a step copies or not as the layout is that of a result, which is computed in another order."""
+    names = {step.function for step in program.entries if isinstance(step, Step)}
+    return sides[1] == "torch" and not names.isdisjoint((".contiguous", "contiguous"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tests.fuzzing.runs import Picture, Run
 #: functions whose results are left open where one side's is infinite or NaN: (functions, why)
 _OPEN_SPECIAL = (
     ("var_mean std_mean", "a mean by Welford's recurrence"),
+    ("ldexp", "a power beyond the largest number"),
     ("det linalg_det logdet slogdet linalg_slogdet", "a pivot of 0 is met before, or after, an infinity"),
     ("cross linalg_cross", "a product beyond the largest number, rounded or not before it is subtracted"),
     ("trapezoid trapz", "a sum less the half of its ends, or of panels"),
@@ -22,18 +23,16 @@ _OPEN_SPECIAL = (
     ("fftn ifftn rfftn irfftn hfftn ihfftn", "the same"),
 )
 _SPECIAL = frozenset(name for names, _ in _OPEN_SPECIAL for name in words(names))
+#: on any two sides: sums of finite elements beyond the largest number
+_SUMS = frozenset(words("var std var_mean std_mean"))
 #: functions with steps, whose gradient at NaN is one from PyTorch's vector loops and another from what these leave over
 _STEPS = frozenset(words("softshrink hardshrink elu selu celu relu6"))
-#: functions that PyTorch computes in the dtype of an integer operand: what overflows wraps around, and the numbers
-#: beside it lose their fractions
-_WRAPPED = frozenset(words("trapezoid trapz cumulative_trapezoid threshold"))
-#: functions whose gradient it computes so
-_WRAPPED_GRADIENTS = frozenset(words("atan2 arctan2 pow soft_margin_loss"))
 
 
 def special(entry: Step, sides: tuple[str, str]) -> bool:
     """Whether results of infinities and NaN are left open."""
-    return sides[1] == "torch" and short(entry.function) in _SPECIAL
+    name = short(entry.function)
+    return name in _SUMS or (sides[1] == "torch" and name in _SPECIAL)
 
 
 def steps_at_nan(function: str, sides: tuple[str, str]) -> bool:
@@ -41,56 +40,144 @@ def steps_at_nan(function: str, sides: tuple[str, str]) -> bool:
     return sides[1] == "torch" and short(function.rpartition(" ")[2]) in _STEPS
 
 
-def form(entry: Leaf | Step, sides: tuple[str, str]) -> bool:
-    """Whether PyTorch's dtype or shape is another: it takes both bounds for numbers if one is, and gives out= of
-    another shape back to these functions' last step alone."""
-    if sides[1] != "torch" or isinstance(entry, Leaf):
-        return False
-    if short(entry.function) in ("clamp", "clip"):
-        bounds = [*entry.arguments[1:], *(v for k, v in entry.keywords.items() if k in ("min", "max"))]
-        return len(bounds) == 2 and sum(isinstance(bound, Ref) for bound in bounds) == 1
-    return "out" in entry.keywords and short(entry.function) in ("ihfftn", "ihfft2")
+def form(entry: Leaf | Step, run: Run, sides: tuple[str, str]) -> bool:
+    """Whether PyTorch's dtype or shape is another."""
+    return sides[1] == "torch" and isinstance(entry, Step) and _stands(_FORMS, entry, run)
 
 
 def values(steps: Iterable[Leaf | Step], run: Run, sides: tuple[str, str]) -> bool:
     """Whether the results of the last step, or the gradients through all of them, are wrong on PyTorch's side."""
-    return sides[1] == "torch" and any(_wrong(step, run) for step in steps if isinstance(step, Step))
-
-
-def _wrong(step: Step, run: Run) -> bool:
-    name = short(step.function)
-    if name in _WRAPPED:
-        return any(array.dtype.kind in "iu" for array in _operands(step, run))
-    if name in ("median", "nanmedian"):  # elements that share memory are sorted in place
-        return any(0 in run.values[number].stride() for number in references(step))
-    if name in ("any", "all") and "out" in step.keywords:  # elements are converted to bytes before they are asked
-        return any(array.dtype == np.uint8 for array in _operands(step, run))
-    return False
-
-
-def _operands(step: Step, run: Run) -> list[np.ndarray]:
-    pictures = (run.pictures[number] for number in references(step))
-    return [picture.array for picture in pictures if type(picture) is Picture]
+    return sides[1] == "torch" and any(_stands(_VALUES, step, run) for step in steps if isinstance(step, Step))
 
 
 def gradient(steps: Iterable[Leaf | Step], run: Run, sides: tuple[str, str]) -> bool:
     """Whether a gradient through these steps is wrong on PyTorch's side."""
     return values(steps, run, sides) or (
-        sides[1] == "torch" and any(_wrong_gradient(step, run) for step in steps if isinstance(step, Step))
+        sides[1] == "torch" and any(_stands(_GRADIENTS, step, run) for step in steps if isinstance(step, Step))
     )
-
-
-def _wrong_gradient(step: Step, run: Run) -> bool:
-    name = short(step.function)
-    if name in _WRAPPED_GRADIENTS:
-        return any(array.dtype.kind in "iu" for array in _operands(step, run))
-    if name == "interpolate":  # the backward of "nearest" forgets the factor where the size was rounded
-        return step.keywords.get("scale_factor") is not None or len(step.arguments) > 2
-    if name == "group_norm":  # the mean of no elements, times 0
-        return any(not array.size for array in _operands(step, run))
-    return False
 
 
 def unsettled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The elements of which one side's is infinite or NaN."""
     return ~(np.isfinite(a) & np.isfinite(b))
+
+
+# -- faults of PyTorch's: conditions on a step ------------------------------------------------------------------------
+def _operands(step: Step, run: Run) -> list[Picture]:
+    pictures = (run.pictures[number] for number in references(step))
+    return [picture for picture in pictures if type(picture) is Picture]
+
+
+def _with(holds: Callable[[np.ndarray], bool | np.bool_]) -> Callable[[Step, Run], bool]:
+    """The condition that an operand is such an array."""
+    return lambda step, run: any(holds(picture.array) for picture in _operands(step, run))
+
+
+_integers = _with(lambda array: array.dtype.kind in "iu")
+_bytes = _with(lambda array: array.dtype == np.uint8)
+_empty = _with(lambda array: not array.size)
+_unsettled = _with(lambda array: not np.isfinite(array).all())
+_complex_unsettled = _with(lambda array: array.dtype.kind == "c" and not np.isfinite(array).all())
+_nan = _with(lambda array: array.dtype.kind not in "bSU" and np.isnan(array).any())
+_tails = _with(lambda array: array.dtype.kind != "c" and (array < -2).any())
+_cut = _with(lambda array: array.dtype.kind == "c" and (np.signbit(array.imag) & (array.imag == 0)).any())
+_many_complex = _with(lambda array: array.dtype.kind == "c" and array.size > 1000)
+
+
+def _halves(step: Step, run: Run) -> bool:
+    return any(picture.dtype in ("float16", "bfloat16") for picture in _operands(step, run))
+
+
+def _repeated(step: Step, run: Run) -> bool:
+    """An operand shows an element several times."""
+    return any(0 in run.values[n].stride() for n in references(step) if type(run.pictures[n]) is Picture)
+
+
+def _numbers(step: Step, run: Run) -> bool:
+    return all(not picture.array.ndim for picture in _operands(step, run))
+
+
+def _powers_of_zero(step: Step, run: Run) -> bool:
+    found = [picture.array for picture in _operands(step, run)]
+    found += [np.array(value) for value in step.arguments if isinstance(value, int | float | complex)]
+    return any(array.dtype.kind == "c" for array in found) and any((array == 0).any() for array in found)
+
+
+def _one_tensor_bound(step: Step, run: Run) -> bool:
+    bounds = [*step.arguments[1:], *(v for k, v in step.keywords.items() if k in ("min", "max"))]
+    return len(bounds) == 2 and sum(isinstance(bound, Ref) for bound in bounds) == 1
+
+
+def _into_out(step: Step, run: Run) -> bool:
+    return "out" in step.keywords
+
+
+def _scaled(step: Step, run: Run) -> bool:
+    return step.keywords.get("scale_factor") is not None or len(step.arguments) > 2
+
+
+def _smoothed_column(step: Step, run: Run) -> bool:
+    return bool(step.keywords.get("antialias")) and any(p.array.shape[-1:] == (1,) for p in _operands(step, run))
+
+
+def _no_dimensions(step: Step, run: Run) -> bool:
+    return () in (*step.arguments, step.keywords.get("dim"))
+
+
+def _tolerance_of_zero(step: Step, run: Run) -> bool:
+    given = [v for k, v in step.keywords.items() if k in ("atol", "rtol")]
+    found = [run.pictures[v.number].array if isinstance(v, Ref) else np.array(v) for v in given]
+    return any((array == 0).any() for array in found)
+
+
+def _table(*rows: tuple[str, Callable[[Step, Run], bool], str]) -> tuple:
+    return tuple((frozenset(words(names)), holds) for names, holds, _ in rows)
+
+
+def _stands(table, step: Step, run: Run) -> bool:
+    """Whether a table has the step."""
+    name = short(step.function)
+    return any(name in names and holds(step, run) for names, holds in table)
+
+
+#: whose dtype or shape is another: (functions, condition, why)
+_FORMS = _table(
+    ("clamp clip", _one_tensor_bound, "both bounds are taken for numbers if one is"),
+    ("ihfftn ihfft2", _into_out, "out= of another shape is given to the last step alone"),
+    ("dropout dropout1d dropout2d dropout3d hinge_embedding_loss", _integers, "an integer keeps its dtype"),
+    ("pixel_unshuffle", _empty, "what has no elements is given back"),
+)
+#: whose values are wrong, or less exact than one dtype's rounding
+_VALUES = _table(
+    ("trapezoid trapz cumulative_trapezoid threshold", _integers, "what overflows wraps, and fractions are lost"),
+    ("hinge_embedding_loss", _integers, "the same"),
+    ("median nanmedian", _repeated, "elements that share memory are sorted in place"),
+    (
+        "any all",
+        lambda step, run: _into_out(step, run) and _bytes(step, run),
+        "converted to bytes before they are asked",
+    ),
+    ("clamp clip", _one_tensor_bound, "both bounds are taken for numbers if one is"),
+    ("ihfftn ihfft2", _into_out, "what out= had is left where there was nothing to transform"),
+    ("float_power pow", _powers_of_zero, "NaN, by a logarithm, for 0 to the power of 0 too"),
+    ("sgn sign", _complex_unsettled, "NaN, by a quotient, for an infinite part too"),
+    ("mode", _nan, "NaN is not ordered by the sort"),
+    ("det linalg_det logdet slogdet linalg_slogdet", _nan, "the sign of NaN is 0"),
+    ("gelu special_ndtr ndtr", _tails, "a difference from 1 in the lower tail"),
+    ("histc soft_margin_loss", _halves, "rounded to the half type, or beyond its range, on the way"),
+    ("var std var_mean std_mean", _many_complex, "a recurrence whose roundings add up"),
+    ("interpolate", _smoothed_column, "what is one element wide is smoothed with the weights of the first row"),
+    ("pinv", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
+)
+#: whose gradients are wrong
+_GRADIENTS = _table(
+    ("atan2 arctan2 pow soft_margin_loss ldexp", _integers, "computed in the dtype of the integers"),
+    ("interpolate", _scaled, "the backward of nearest forgets the factor where the size was rounded"),
+    ("group_norm", _empty, "the mean of no elements, times 0"),
+    ("batch_norm instance_norm", _repeated, "weights that share memory are read behind its end"),
+    ("as_strided_scatter", _numbers, "what was overwritten has its gradient still"),
+    ("var_mean std_mean", _no_dimensions, "the count is that of one element"),
+    ("prod", _unsettled, "a quotient of infinities where no gradient arrives"),
+    ("abs", _complex_unsettled, "its sign is NaN"),
+    ("acosh arccosh", _cut, "that of the other side of the branch cut"),
+)
