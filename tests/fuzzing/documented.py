@@ -133,12 +133,10 @@ def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
     if sides[1] != "torch":
         return sides[0] == "numpy" and type(a) is Raised and isinstance(a.error, OutOfMemoryError)  # of paddings
     if type(b) is Raised:
-        found = _their_refusal(entry, str(b.error))
-        return (
-            found
-            if found is not None
-            else (isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error))
-        )
+        known = _their_refusal(entry, str(b.error))
+        if known is None:
+            known = isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error)
+        return known
     return _matches(OUR_REFUSALS, a.error) or _our_refusal(short(entry.function), str(a.error))
 
 

@@ -83,11 +83,16 @@ class PyTorch:
         """Its random numbers are not compared."""
 
     def tensor(self, array: np.ndarray):
-        if array.dtype == dtypes.bfloat16.numpy:
-            tensor = self.module.from_numpy(array.view(np.int16)).view(self.module.bfloat16).detach()
+        """The array as a tensor over all of its memory, which is the tensor's own: it may grow, as out= wants it."""
+        memory = array
+        while memory.base is not None:
+            memory = memory.base
+        if memory.dtype == dtypes.bfloat16.numpy:
+            whole = self.module.from_numpy(memory.view(np.int16)).view(self.module.bfloat16).clone()
         else:
-            tensor = self.module.from_numpy(array)
-        return tensor.clone() if array.flags.c_contiguous else tensor  # memory of its own may grow, as out= wants it
+            whole = self.module.from_numpy(memory).clone()
+        offset, strides = array.ctypes.data - memory.ctypes.data, [s // array.itemsize for s in array.strides]
+        return whole.set_(whole.untyped_storage(), offset // array.itemsize, array.shape, strides)
 
     def picture(self, tensor) -> Picture:
         tensor = tensor if tensor.layout is self.module.strided else tensor.to_dense()  # a sparse gradient
