@@ -82,6 +82,7 @@ def test_half_types(dtype):
         (lambda w: F.embedding(torch.tensor([-1]), w), IndexError, "index out of range in self"),
         (lambda w: F.embedding(torch.tensor([1.0]), w), RuntimeError, "Long, Int; but got Float"),
         (lambda w: F.embedding(torch.tensor([1]), w[0]), RuntimeError, "'weight' must be 2-D"),
+        (lambda w: torch.embedding_renorm_(w, torch.tensor([1.0]), 1.0), RuntimeError, "Long, Int; but got Float"),
         (lambda w: F.embedding(torch.tensor([1]), w, padding_idx=3), AssertionError, "within num_embeddings"),
         (lambda w: torch.nn.Embedding(3, 2, padding_idx=3), AssertionError, "within num_embeddings"),
         (lambda w: torch.nn.Embedding(3, 3, _weight=w), AssertionError, "Shape of weight does not match"),

@@ -192,6 +192,15 @@ def test_values_for_the_elements_of_a_mask(backend, size):
     assert x.tolist() == [0.0] * (size - 2) + [3.0, 4.0]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_for_no_element_must_fit(backend):
+    x, nowhere = torch.zeros(2, 2), torch.zeros(0, dtype=torch.int64)
+    with torch.backend(backend):
+        x[nowhere, nowhere] = torch.ones(1, 0)
+        with pytest.raises(RuntimeError, match=r"shape \[2, 0\] cannot be broadcast to indexing result of shape \[0\]"):
+            x[nowhere, nowhere] = torch.ones(2, 0)
+
+
 def test_uint8_tensors_are_masks():
     with pytest.warns(UserWarning, match="deprecated"):
         assert torch.tensor([1, 2, 3])[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [1, 3]
@@ -256,6 +265,7 @@ def test_integer_index_of_a_scalar_is_refused():
         (0, [1.0], TypeError, "can't assign a list to a torch.FloatTensor"),
         ([0], torch.ones(1, dtype=torch.int32), RuntimeError, "same dtype"),
         (0, 1j, RuntimeError, "cannot be converted"),
+        (torch.tensor(X) > 3, torch.tensor(1j, requires_grad=True), RuntimeError, "cannot be converted"),
     ],
 )
 def test_values_that_are_refused(key, value, error, text):

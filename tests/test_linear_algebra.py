@@ -9,6 +9,8 @@ import corefw as torch
 from corefw.dispatch.declare import ops
 from corefw.testing import targets
 
+BACKENDS = [backend.name for backend in torch.backends() if backend.usable and "cpu" in backend.devices]
+
 
 def ones(*shape, dtype=torch.float32):
     return torch.ones(shape, dtype=dtype)
@@ -90,6 +92,14 @@ def test_cosine_similarity_of_short_vectors_divides_by_eps():
     assert torch.cosine_similarity(ones(1, 1), ones(1, 1), eps=4.0).item() == 1 / 16
 
 
+def test_cosine_similarity_is_of_the_common_dtype():
+    x = torch.tensor([1, 2])
+    assert torch.cosine_similarity(x, x.double(), 0).item() == pytest.approx(1)
+    for other in (x, x * 1j):
+        with pytest.raises(RuntimeError, match="expected common dtype to be floating point"):
+            torch.cosine_similarity(x, other, 0)
+
+
 LAYOUTS = {
     "rows": lambda a: a,
     "columns": lambda a: a.mT.contiguous().mT,
@@ -162,6 +172,32 @@ def test_rows_that_differ_somewhere_are_counted():
     x = torch.tensor([[0.0, math.nan], [0.0, 0.5]])
     found = torch.cdist(x, torch.tensor([[0.0, 0.0], [1.0, math.inf]]), 0.0)
     assert found[1].tolist() == [1, 2] and found[0].isnan().all()
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, math.inf])
+def test_rows_without_elements_have_no_distance(p):
+    assert torch.cdist(ones(2, 0), ones(3, 0), p).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+def test_zeros_on_the_diagonal_of_a_triangle_are_divided_by(upper, left):
+    A = torch.tensor([[2.0, 5.0, 5.0], [3.0, 0.0, 5.0], [4.0, 6.0, 4.0]])
+    found = torch.linalg.solve_triangular(A, ones(3, 1) if left else ones(1, 3), upper=upper, left=left)
+    rows = A.numpy() if left else A.numpy().T
+    expected, known = np.zeros(3), []
+    for i in (2, 1, 0) if upper == left else (0, 1, 2):
+        with np.errstate(divide="ignore"):
+            expected[i] = (1 - rows[i, known] @ expected[known]) / rows[i, i]
+        known.append(i)
+    np.testing.assert_allclose(found.flatten().numpy(), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_bias_has_no_more_dimensions_than_the_result(backend, size):
+    with torch.backend(backend), pytest.raises(RuntimeError, match="bias"):
+        torch.nn.functional.linear(ones(2), ones(2), ones(size))
 
 
 @pytest.mark.parametrize("some", [True, False])

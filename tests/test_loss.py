@@ -129,6 +129,11 @@ def test_second_derivative_of_cross_entropy():
     np.testing.assert_allclose(rows, np.diag(p) - np.outer(p, p), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss"])
+def test_truths_are_targets(name):
+    assert getattr(F, name)(torch.tensor([1.5]), torch.tensor([True])).item() == (0.25 if name == "mse_loss" else 0.125)
+
+
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
 def test_broadcasting_is_warned_of(name):
     with pytest.warns(UserWarning, match="different to the input size"):

@@ -140,6 +140,7 @@ def test_derivatives_of_third_order():
         (lambda x: F.layer_norm(x, (3,), None, torch.ones(2)), RuntimeError, "Expected bias to be of same shape"),
         (lambda x: F.rms_norm(x, (4,)), RuntimeError, r"Given normalized_shape=\[4\]"),
         (lambda x: F.group_norm(x, 2), RuntimeError, "divisible by num_groups"),
+        (lambda x: F.group_norm(x[:0], 2), RuntimeError, "divisible by num_groups"),
         (lambda x: F.group_norm(x[0], 1), RuntimeError, "Expected at least 2 dimensions"),
         (lambda x: F.group_norm(x, 3, torch.ones(2)), RuntimeError, "vector of size equal to the number of channels"),
         (lambda x: F.group_norm(x[:1], 3), ValueError, "Expected more than 1 value per channel when training"),

@@ -64,6 +64,11 @@ put(x, (), x[1])
 put(x, slice(0, 2), x[1])
 put(x, slice(0, 3), x[1:2])
 put(m[:], m > 4, m[1, 1])
+t.zeros(1).expand(3).fill_(2)
+t.ones(1).expand(3).zero_()
+x[:].fill_(x[1])
+x[:].masked_fill_(x > 2, x[1])
+x[:].index_fill_(0, t.tensor([3]), x[1])
 """
 
 

@@ -41,6 +41,12 @@ def test_negative_amounts_cut():
     assert F.pad(x[None], (-1, 2), mode="circular").tolist() == [[1, 2, 3, 4, 1, 2]]
 
 
+def test_nothing_goes_round_by_nothing():
+    assert F.pad(torch.zeros(2, 0), (0, 0), "circular").shape == (2, 0)
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):
+        F.pad(torch.zeros(2, 0), (1, 0), "circular")
+
+
 def test_padding_by_nothing_gives_new_memory():
     x = torch.zeros(1, 3)
     for mode in ("constant", "reflect"):

@@ -258,6 +258,7 @@ def test_multinomial_draws_each_position_once():
         (lambda: torch.zeros(3, requires_grad=True).normal_(), RuntimeError, "leaf"),
         (lambda: F.dropout(torch.ones(3), 1.5), ValueError, "between 0 and 1, but got 1.5"),
         (lambda: F.dropout1d(torch.ones(3)), RuntimeError, "2D or 3D"),
+        (lambda: F.dropout1d(torch.tensor([[1]])), RuntimeError, "Float can't be cast to the desired output type Long"),
     ],
 )
 def test_refusals(call, error, text):

@@ -5,6 +5,7 @@ import pytest
 import corefw as torch
 
 inf, nan = float("inf"), float("nan")
+BACKENDS = [backend.name for backend in torch.backends() if backend.usable and "cpu" in backend.devices]
 
 
 def values(tensor):
@@ -25,6 +26,29 @@ def test_dtype_option_converts_first(name):
     result = getattr(torch.tensor([2, 3], dtype=torch.int8), name)(dtype=torch.float64)
     assert result.dtype is torch.float64
     assert result.item() == {"sum": 5, "nansum": 5, "prod": 6}.get(name, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "expected"),
+    [
+        ("sum", torch.int32, 3),
+        ("sum", torch.bool, True),
+        ("nansum", torch.float64, 1.75 + 2.75),
+        ("prod", torch.int8, 2),
+        ("cumsum", torch.int32, [1, 3]),
+        ("cumprod", torch.complex64, [1.75, 4.8125]),
+    ],
+)
+def test_elements_are_converted_to_the_dtype_of_out(name, dtype, expected):
+    out = torch.zeros(2 if name.startswith("cum") else (), dtype=dtype)
+    assert getattr(torch, name)(torch.tensor([1.75, 2.75]), 0, out=out).tolist() == expected
+
+
+def test_a_sum_asked_for_a_dtype_fits_into_out_or_is_refused():
+    x = torch.tensor([1.75, 2.75])
+    assert torch.sum(x, 0, dtype=torch.int64, out=torch.zeros(())).item() == 3
+    with pytest.raises(RuntimeError, match="Float can't be cast to the desired output type Int"):
+        torch.sum(x, 0, dtype=torch.float32, out=torch.zeros((), dtype=torch.int32))
 
 
 def test_uint8_does_not_overflow():
@@ -66,6 +90,10 @@ def test_out_of_one_and_of_two_results():
     largest = torch.empty(())
     assert torch.max(x, out=largest) is largest
     assert largest.item() == 7
+    with pytest.raises(TypeError, match=r"sum\(\): argument 'out' must be Tensor, not tuple"):
+        torch.sum(x, out=(one,))
+    with pytest.raises(TypeError, match=r"max\(\): argument 'out' must be tuple of Tensors"):
+        torch.max(x, 1, out=one)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +202,7 @@ def test_truth_of_uint8_is_uint8():
     x = torch.tensor([1, 0], dtype=torch.uint8)
     assert (x.all().dtype, x.any(0).dtype) == (torch.uint8, torch.uint8)
     assert (x.all().item(), x.any().item()) == (0, 1)
+    assert torch.any(x, out=torch.zeros((), dtype=torch.bool)).item() is True
 
 
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
@@ -204,6 +233,7 @@ EMPTY = torch.ones(0, 3)
         (lambda: EMPTY.amin(0), IndexError, "Expected reduction dim 0 to have non-zero size"),
         (lambda: EMPTY.max(0), IndexError, r"max\(\): Expected reduction dim 0"),
         (lambda: EMPTY.median(0), IndexError, r"median\(\): Expected reduction dim 0"),
+        (lambda: torch.ones(0, 0).nanmedian(0), IndexError, r"nanmedian\(\): Expected reduction dim 0"),
         (lambda: EMPTY.mode(0), IndexError, r"mode\(\): Expected reduction dim 0"),
         (lambda: EMPTY.argmax(), IndexError, "Expected reduction dim to be specified"),
         (lambda: EMPTY.argmin(0), IndexError, r"argmin\(\): Expected reduction dim 0"),
@@ -229,11 +259,13 @@ EMPTY = torch.ones(0, 3)
         (lambda: torch.ones(3).sum_to_size(2), RuntimeError, "not expandable"),
         (lambda: torch.ones(2).quantile(1.5), RuntimeError, "range"),
         (lambda: torch.ones(2).quantile(0.5, interpolation="cubic"), RuntimeError, "interpolation"),
+        (lambda: torch.tensor(1.0).quantile(0.5, 1), IndexError, r"range of \[-1, 0\], but got 1"),
         (lambda: torch.ones(2).argmax(0.5), TypeError, "must be int"),
     ],
 )
-def test_errors(call, error, text):
-    with pytest.raises(error, match=text):
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_errors(call, error, text, backend):
+    with torch.backend(backend), pytest.raises(error, match=text):
         call()
 
 

@@ -1,5 +1,7 @@
 """Scans: options, errors and corner cases beyond the rows of cases/scan.py."""
 
+from math import log
+
 import pytest
 
 import corefw as torch
@@ -46,6 +48,14 @@ def test_logcumsumexp_from_minus_infinity():
     assert x.grad.tolist() == pytest.approx([0, 0.5, 0.5])
 
 
+def test_logcumsumexp_of_complex_elements_far_apart():
+    x = torch.tensor([-float("inf"), -1000 + 1j, -1000 + 1j, 1000.0], dtype=torch.complex128, requires_grad=True)
+    result = x.logcumsumexp(0)
+    assert result.tolist() == pytest.approx([-float("inf"), -1000 + 1j, -1000 + log(2) + 1j, 1000])
+    result[2].abs().backward()
+    assert x.grad.abs().tolist() == pytest.approx([0, 0.5, 0.5, 0])
+
+
 def test_differences_of_bool():
     assert torch.tensor([True, False, False]).diff().tolist() == [True, False]
 
@@ -61,6 +71,7 @@ def test_no_difference_leaves_out_what_is_set_beside():
         (lambda: torch.ones(2).cumsum(1), IndexError),
         (lambda: torch.tensor(1.0).diff(), RuntimeError),
         (lambda: torch.ones(2).diff(-1), RuntimeError),
+        (lambda: torch.ones(2).diff(0, prepend=torch.ones(1, 1)), RuntimeError),
         (lambda: torch.trapezoid(torch.ones(3), torch.ones(2)), RuntimeError),
         (lambda: torch.trapezoid(torch.ones(2), torch.tensor([True, False])), RuntimeError),
         (lambda: torch.cumulative_trapezoid(torch.tensor([True, False])), RuntimeError),

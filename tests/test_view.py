@@ -197,6 +197,7 @@ def test_view_as_another_dtype():
         (RuntimeError, "maximum size for tensor at dimension 0 is 2", lambda x: x.unfold(0, 3, 1)),
         (RuntimeError, "diagonal dimensions cannot be identical", lambda x: x.diagonal(0, 1, 1)),
         (RuntimeError, "expected src to have a size equal", lambda x: x.select_scatter(x, 0, 0)),
+        (RuntimeError, "slice step must be positive, got -1", lambda x: x.slice_scatter(x, step=-1)),
         (RuntimeError, "mT is only supported on matrices", lambda x: x[0].mT),
         (RuntimeError, "don't multiply up to the size", lambda x: x.unflatten(1, (2, 2))),
         (RuntimeError, "start_dim cannot come after end_dim", lambda x: x.flatten(1, 0)),

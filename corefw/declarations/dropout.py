@@ -138,6 +138,7 @@ def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = F
     _check_dropout(p)
     if not train or p == 0 or 0 in input.array.shape:
         return input
+    _check_floating(input)
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
     factor = _noise(input, p, True) * (1 / (1 - p))

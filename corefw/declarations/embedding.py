@@ -15,11 +15,11 @@ def _rows_shape(weight, indices, *attributes):
     return (*indices, weight[1])
 
 
-def _check_positions(indices) -> None:
+def _check_positions(indices, number: int = 1, name: str = "embedding") -> None:
     if indices.dispatch_key.dtype not in (dtypes.int64, dtypes.int32):
         raise DtypeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{indices.dispatch_key.dtype.title} instead (while checking arguments for embedding)"
+            f"Expected tensor for argument #{number} 'indices' to have one of the following scalar types: Long, Int; "
+            f"but got {indices.dispatch_key.dtype.title} instead (while checking arguments for {name})"
         )
 
 
@@ -90,6 +90,7 @@ def embedding_renorm_(weight, indices: Index, max_norm: float, norm_type: float 
     tensor([[0.6000, 0.8000],
             [6.0000, 8.0000]])
     """
+    _check_positions(indices, 2, "embedding_renorm_")
     with no_recording():
         rows = indices.flatten().unique().to(dtypes.int64)
         picked = ops.pick_rows(weight, rows)

@@ -192,9 +192,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 def _as_element(value: Tensor, part: Tensor) -> Tensor:
     """A value of one element as an element of `part`, of whatever dtype it is: masks are filled with it."""
-    if value.requires_grad:
-        return value.to(part.dispatch_key.dtype)
-    return element_operand(value.item(), part.dispatch_key)
+    element = element_operand(value.item(), part.dispatch_key)
+    return value.to(part.dispatch_key.dtype) if value.requires_grad else element
 
 
 def _is_mask(indices: list) -> bool:
@@ -389,7 +388,13 @@ def _fill_shape(input, value):
     return input
 
 
-@primitive(dtype=first, shape=_fill_shape, inplace=True, public="corefw Tensor.fill_")
+@primitive(
+    dtype=first,
+    shape=_fill_shape,
+    inplace=True,
+    overlapping=("input", "value"),
+    public="corefw Tensor.fill_",
+)
 def fill(input, value):
     """A tensor like `input` with `value` everywhere.
 
@@ -483,7 +488,7 @@ def _masked_fill_shape(input, mask, value):
     return broadcast(input, mask)
 
 
-@primitive(dtype=first, shape=_masked_fill_shape, inplace=True)
+@primitive(dtype=first, shape=_masked_fill_shape, inplace=True, overlapping=("value",))
 def masked_fill(input, mask: Index, value):
     """`input` with `value` where `mask` is true.
 

@@ -8,7 +8,7 @@ from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
 from corefw.dispatch.rules import numbers, promote, real_floats
-from corefw.errors import ShapeError
+from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 
 
@@ -621,7 +621,12 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """
     if eps < 0:
         raise ShapeError(f"cosine_similarity: eps must be non-negative, got: {eps}")
-    x1, x2 = ops.broadcast_tensors(x1, x2)
+    common = result_type(x1, x2)
+    if not common.is_floating_point:
+        raise DtypeError(
+            f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {common.title}"
+        )
+    x1, x2 = ops.broadcast_tensors(x1.to(common), x2.to(common))
     norms = (ops.vector_norm(x, 2.0, dim, True).clamp_min(eps) for x in (x1, x2))
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
 
@@ -666,6 +671,8 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
             f"cdist: X1 and X2 must have rows of one length, got shapes {list(x1.shape)} and {list(x2.shape)}"
         )
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if not x1.shape[-1]:  # of which no norm but the sum knows what it is
+        return difference.sum(-1)
     if p == 0:  # how many differ, of which NaN makes NaN
         return difference.abs().ceil().clamp_max(1).sum(-1)
     return ops.vector_norm(difference, p, -1, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+from corefw import dtypes
 from corefw.declarations._shared.reductions import (
     REDUCTIONS,
     loss_shape,
@@ -128,6 +129,8 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     input, target = _of_one_shape(input, target)
+    if target.dispatch_key.dtype is dtypes.bool_:  # which has no differences
+        target = target.to(input.dtype)
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 

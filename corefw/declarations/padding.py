@@ -68,7 +68,7 @@ def _check_indexed(size: int, dim: int, before: int, after: int, mode: str, inpu
         remaining = size + min(before, 0) + min(after, 0)
         if remaining < 0 or (remaining == 0 and max(before, after) > 0):
             raise ShapeError("Negative padding value is resulting in an empty dimension")
-    if size + before + after < 0 or size == 0:
+    if size + before + after < 0 or (size == 0 and mode != "circular"):
         raise ShapeError(
             f"input of size {list(input)} is too small for padding ({before}, {after}) at dimension {dim}: calculated "
             f"size {size + before + after}"

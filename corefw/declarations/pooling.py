@@ -208,8 +208,8 @@ def avg_pool_backward_vjp(grad, kernel_size, stride, padding, ceil_mode, count_i
     return ops.avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def adaptive_shape(name: str, input, output_size):
-    """(N, C, *spatial) gives (N, C, *output_size)."""
+def adaptive_shape(name: str, input, output_size, first: int = 1):
+    """(N, C, *spatial) gives (N, C, *output_size); the sizes from dimension `first` on are not 0."""
     name += f"{len(output_size)}d"
     if len(input) != len(output_size) + 2:
         raise ShapeError(f"{name}: output_size must be {len(input) - 2}, got {len(output_size)} sizes")
@@ -219,7 +219,7 @@ def adaptive_shape(name: str, input, output_size):
             f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}"
         )
     for dim, size in enumerate(input):
-        if dim and size == 0:
+        if dim >= first and size == 0:
             raise ShapeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
                 f"{list(input)} with dimension {dim} being empty"
@@ -229,7 +229,7 @@ def adaptive_shape(name: str, input, output_size):
 
 @primitive(
     dtype=real_floats,
-    shape=lambda input, output_size: adaptive_shape("adaptive_avg_pool", input, output_size),
+    shape=lambda input, output_size: adaptive_shape("adaptive_avg_pool", input, output_size, first=2),
     public="",
     grad_name="AdaptiveAvgPool2D",
 )
@@ -245,7 +245,7 @@ adaptive_avg_pool.gradients(input=lambda grad, input_shape: ops.adaptive_avg_poo
 
 def adaptive_avg_pool_backward_shape(grad, shape):
     """The input's shape."""
-    if adaptive_shape("adaptive_avg_pool", shape, grad[2:]) != tuple(grad):
+    if adaptive_shape("adaptive_avg_pool", shape, grad[2:], first=2) != tuple(grad):
         raise ShapeError(f"adaptive_avg_pool: a gradient of shape {list(grad)} for an input of shape {list(shape)}")
     return tuple(shape)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.rules import accumulate, picks, real_floats, same
+from corefw.dispatch.rules import accumulate, floats, picks, same
 from corefw.dtypes import dtype
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim, same_shape, values_and_indices
@@ -99,24 +99,35 @@ def cumprod_vjp(grad, input, out, dim):
     return adjoint_recurrence(grad, input, dim) * before.conj()
 
 
-@primitive(dtype=real_floats, shape=same_shape, out=True)
+@composite(dtype=floats, shape=same_shape, out=True)
 def logcumsumexp(input, dim: Dim):
     """The running ``log(sum(exp(x)))`` along `dim`, without overflow.
+
+    Of complex elements it is the logarithm whose imaginary part lies between -pi and pi.
 
     >>> import corefw as torch
     >>> torch.tensor([1000.0, 1000.0]).logcumsumexp(0)
     tensor([1000.0000, 1000.6932])
     """
+    if not input.ndim:
+        return ops.logcumsumexp(input.reshape(1), 0).reshape(())
+    if not input.numel():
+        return input.clone()
+    # the sum so far is kept as a multiple of exp(largest), where largest is the largest real part so far
+    largest = ops.cummax(input.real, dim)[0]
+    finite = largest.masked_fill(largest == -float("inf"), 0)
+    factor = (delayed(largest, dim, largest.narrow(dim, 0, 1)) - finite).exp()
+    return ops.linear_recurrence(factor.to(input.dtype), (input - finite).exp(), dim).log() + finite
 
 
 @logcumsumexp.gradient("input")
 def logcumsumexp_vjp(grad, input, out, dim):
-    # dy[i]/dx[j] = exp(x[j] - y[i]), with exp(y[j] - y[i]) as a product of steps that are at most 1
+    # dy[i]/dx[j] = exp(x[j] - y[i]), with exp(y[j] - y[i]) as a product of steps, at most 1 where x is real
     if not input.ndim or not input.numel():
         return grad
-    steps = (delayed(out, dim, out.narrow(dim, 0, 1)) - out).masked_fill(out == -float("inf"), 0).exp()
-    shares = (input - out).masked_fill(input == -float("inf"), -float("inf")).exp()
-    return adjoint_recurrence(grad, steps, dim) * shares
+    steps = (delayed(out, dim, out.narrow(dim, 0, 1)) - out).masked_fill(out.real == -float("inf"), 0).exp()
+    shares = (input - out).masked_fill(input.real == -float("inf"), -float("inf")).exp()
+    return adjoint_recurrence(grad, steps, dim) * shares.conj()
 
 
 # -- running extremes -------------------------------------------------------------------------------------------------
@@ -180,9 +191,13 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None):
     if n < 0:
         raise ShapeError(f"order must be non-negative but got {n}")
     dim = canonical_dim(dim, input.ndim)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    if any(part.ndim != input.ndim for part in parts):
+        raise ShapeError(
+            f"diff expects prepend or append to be the same dimension as input: got {[part.ndim for part in parts]}"
+        )
     if n == 0:
         return input.clone()
-    parts = [part for part in (prepend, input, append) if part is not None]
     result = ops.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
         size = result.shape[dim]

@@ -139,7 +139,7 @@ def _index_fill_shape(input, dim, index, value):
     return input
 
 
-@primitive(dtype=first, shape=_index_fill_shape, inplace=True)
+@primitive(dtype=first, shape=_index_fill_shape, inplace=True, overlapping=("value",))
 def index_fill(input, dim: Dim, index: Index, value):
     """`input` with `value` in the slices at the positions `index` of dimension `dim`.
 

@@ -497,6 +497,8 @@ def slice_scatter(input, src, dim: Dim = 0, start: int | None = None, end: int |
     >>> torch.slice_scatter(torch.zeros(4), torch.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
+    if step <= 0:
+        raise ShapeError(f"slice_scatter: slice step must be positive, got {step}")
     return _scattered("slice_scatter", input, src, lambda whole: _slice(whole, dim, start, end, step))
 
 

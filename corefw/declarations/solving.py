@@ -10,7 +10,7 @@ from math import prod
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import floats, real, same
 from corefw.dtypes import finfo, int64
-from corefw.errors import ShapeError
+from corefw.errors import LinAlgError, ShapeError
 from corefw.shapes import broadcast, check_matrices, check_square
 
 
@@ -110,7 +110,28 @@ def linalg_solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangul
         A = A + ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
     else:
         A = A.triu() if upper else A.tril()
-    return ops.solve_matrices(A, B) if left else ops.solve_matrices(A.mT, B.mT).mT
+    return _solve_triangle(A, B, upper) if left else _solve_triangle(A.mT, B.mT, not upper).mT
+
+
+def _solve_triangle(A, B, upper: bool):
+    """The solution X of ``A @ X = B``; zeros on the diagonal of the triangular A are divided by."""
+    if not upper:  # from the last row to the first: the elimination of an upper triangle exchanges no rows
+        return _solve_triangle(A.flip(-2, -1), B.flip(-2), True).flip(-2)
+    try:
+        return ops.solve_matrices(A, B)
+    except LinAlgError:  # a pivot of the elimination is 0
+        return _substituted(A, B)
+
+
+def _substituted(A, B):
+    """The solution of the lower half of the equations, with which the upper half is solved."""
+    size = A.shape[-1]
+    if size == 1:
+        return B / A
+    half = size // 2
+    below = _substituted(A[..., half:, half:], B[..., half:, :])
+    above = _substituted(A[..., :half, :half], B[..., :half, :] - A[..., :half, half:].matmul(below))
+    return ops.cat([above, below], -2)
 
 
 @composite(out=True)

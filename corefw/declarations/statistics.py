@@ -11,7 +11,7 @@ from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
 from corefw.dispatch.numbers import Real
 from corefw.dispatch.rules import moments, picks
 from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import Shape, count_reduced, picked, reduced_shape
+from corefw.shapes import Shape, canonical_dim, count_reduced, picked, reduced_shape
 from corefw.tensor import Tensor
 
 
@@ -164,6 +164,8 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
     if outside:
         raise ShapeError(f"{name}() q values must be in the range [0, 1]")
     ndim = input.ndim
+    if dim is not None:
+        dim = canonical_dim(dim, ndim)
     lines = input.reshape(-1) if dim is None else input.movedim(dim, -1) if ndim else input.reshape(1)
     ordered = lines.sort(-1).values
     shares = q.reshape(-1)
@@ -187,7 +189,7 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
         if dim is None or not ndim:
             result = result.reshape((shares.numel(), *(1,) * ndim))
         else:
-            result = result.unsqueeze(dim + 1 if dim >= 0 else dim)
+            result = result.unsqueeze(dim + 1)
     return result if q.ndim else result.squeeze(0)
 
 

@@ -197,6 +197,8 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
         result_name: the name of their named tuple, where it is not the op's.
         rewrites: keyword options that kernels do not take: where they differ from their default the body runs.
         inplace, out: whether the op has an in-place form, an ``out=`` argument.
+        overlapping: operands that the in-place form leaves unchecked, because one value alone is written: the first
+            may show an element several times, the others may be elements of it.
         public: where users find it: namespaces in which it has its name, such as "nn.functional", and full names,
             "special.expit"; "Tensor" means a method. "" for an op that only other ops use. Without it: what
             `corefw.dispatch.names.public_names` says.

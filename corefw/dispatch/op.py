@@ -39,6 +39,7 @@ class Op:
         outputs: tuple[str, ...] = (),
         rewrites: tuple[str, ...] = (),
         inplace: bool = False,
+        overlapping: tuple[str, ...] = (),
         out: bool = False,
         aliases: tuple[str, ...] = (),
         grad_name: str = "",
@@ -54,6 +55,7 @@ class Op:
         self.outputs = outputs
         self.rewrites = rewrites
         self.inplace = inplace
+        self.overlapping = overlapping
         self.takes_out = out
         self.aliases = aliases
         self.grad_name = grad_name

@@ -6,6 +6,7 @@ import warnings
 
 from corefw import dtypes
 from corefw.dispatch.op import Op
+from corefw.dispatch.rules import accumulate
 from corefw.errors import (
     DeviceError,
     GradientError,
@@ -45,8 +46,19 @@ def _is_constant(op: Op) -> bool:
     return op.rule is not None and all(result(dtypes.float32).category < dtypes.FLOATING for result in op.rule.results)
 
 
+def accumulates(op: Op) -> bool:
+    """Whether the op sums or multiplies in the dtype it is asked for."""
+    return "dtype" in op.rewrites and op.rule is not None and op.rule.results == accumulate.results
+
+
+def _tells_truths(op: Op) -> bool:
+    """Whether the op's result is a truth, be it held in bool or in uint8."""
+    return op.rule is not None and op.rule.results[0](dtypes.float32) is dtypes.bool_
+
+
 def write_out(op: Op, out, *values, **options):
-    """Run `op` and write its result into `out`, which is resized if its shape differs."""
+    """Run `op` and write its result into `out`, which is resized if its shape differs. Sums and products are computed
+    in the dtype of `out`, unless they are asked for another one."""
     several = isinstance(out, (tuple, list))  # max and its like give one result or two
     outs = out if several else (out,)
     for tensor in outs:
@@ -58,7 +70,13 @@ def write_out(op: Op, out, *values, **options):
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+    if accumulates(op) and options.get("dtype") is None:
+        options["dtype"] = outs[0].dispatch_key.dtype
     result = op.function(*values, **options)
+    if several != isinstance(result, (tuple, list)):
+        raise TypeError(f"{op.name}(): argument 'out' must be {'Tensor, not tuple' if several else 'tuple of Tensors'}")
+    if outs[0].dispatch_key.dtype is dtypes.bool_ and _tells_truths(op):
+        result = result.to(dtypes.bool_)
     results = result if several else (result,)
     for tensor, value in zip(outs, results, strict=True):
         if tensor.array.shape != value.array.shape:

@@ -258,7 +258,7 @@ CASES = (
     Case(
         "adaptive_avg_pool",
         adaptive_avg_pool,
-        shapes=(((2, 3, 5, 6),), ((0, 2, 4, 4),)),
+        shapes=(((2, 3, 5, 6),), ((0, 2, 4, 4),), ((2, 0, 4, 4),)),
         attributes=({"output_size": (2, 3)}, {"output_size": (7, 4)}, {"output_size": (1, 1)}),
         special=False,
         torch=None,

@@ -161,20 +161,28 @@ def _our_refusal(name: str, text: str) -> bool:
     if "leaf Variable that requires grad" in text:
         return name in COMPARISONS  # PyTorch overwrites a leaf by truths
     if "more than one element of the written-to tensor" in text:
-        return name in ("index_put", "setitem", "zero")  # PyTorch warns that it will refuse it
+        return name in ("index_put", "setitem", "masked_fill")  # PyTorch warns that it will refuse it
     if re.search(r"broadcast shape \[0, 0\]|must be batches of square|at least 2 dim|size of tensor a", text):
         # PyTorch looks at no shape where there is no element
         return name in ("addbmm", "cholesky", "matrix_rank", "scaled_dot_product_attention")
     if "Dimension out of range" in text or "is not supported for" in text:
         return name in _UNCHECKED  # nor at the dimension, or the dtype, of these
+    if "cast to the desired output type" in text and name in ("cumsum", "cumprod", "dropout"):
+        return True  # of no dimension in place, of a probability of 1
     if "expects input to be at least one-dimensional" in text:
         return "trapezoid" in name or name == "trapz"  # of one position: PyTorch takes it for no intervals
+    if "Can't detach views" in text:
+        return name == "detach"  # a tensor that is turned in place while it has views is one of them
+    if "expected all tensors to have the same dtype" in text:
+        return name == "index_put"  # of a mask and one value, with which PyTorch fills
+    if "non-zero size for non-batch dimensions" in text:
+        return name.startswith("adaptive_avg_pool")  # of planes without elements, whose mean PyTorch takes for size 1
     if "Storage size calculation overflowed" in text:
         return name.startswith("conv")  # sizes of 64 bits
     if "ComplexFloat can't be cast" in text or "ComplexDouble can't be cast" in text:
         return name in ("logsumexp", "mean")  # PyTorch drops the imaginary part
-    if "without overflow" in text:
-        return name in ("linspace", "logspace")  # PyTorch reads no end where there are less than two steps
+    if "without overflow" in text:  # an end of less than two steps, a bound beside one of another dtype
+        return name in ("linspace", "logspace", "clamp", "clip")
     if "does not require grad" in text:
         return name == "gradients"  # a difference of histories is reported where it arises
     if "failed to converge" in text:

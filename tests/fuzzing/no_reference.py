@@ -77,6 +77,7 @@ _integers = _with(lambda array: array.dtype.kind in "iu")
 _bytes = _with(lambda array: array.dtype == np.uint8)
 _empty = _with(lambda array: not array.size)
 _unsettled = _with(lambda array: not np.isfinite(array).all())
+_complex = _with(lambda array: array.dtype.kind == "c")
 _complex_unsettled = _with(lambda array: array.dtype.kind == "c" and not np.isfinite(array).all())
 _nan = _with(lambda array: array.dtype.kind not in "bSU" and np.isnan(array).any())
 _tails = _with(lambda array: array.dtype.kind != "c" and (array < -2).any())
@@ -161,6 +162,7 @@ _VALUES = _table(
     ("ihfftn ihfft2", _into_out, "what out= had is left where there was nothing to transform"),
     ("float_power pow", _powers_of_zero, "NaN, by a logarithm, for 0 to the power of 0 too"),
     ("sgn sign", _complex_unsettled, "NaN, by a quotient, for an infinite part too"),
+    ("logcumsumexp", _complex, "the logarithm whose phase goes on where that of a sum jumps"),
     ("mode", _nan, "NaN is not ordered by the sort"),
     ("det linalg_det logdet slogdet linalg_slogdet", _nan, "the sign of NaN is 0"),
     ("gelu special_ndtr ndtr", _tails, "a difference from 1 in the lower tail"),

@@ -116,8 +116,10 @@ def kernels(lib):
     def group_normalization(input, num_groups, weight, bias, eps):
         samples, channels = input.shape[:2]
         weight, bias = vector(weight, (channels,)), vector(bias, (channels,))
-        size, statistics = channels // num_groups, (samples, num_groups)
-        return over_groups("group_normalization", input, size, statistics, weight, bias, eps)
+        size, rest = divmod(channels, num_groups)
+        if rest:
+            raise ValueError("groups of different sizes")
+        return over_groups("group_normalization", input, size, (samples, num_groups), weight, bias, eps)
 
     def batch_normalization(input, weight, bias, eps):
         input, shape = dense(input), input.shape[1:2]

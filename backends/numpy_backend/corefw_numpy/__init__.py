@@ -2,7 +2,7 @@
 
 One file per family of ops, named as in `corefw.declarations`. In each, ``kernels(xp)`` gives {op: function} for the
 dtypes NumPy computes with, ``data_movement(xp)`` for ops that only move, create or compare elements and so take every
-dtype.
+dtype; where a family has them, ``bool_kernels(xp)`` for bool and ``real_kernels(xp)`` for all but complex dtypes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from corefw_numpy.runtime import NumpyRuntime
 _HALF = {dtypes.float16, dtypes.bfloat16}
 _ALL = frozenset(dtypes.ALL)
 _COMPUTED = _ALL - _HALF
+_COMPLEX = frozenset(d for d in dtypes.ALL if d.is_complex)
 _TRUTH = frozenset({dtypes.bool_})
 
 
@@ -30,9 +31,11 @@ def table(xp) -> list[Kernel]:
     """All kernels over the array namespace `xp` (NumPy or one with its functions)."""
     offered: list[Kernel] = []
     for family in families(__name__):
+        real_kernels = family.real_kernels(xp) if hasattr(family, "real_kernels") else {}
         bool_kernels = family.bool_kernels(xp) if hasattr(family, "bool_kernels") else {}
         for functions, taken in (
             (family.kernels(xp), _COMPUTED),
+            (real_kernels, _COMPUTED - _COMPLEX),
             (family.data_movement(xp), _ALL),
             (bool_kernels, _TRUTH),
         ):

@@ -73,6 +73,8 @@ def data_movement(xp):
             accumulate(xp, out, positions, xp.broadcast_to(values, positions.shape))
         else:
             whole = any(item is not None and item.dtype.kind != "i" and item.ndim == out.ndim for item in indices)
+            if not values.size:  # which NumPy leaves unchecked
+                xp.empty_like(out[key])[...] = values
             out[key] = in_one_row(values) if whole and values.ndim > 1 else values
         return out
 

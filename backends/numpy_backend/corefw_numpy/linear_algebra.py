@@ -63,6 +63,8 @@ def kernels(xp):
             raise ValueError("a matrix or vector expected")
         out = input.dot(weight.T) if input.ndim <= 2 else matmul(input, weight.T)
         if bias is not None:
+            if bias.ndim > out.ndim:
+                raise ValueError("the bias has more dimensions than the result")
             out += bias
         return out
 

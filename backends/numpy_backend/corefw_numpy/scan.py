@@ -5,19 +5,22 @@ from __future__ import annotations
 from corefw_numpy.along import lines
 
 
-def kernels(xp):
-    """Ops that compute."""
+def running(xp, ufunc):
+    """The kernel that accumulates by `ufunc` along a dimension."""
     # running sums of float32 are made in float64: one rounding instead of one per step
     wide = {**dict.fromkeys("?bBhHiIlLqQ", xp.int64), "f": xp.float64, "F": xp.complex128}
 
-    def running(ufunc):
-        @lines
-        def kernel(input, dim):
-            kind = input.dtype.char
-            result = ufunc.accumulate(input, dim, wide.get(kind, input.dtype))
-            return result.astype(input.dtype) if kind in "fF" else result
+    @lines
+    def kernel(input, dim):
+        kind = input.dtype.char
+        result = ufunc.accumulate(input, dim, wide.get(kind, input.dtype))
+        return result.astype(input.dtype) if kind in "fF" else result
 
-        return kernel
+    return kernel
+
+
+def kernels(xp):
+    """Ops that compute."""
 
     def extreme(ufunc):
         @lines
@@ -30,12 +33,16 @@ def kernels(xp):
         return kernel
 
     return {
-        "cumsum": running(xp.add),
-        "cumprod": running(xp.multiply),
-        "logcumsumexp": running(xp.logaddexp),
+        "cumsum": running(xp, xp.add),
+        "cumprod": running(xp, xp.multiply),
         "cummax": extreme(xp.maximum),
         "cummin": extreme(xp.minimum),
     }
+
+
+def real_kernels(xp):
+    """Ops that compute, of real elements alone."""
+    return {"logcumsumexp": running(xp, xp.logaddexp)}
 
 
 def data_movement(xp):

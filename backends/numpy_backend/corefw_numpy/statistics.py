@@ -18,6 +18,8 @@ def kernels(xp):
 
     @lines
     def nanmedian_dim(input, dim, keepdim):
+        if not input.shape[dim]:
+            raise IndexError(dim)
         order = xp.argsort(input, dim, kind="stable")  # NaN comes last
         counted = xp.count_nonzero(~xp.isnan(input), dim, keepdims=True)
         return pick(xp, input, xp.take_along_axis(order, xp.maximum(counted - 1, 0) // 2, dim), dim, keepdim)

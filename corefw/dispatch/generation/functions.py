@@ -74,7 +74,16 @@ def inplace(op: Op) -> str:
     recording = Recording(op, inplace=True)
     arguments = recording.arguments
     first = op.parameters[0].name
-    others = [{"name": p.name, "given": given(p), "first": first} for p in arguments.tensors if p.name != first]
+    checks = [
+        fill(
+            templates.CHECK_MEMORY if p.name == first else templates.CHECK_OVERLAP,
+            name=p.name,
+            given=given(p),
+            first=first,
+        )
+        for p in arguments.tensors
+        if p.name not in op.overlapping
+    ]
     call = fill(templates.CALL_INTO, first=first, kernel_arguments=arguments.kernel_arguments)
     if arguments.agree:
         call = fill(templates.CALL_INTO_AGREEING, agree=arguments.agree, call_into=call, operands=arguments.operands)
@@ -89,7 +98,7 @@ def inplace(op: Op) -> str:
         arguments=arguments.names,
         rewrite=arguments.rewrite("INPLACE_BODY"),
         numbers=arguments.numbers(),
-        check_overlaps=fill_each(templates.CHECK_OVERLAP, others),
+        checks="\n".join(checks),
         keep_original=original,
         canonical=arguments.canonical(),
         call=call,

@@ -204,7 +204,9 @@ def {name}({signature}):
 """
 
 # -- the in-place form ------------------------------------------------------------------------------------------------
-#: a view to be written to must not lie partly over another operand; one memory has one version
+#: a view to be written to must not show an element several times
+CHECK_MEMORY = "check_memory({first})"
+#: nor lie partly over another operand; one memory has one version
 CHECK_OVERLAP = """
 if {given}{name}.version is {first}.version and {name} is not {first}:
     check_overlap({first}, {name})
@@ -236,8 +238,7 @@ def {name}_({signature}):
             {histories}
             recorder = {any_history} and {can_record}grad_mode.recording
             if {first}.view_info is not None:
-                check_memory({first})
-                {check_overlaps}
+                {checks}
                 recorder = recorder or base_recorded({first}.view_info) and grad_mode.recording
         except Exception as error:
             return slow_path_into(OP, error, {arguments})
