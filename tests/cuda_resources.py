@@ -2,6 +2,7 @@
 
 python -m tests.cuda_resources [--all] [softmax.cu ...] prints a row for each function of these files, or of all, and
 each thing that a macro may stand for, for both architectures of `tests.nvrtc`; with --all for every combination.
+Elementwise functions, which are many and made alike, have one row each without --all.
 """
 
 import os
@@ -51,14 +52,19 @@ def resources(source: str, architecture: str) -> dict[str, Resources]:
     return found
 
 
-def table(chosen: list[Function], variants=nvrtc.sample) -> Iterator[tuple[str, str, str, str, Resources]]:
+def sample(function: Function) -> list[dict[str, str]]:
+    """As `nvrtc.sample`, but one variant of a function that was made from a formula."""
+    return nvrtc.sample(function)[: 1 if "__global__" in function.source else None]
+
+
+def table(chosen: list[Function], variants=sample) -> Iterator[tuple[str, str, str, str, Resources]]:
     """The file, the name, the definitions, the architecture and the resources of functions."""
     units = [
         (file.split('"')[1] if file else "formulas", definitions, text(source, dict(definitions)), architecture)
         for (file, definitions), (source, _) in nvrtc.units(chosen, variants).items()
         for architecture in nvrtc.ARCHITECTURES
     ]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         reports = pool.map(resources, *zip(*[unit[2:] for unit in units]))
         for (file, definitions, _, architecture), report in zip(units, reports, strict=True):
             variant = " ".join(f"{macro}={value}" for macro, value in definitions)
@@ -67,5 +73,6 @@ def table(chosen: list[Function], variants=nvrtc.sample) -> Iterator[tuple[str, 
 
 if __name__ == "__main__":
     print("file", "function", "variant", "architecture", *Resources._fields, sep="\t")
-    for *row, taken in table(*nvrtc.selected(sys.argv[1:])):
-        print(*row, *taken, sep="\t")
+    chosen, variants = nvrtc.selected(sys.argv[1:])
+    for *row, taken in table(chosen, variants if "--all" in sys.argv else sample):
+        print(*row, *taken, sep="\t", flush=True)

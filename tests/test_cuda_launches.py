@@ -16,6 +16,7 @@ from cupy.cuda.function import CNumpyArray
 
 import corefw as torch
 from benchmarks.launches import of_step
+from corefw_cupy import planned
 from corefw_cupy.launch import argument, pointers
 from corefw_cupy.positions import positions
 from tests.emulation import launches
@@ -56,6 +57,17 @@ def test_structs_are_passed_by_address():
     launch = positions(cuda()).read_at[8, np.dtype(np.int64), True]
     with pytest.raises(TypeError, match=r"array\(\[0\]\) was passed for a parameter of kind 's'"):
         launch((1,), (32,), (0, 0, 0, struct, 0, 0))
+
+
+def test_plans_are_made_once_and_not_of_what_is_refused(monkeypatch):
+    monkeypatch.setattr(planned, "MOST", 3)
+    made = []
+    plans = planned.Planned(lambda a, b: made.append((a, b)) or a / b)
+    assert [plans[1, 2], plans[1, 2], plans[2, 1]] == [0.5, 0.5, 2] and made == [(1, 2), (2, 1)]
+    with pytest.raises(ZeroDivisionError):
+        plans[1, 0]
+    assert plans[3, 1] == 3 and len(plans) == 3
+    assert plans[4, 1] == 4 and len(plans) == 1
 
 
 def test_host_time_is_measured_without_a_gpu():

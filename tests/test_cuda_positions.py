@@ -1,6 +1,8 @@
 """What the rows of indexing and scattering do not reach: many blocks, wide moves, elements smaller than a word, the
 deterministic sums, and masks over several blocks."""
 
+from itertools import product
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -55,6 +57,17 @@ def test_wide_offsets_find_the_same_elements():
     found = walk(grid, out.strides, 8, 8, 8, wide=True)
     at.read_at[8, index.dtype, True]((1,), (256,), (x, index, out, found.struct, cuda().device_asserts.address, 0))
     assert (host(out) == table[rows]).all()
+
+
+def test_what_is_remembered_of_slices_is_of_the_same_geometry():
+    """Arrays that differ in one thing only are read after each other, twice."""
+    at, table, rows = positions(cuda()), rng.normal(size=(9, 8)).astype(np.float32), rng.integers(0, 7, 5)
+    whole, wide = device(table), device(np.repeat(table, 2, 1))
+    arrays = whole[:8], whole[1:], whole[:8, :7], whole.T, whole.view(np.int32), wide[:8, ::2], wide[:8, 1:9]
+    indices = device(rows), device(rows.astype(np.int32)), device(np.repeat(rows, 2))[::2], device(rows[:4])
+    for array, index, dim in 2 * list(product(arrays, indices, (0, 1))):
+        found = at.read_slices(array, dim, index, False, 0)
+        np.testing.assert_array_equal(host(found), np.take(host(array), host(index), dim))
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.uint8, torch.int16, torch.float16, torch.bfloat16])

@@ -65,7 +65,7 @@ class Combining:
 
         The values have the dtype of the array, or a half type where the array is of float32.
         """
-        check_index(index)
+        check_index(index.dtype)
         if not index.size:
             return
         dtype = array.dtype
@@ -101,7 +101,7 @@ class Combining:
     def write(self, array, grid: Grid, index, values, kind: int) -> None:
         """Write values, which broadcast to the grid and have the dtype of the array, to its elements."""
         if settings.deterministic:
-            check_index(index)
+            check_index(index.dtype)
             index, values = self.at.apart(array, index), self.at.apart(array, values)
             self.in_order.write(array, grid, index, values, steps_over(values, grid.shape), kind)
         else:

@@ -18,7 +18,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def pick_rows(weight, indices, padding_idx, scale_grad_by_freq):
         if weight.ndim != 2:
             raise ValueError("a table of two dimensions expected")
-        return at.read(weight, along_slices(weight, 0, indices), indices, picked_bounds)
+        return at.read_slices(weight, 0, indices, False, picked_bounds)
 
     def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         if grad_output.shape[:-1] != indices.shape:

@@ -13,7 +13,7 @@ from corefw.errors import DtypeError
 from corefw.shapes import broadcast
 from corefw_cupy.combining import combining
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.positions import along_slices, at_offsets, positions
+from corefw_cupy.positions import INDICES, along_slices, at_offsets, positions
 from corefw_cupy.selection import selection
 
 BOOL = np.dtype(bool)
@@ -71,12 +71,15 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return array, at_offsets(array, first, len(dims), offsets), offsets, 0
 
     def index(input, indices):
-        if len(indices) == 1 and (mask := indices[0]).dtype == np.bool_ and mask.shape == input.shape:
-            return masked_select(input, mask)
-        if all(item is None for item in indices):
-            return copying.dense(input)
         if min(input.strides, default=0) < 0:
             input = copying.dense(input)
+        if len(indices) == 1 and (item := indices[0]) is not None:
+            if item.dtype in INDICES:
+                return at.read_slices(input, 0, item, True, index_bounds)
+            if item.dtype == BOOL and item.shape == input.shape:
+                return masked_select(input, item)
+        if all(item is None for item in indices):
+            return copying.dense(input)
         return at.read(*located(input, without_masks(input, indices), index_bounds))
 
     def is_fill(input, indices, values) -> bool:

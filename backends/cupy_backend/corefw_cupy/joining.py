@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
+from functools import lru_cache, reduce
+from itertools import accumulate, chain
 from math import prod
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from corefw.dispatch.registry import registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered, pointers
 from corefw_cupy.moving import Move
+from corefw_cupy.planned import Planned
 
+BLOCK = (THREADS,)
 MOST_PARTS = 32  # as in joining.cu
 UNITS = 4  # as in joining.cu
 CHUNK = 4096  # as in repetition.cu
@@ -36,7 +39,6 @@ class Plan:
     parts: tuple[tuple[int, int, int, int, int], ...]
 
 
-@lru_cache(maxsize=4096)
 def plan(op: str, shapes: tuple[tuple[int, ...], ...], dim: int, itemsize: int) -> Plan:
     """The plan of `cat` or `stack`; raises ShapeError for what cannot be joined."""
     rule = registry.declared[op].shape
@@ -83,13 +85,36 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     # -- joining ------------------------------------------------------------------------------------------------------
     def joining(op):
         def kernel(tensors, dim):
-            dtype = tensors[0].dtype
-            if any(t.dtype != dtype for t in tensors):
-                raise ValueError("dtypes differ")
-            found = plan(op, tuple([t.shape for t in tensors]), dim, dtype.itemsize)
+            dtype, shapes, addresses, bits, dense = tensors[0].dtype, [], [], 0, True
+            for part in tensors:
+                if part.dtype != dtype:
+                    raise ValueError("dtypes differ")
+                shapes.append(part.shape)
+                address = part.data.ptr
+                addresses.append(address)
+                bits |= address
+                dense = dense and part._c_contiguous
+            found, launch, grid, rest = planned[tuple(shapes), dim, dtype.itemsize, widest_unit(bits)]
             result = cuda.empty(found.shape, dtype)
-            if not result.size:
-                return result
+            if dense and launch:
+                launch(grid, BLOCK, (pointers(addresses, MOST_PARTS), result, *rest))
+            elif result.size:
+                in_launches(tensors, dim, found, result)
+            return result
+
+        def prepare(shapes, dim, itemsize, alignment):
+            """The plan, and what launches it (None if more than one launch is needed), the blocks, and the arguments
+            behind the arrays."""
+            found = plan(op, shapes, dim, itemsize)
+            stretches = tuple([(first, width) for *_, first, width in found.parts])
+            if not len(shapes) == len(stretches) <= MOST_PARTS or not found.rows * found.row:
+                return found, None, None, ()
+            unit = widest_unit(reduce(or_, chain(*stretches), alignment | found.row))
+            grid, parts = geometry(stretches, found.rows, unit)
+            return found, join[unit], (grid,), (parts, found.rows, found.row // unit)
+
+        def in_launches(tensors, dim, found, result):
+            """Join arrays of any strides, or more of them than one launch joins."""
             before = (slice(None),) * (dim % len(found.shape))
             stretches, addresses, bits = [], [], result.data.ptr | found.row
             for number, start, length, first, width in found.parts:
@@ -105,9 +130,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             for first in range(0, len(addresses), MOST_PARTS):
                 grid, parts = geometry(tuple(stretches[first : first + MOST_PARTS]), found.rows, unit)
                 sources = pointers(addresses[first : first + MOST_PARTS], MOST_PARTS)
-                join[unit]((grid,), (THREADS,), (sources, result, parts, found.rows, found.row // unit))
-            return result
+                join[unit]((grid,), BLOCK, (sources, result, parts, found.rows, found.row // unit))
 
+        planned = Planned(prepare)
         return Kernel(op, kernel)
 
     # -- repeating ----------------------------------------------------------------------------------------------------

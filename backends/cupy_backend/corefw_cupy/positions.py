@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from corefw.shapes import broadcast
+from corefw.shapes import broadcast, contiguous_strides
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.layouts import merged
+from corefw_cupy.planned import Planned
 from corefw_cupy.pointwise_function import SIZES
 from corefw_cupy.walks import MAX_DIMS
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
 
+BLOCK = (THREADS,)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 INDICES = {INT64: "int64", INT32: "int32"}
 
@@ -131,12 +133,15 @@ def walk(
 def along_slices(array, dim: int, index, from_end: bool = False) -> Grid:
     """The grid of whole slices of `array` at the positions `index` of a dimension, which the index's dimensions
     replace."""
-    steps, shape = array.strides, array.shape
-    before, after = (0,) * dim, (0,) * (array.ndim - dim - 1)
+    return _slices(array.shape, array.strides, dim, index.shape, index.strides, from_end)
+
+
+def _slices(shape, steps, dim, index_shape, index_steps, from_end) -> Grid:
+    before, after = (0,) * dim, (0,) * (len(shape) - dim - 1)
     return Grid(
-        shape[:dim] + index.shape + shape[dim + 1 :],
-        steps[:dim] + (0,) * index.ndim + steps[dim + 1 :],
-        before + index.strides + after,
+        shape[:dim] + index_shape + shape[dim + 1 :],
+        steps[:dim] + (0,) * len(index_shape) + steps[dim + 1 :],
+        before + index_steps + after,
         Axis(shape[dim], steps[dim], dim, from_end),
     )
 
@@ -175,9 +180,9 @@ def steps_over(array, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (0,) * lead + tuple(own)
 
 
-def check_index(index) -> None:
+def check_index(dtype: np.dtype) -> None:
     """Refuse index arrays that are not int32 or int64."""
-    if index.dtype not in INDICES:
+    if dtype not in INDICES:
         raise IndexError("Expected dtype int32/int64 for index")
 
 
@@ -207,6 +212,28 @@ class Positions:
         self.read_at = cuda.function("indexing/positions.cu", "read_at", **macros)
         self.write_at = cuda.function("indexing/positions.cu", "write_at", **macros)
         self.combine_indices = cuda.function("indexing/offsets.cu", "combine_indices")
+        self.of_slices = Planned(self._plan_slices)
+
+    def read_slices(self, array, dim: int, index, from_end: bool, kind: int):
+        """The slices of an array at positions along a dimension, which the dimensions of `index` replace: new."""
+        address = array.data.ptr | 16
+        seen = array.shape, array.strides, array.dtype, dim, index.shape, index.strides, index.dtype, from_end
+        shape, launch, grid, struct = self.of_slices[*seen, address & -address]
+        out = self.cuda.empty(shape, array.dtype)
+        if launch:
+            launch(grid, BLOCK, (array, index, out, struct, self.cuda.device_asserts.address, kind))
+        return out
+
+    def _plan_slices(self, shape, steps, dtype, dim, index_shape, index_steps, index_dtype, from_end, alignment):
+        """The shape of slices, and what launches their reading (None if there are none), the blocks and the walk."""
+        check_index(index_dtype)
+        if dim >= len(shape):
+            raise IndexError("too many indices")
+        size, grid = dtype.itemsize, _slices(shape, steps, dim, index_shape, index_steps, from_end)
+        dense = tuple([step * size for step in contiguous_strides(grid.shape)])
+        found = walk(grid, dense, size, index_dtype.itemsize, size, alignment)
+        launch = self.read_at[found.size, index_dtype, found.wide] if found.n else None
+        return grid.shape, launch, blocks(found.n), found.struct
 
     def read(self, array, grid: Grid, index, kind: int):
         """The elements of a grid, as a new array."""
@@ -222,13 +249,13 @@ class Positions:
         self._move(self.write_at, array, grid, index, values, steps_over(values, grid.shape), kind)
 
     def _move(self, function, array, grid, index, other, steps, kind):
-        check_index(index)
+        check_index(index.dtype)
         pointers = array.data.ptr | other.data.ptr | 16
         size = array.dtype.itemsize
         found = walk(grid, steps, size, index.dtype.itemsize, size, pointers & -pointers)
         if found.n:
             function[found.size, index.dtype, found.wide](
-                blocks(found.n), (THREADS,), (array, index, other, found.struct, self.cuda.device_asserts.address, kind)
+                blocks(found.n), BLOCK, (array, index, other, found.struct, self.cuda.device_asserts.address, kind)
             )
 
     def apart(self, array, other):
@@ -240,7 +267,7 @@ class Positions:
         its first one; -1 where a position is out of bounds."""
         shape = broadcast(*(index.shape for index in indices))
         for index in indices:
-            check_index(index)
+            check_index(index.dtype)
         indices = [index if index.dtype == INT64 else self.copying.cast(index, INT64) for index in indices]
         size = array.dtype.itemsize
         struct = _indices(
@@ -254,7 +281,7 @@ class Positions:
         found = self.cuda.empty(shape, INT64)
         if found.size:
             address = self.cuda.device_asserts.address
-            self.combine_indices[()](blocks(found.size), (THREADS,), (found, argument(struct), address, kind))
+            self.combine_indices[()](blocks(found.size), BLOCK, (found, argument(struct), address, kind))
         return found
 
     def changed(self, input, out):

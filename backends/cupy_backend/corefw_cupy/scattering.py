@@ -39,7 +39,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     # -- whole slices: 0-d arrays take part as vectors of one element
     def index_select(input, dim, index):
         index, array = vector(index), line(input)
-        found = at.read(array, along_slices(array, dim, index), index, bounds["index_select"])
+        found = at.read_slices(array, dim, index, False, bounds["index_select"])
         return found if input.ndim else found.reshape(())
 
     def matching(array, dim, index, source):
@@ -147,7 +147,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def take(input, index):
         check_flat(index)
         array = cuda.dense(input).reshape(-1)
-        return at.read(array, along_slices(array, 0, index, from_end=True), index, flat_bounds)
+        return at.read_slices(array, 0, index, True, flat_bounds)
 
     def put(input, index, source, add, out=None):
         check_flat(index)

@@ -13,7 +13,7 @@ from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, NUMBERS, THREADS, blocks, offered
 from corefw_cupy.ordering import SORTED, ordering
-from corefw_cupy.positions import INT64, along_slices, positions
+from corefw_cupy.positions import INT64, positions
 from corefw_cupy.selection import selection
 
 BOOL = np.dtype(bool)
@@ -34,7 +34,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     # -- distinct values
     def rows_of(array, index):
-        return at.read(array, along_slices(array, 0, index), index, 0)
+        return at.read_slices(array, 0, index, False, 0)
 
     def parts(array):
         """Complex numbers as twice as many real ones: so are they ordered, by real parts, then by imaginary ones."""
