@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from corefw.declarations._shared.families import in_each_dimension
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import numbers, same
 from corefw.errors import ShapeError
@@ -275,184 +276,68 @@ def _convolve_transposed(name: str, n: int, input, weight, bias, stride, padding
     return result.squeeze(0) if unbatched else result
 
 
-@composite(public="corefw nn.functional")
-def conv1d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] | str = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-):
-    """The 1-d convolution (cross-correlation) of `input` with the kernels `weight`.
+@in_each_dimension(public="corefw nn.functional")
+def _conv(name: str, n: int):
+    def function(
+        input,
+        weight,
+        bias=None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | str = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+    ):
+        """The {n}-d convolution (cross-correlation) of `input` with the kernels `weight`.
 
-    Args:
-        input: (N, C, L) or (C, L).
-        weight: (O, C / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between windows.
-        padding: how many zeros lie around the input, "valid" for none, "same" for as many as keep the sizes.
-        dilation: the step between the kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            weight: (O, C / groups, *kernel).
+            bias: (O,), added to the result.
+            stride: the step between windows.
+            padding: how many zeros lie around the input, "valid" for none, "same" for as many as keep the sizes.
+            dilation: the step between the kernel's elements.
+            groups: into how many parts the channels are divided, each of which sees its own part only.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv1d(torch.ones(1, 2, 4), torch.ones(5, 2, 3)).shape
-    torch.Size([1, 5, 2])
-    """
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+        >>> import corefw as torch
+        >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {4}), torch.ones(5, 2, {3})).shape
+        torch.Size([1, 5, {2}])
+        """
+        return _convolve(name, n, input, weight, bias, stride, padding, dilation, groups)
 
-
-@composite(public="corefw nn.functional")
-def conv2d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] | str = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-):
-    """The 2-d convolution (cross-correlation) of `input` with the kernels `weight`.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (O, C / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between windows.
-        padding: how many zeros lie around the input, "valid" for none, "same" for as many as keep the sizes.
-        dilation: the step between the kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(5, 2, 3, 3)).shape
-    torch.Size([1, 5, 2, 2])
-    """
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return function
 
 
-@composite(public="corefw nn.functional")
-def conv3d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] | str = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-):
-    """The 3-d convolution (cross-correlation) of `input` with the kernels `weight`.
+@in_each_dimension(public="corefw nn.functional")
+def _conv_transpose(name: str, n: int):
+    def function(
+        input,
+        weight,
+        bias=None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        dilation: int | Sequence[int] = 1,
+    ):
+        """The transposed {n}-d convolution: the adjoint of the map that `conv{n}d` with the same options is.
 
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        weight: (O, C / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between windows.
-        padding: how many zeros lie around the input, "valid" for none, "same" for as many as keep the sizes.
-        dilation: the step between the kernel's elements.
-        groups: into how many parts the channels are divided, each of which sees its own part only.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            weight: (C, O / groups, *kernel).
+            bias: (O,), added to the result.
+            stride: the step between the windows in the result.
+            padding: how many positions at each border of the result are left out.
+            output_padding: how many positions are added at the end of each dimension.
+            groups: into how many parts the channels are divided.
+            dilation: the step between the kernel's elements.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv3d(torch.ones(1, 2, 4, 4, 4), torch.ones(5, 2, 3, 3, 3)).shape
-    torch.Size([1, 5, 2, 2, 2])
-    """
-    return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+        >>> import corefw as torch
+        >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {4}), torch.ones(2, 5, {3})).shape
+        torch.Size([1, 5, {6}])
+        """
+        return _convolve_transposed(name, n, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-
-@composite(public="corefw nn.functional")
-def conv_transpose1d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    dilation: int | Sequence[int] = 1,
-):
-    """The transposed 1-d convolution: the adjoint of the map that `conv1d` with the same options is.
-
-    Args:
-        input: (N, C, L) or (C, L).
-        weight: (C, O / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between the windows in the result.
-        padding: how many positions at each border of the result are left out.
-        output_padding: how many positions are added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        dilation: the step between the kernel's elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv_transpose1d(torch.ones(1, 2, 4), torch.ones(2, 5, 3)).shape
-    torch.Size([1, 5, 6])
-    """
-    return _convolve_transposed(
-        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@composite(public="corefw nn.functional")
-def conv_transpose2d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    dilation: int | Sequence[int] = 1,
-):
-    """The transposed 2-d convolution: the adjoint of the map that `conv2d` with the same options is.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (C, O / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between the windows in the result.
-        padding: how many positions at each border of the result are left out.
-        output_padding: how many positions are added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        dilation: the step between the kernel's elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv_transpose2d(torch.ones(1, 2, 4, 4), torch.ones(2, 5, 3, 3)).shape
-    torch.Size([1, 5, 6, 6])
-    """
-    return _convolve_transposed(
-        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@composite(public="corefw nn.functional")
-def conv_transpose3d(
-    input,
-    weight,
-    bias=None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    dilation: int | Sequence[int] = 1,
-):
-    """The transposed 3-d convolution: the adjoint of the map that `conv3d` with the same options is.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        weight: (C, O / groups, *kernel).
-        bias: (O,), added to the result.
-        stride: the step between the windows in the result.
-        padding: how many positions at each border of the result are left out.
-        output_padding: how many positions are added at the end of each dimension.
-        groups: into how many parts the channels are divided.
-        dilation: the step between the kernel's elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.conv_transpose3d(torch.ones(1, 2, 4, 4, 4), torch.ones(2, 5, 3, 3, 3)).shape
-    torch.Size([1, 5, 6, 6, 6])
-    """
-    return _convolve_transposed(
-        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    return function
 
 
 # -- windows as columns -----------------------------------------------------------------------------------------------

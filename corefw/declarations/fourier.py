@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from corefw.declarations._shared.families import declare_as
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import complex_of, real, same
 from corefw.dtypes import FLOATING, get_default_dtype
@@ -174,294 +175,140 @@ def _c2r(name: str, input, s, dim, norm, forward: bool):
     return ops.fft_c2r(input, tuple(dims), norm, size)
 
 
-# -- one dimension ----------------------------------------------------------------------------------------------------
-@composite(out=True)
-def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The discrete Fourier transform, ``X[k] = sum_j input[j] * exp(-2 pi i j k / n)``.
+# -- transforms -------------------------------------------------------------------------------------------------------
+_ALONG_ONE = """{summary}
 
     Args:
-        input: any shape, real or complex.
-        n: the size to which `input` is cut off or continued by zeros; None for its own.
+        input: any shape, {input}.
+        n: {size}.
         dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
+        norm: {norm}, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
-    >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0]))
-    tensor([ 6.0000+0.0000j, -1.5000+0.8660j, -1.5000-0.8660j])
+    {example}
     """
-    s, dims = _one(input, n, dim)
-    return _c2c("fft", input, s, dims, norm, True)
+_ALONG_TWO = """{summary}
 
-
-@composite(out=True)
-def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The inverse of `fft.fft`, ``x[j] = 1 / n * sum_k input[k] * exp(2 pi i j k / n)``.
-
-    Args:
-        input: any shape, real or complex.
-        n: the size to which `input` is cut off or continued by zeros; None for its own.
-        dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
+    Arguments as for `fft.{name}n`.
 
     >>> import corefw as torch
-    >>> torch.fft.ifft(torch.tensor([6.0, 0.0, 0.0]))
-    tensor([2.+0.j, 2.+0.j, 2.+0.j])
-    """
-    s, dims = _one(input, n, dim)
-    return _c2c("ifft", input, s, dims, norm, False)
-
-
-@composite(out=True)
-def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The first ``n // 2 + 1`` elements of `fft.fft` of real numbers; the others are their conjugates.
-
-    Args:
-        input: any shape, real.
-        n: the size to which `input` is cut off or continued by zeros; None for its own.
-        dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    tensor([10.+0.j, -2.+2.j, -2.+0.j])
-    """
-    s, dims = _one(input, n, dim)
-    return _r2c("rfft", input, s, dims, norm, True)
-
-
-@composite(out=True)
-def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The inverse of `fft.rfft`: the real numbers of which `input` is half the spectrum.
-
-    Args:
-        input: any shape, half a spectrum along `dim`.
-        n: the size of the result; None for ``2 * (input.shape[dim] - 1)``.
-        dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.irfft(torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0])))
-    tensor([1., 2., 3., 4.])
-    """
-    s, dims = _one(input, n, dim)
-    return _c2r("irfft", input, s, dims, norm, False)
-
-
-@composite(out=True)
-def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The discrete Fourier transform, which is real, of a signal with ``x[-j] = conj(x[j])``, given by its first half.
-
-    Args:
-        input: any shape, the first half of a Hermitian signal along `dim`.
-        n: the size of the result; None for ``2 * (input.shape[dim] - 1)``.
-        dim: the dimension to transform.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.hfft(torch.tensor([2.0, 1.0, 0.0]))
-    tensor([4., 2., 0., 2.])
-    """
-    s, dims = _one(input, n, dim)
-    return _c2r("hfft", input, s, dims, norm, True)
-
-
-@composite(out=True)
-def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The inverse of `fft.hfft`: the first half of the Hermitian signal whose transform `input` is.
-
-    Args:
-        input: any shape, real.
-        n: the size to which `input` is cut off or continued by zeros; None for its own.
-        dim: the dimension to transform.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.ihfft(torch.tensor([4.0, 2.0, 0.0, 2.0]))
-    tensor([2.-0.j, 1.-0.j, 0.-0.j])
-    """
-    s, dims = _one(input, n, dim)
-    return _r2c("ihfft", input, s, dims, norm, False)
-
-
-# -- several dimensions ------------------------------------------------------------------------------------------------
-@composite(out=True)
-def fft_fft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The discrete Fourier transform in two dimensions.
-
-    Arguments as for `fft.fftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.fft2(torch.ones(2, 2)).shape
+    >>> torch.fft.{name}2(torch.ones(2, 2)).shape
     torch.Size([2, 2])
     """
-    return _c2c("fft2", input, s, dim, norm, True)
-
-
-@composite(out=True)
-def fft_fftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The discrete Fourier transform in several dimensions.
+_ALONG_SEVERAL = """{summary}
 
     Args:
-        input: any shape, real or complex.
-        s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
+        input: any shape, {input}.
+        s: the sizes of the {sized} along `dim`, cut off or continued by zeros; None or -1 for what they are.
         dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
+        norm: {norm}, "ortho" for 1/sqrt(n).
 
     >>> import corefw as torch
-    >>> torch.fft.fftn(torch.ones(2, 2)).shape
+    >>> torch.fft.{name}n(torch.ones(2, 2)).shape
     torch.Size([2, 2])
     """
-    return _c2c("fftn", input, s, dim, norm, True)
+_OF_INPUT = {"sized": "input", "size": "the size to which `input` is cut off or continued by zeros; None for its own"}
+_OF_RESULT = {"sized": "result", "size": "the size of the result; None for ``2 * (input.shape[dim] - 1)``"}
 
 
-@composite(out=True)
-def fft_ifft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The inverse of `fft.fft2`.
-
-    Arguments as for `fft.ifftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.ifft2(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _c2c("ifft2", input, s, dim, norm, False)
-
-
-@composite(out=True)
-def fft_ifftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The inverse of `fft.fftn`.
+def _declare(name: str, run, *, forward: bool, input: str, one: str, several: str, example: str) -> None:
+    """Declare the transform `name` along one dimension, `name` + "2" along two and `name` + "n" along several.
 
     Args:
-        input: any shape, real or complex.
-        s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
-        dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.ifftn(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
+        name: such as "rfft".
+        run: which numbers it transforms: `_c2c`, `_r2c` or `_c2r`.
+        forward: whether it is the transform or the inverse.
+        input: what the input is.
+        one: what the transform along one dimension is.
+        several: what those along two and several are, with ``{}`` for how many (for an inverse, "2" and "n").
+        example: the example along one dimension.
     """
-    return _c2c("ifftn", input, s, dim, norm, False)
+    norm = ("no factor", "1/n") if forward else ("a factor of 1/n", "none")
+    words = {
+        **(_OF_RESULT if run is _c2r else _OF_INPUT),
+        "name": name,
+        "input": input,
+        "norm": f'"backward" (or None) for {norm[0]}, "forward" for {norm[1]}',
+        "example": example,
+    }
+
+    def along_one(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+        s, dims = _one(input, n, dim)
+        return run(name, input, s, dims, norm, forward)
+
+    def along_two(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
+        return run(f"{name}2", input, s, dim, norm, forward)
+
+    def along_several(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
+        return run(f"{name}n", input, s, dim, norm, forward)
+
+    declare_as(f"fft_{name}", _ALONG_ONE.format(summary=one, **words), along_one, out=True)
+    two, more = ("two dimensions", "several dimensions") if forward else ("2", "n")
+    declare_as(f"fft_{name}2", _ALONG_TWO.format(summary=several.format(two), **words), along_two, out=True)
+    declare_as(f"fft_{name}n", _ALONG_SEVERAL.format(summary=several.format(more), **words), along_several, out=True)
 
 
-@composite(out=True)
-def fft_rfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The discrete Fourier transform of real numbers in two dimensions, half of it along the last.
-
-    Arguments as for `fft.rfftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.rfft2(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _r2c("rfft2", input, s, dim, norm, True)
-
-
-@composite(out=True)
-def fft_rfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The discrete Fourier transform of real numbers in several dimensions, half of it along the last.
-
-    Args:
-        input: any shape, real.
-        s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
-        dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.rfftn(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _r2c("rfftn", input, s, dim, norm, True)
-
-
-@composite(out=True)
-def fft_irfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The inverse of `fft.rfft2`.
-
-    Arguments as for `fft.irfftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.irfft2(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _c2r("irfft2", input, s, dim, norm, False)
-
-
-@composite(out=True)
-def fft_irfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The inverse of `fft.rfftn`.
-
-    Args:
-        input: any shape, half a spectrum along `dim`.
-        s: the sizes of the result along `dim`, cut off or continued by zeros; None or -1 for what they are.
-        dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.irfftn(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _c2r("irfftn", input, s, dim, norm, False)
-
-
-@composite(out=True)
-def fft_hfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The discrete Fourier transform of a Hermitian signal in two dimensions, given by half of it along the last.
-
-    Arguments as for `fft.hfftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.hfft2(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _c2r("hfft2", input, s, dim, norm, True)
-
-
-@composite(out=True)
-def fft_hfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The discrete Fourier transform of a Hermitian signal in several dimensions, given by half of it along the last.
-
-    Args:
-        input: any shape, the first half of a Hermitian signal along `dim`.
-        s: the sizes of the result along `dim`, cut off or continued by zeros; None or -1 for what they are.
-        dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for no factor, "forward" for 1/n, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.hfftn(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _c2r("hfftn", input, s, dim, norm, True)
-
-
-@composite(out=True)
-def fft_ihfft2(input, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None):
-    """The inverse of `fft.hfft2`.
-
-    Arguments as for `fft.ihfftn`.
-
-    >>> import corefw as torch
-    >>> torch.fft.ihfft2(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _r2c("ihfft2", input, s, dim, norm, False)
-
-
-@composite(out=True)
-def fft_ihfftn(input, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None):
-    """The inverse of `fft.hfftn`.
-
-    Args:
-        input: any shape, real.
-        s: the sizes of the input along `dim`, cut off or continued by zeros; None or -1 for what they are.
-        dim: the dimensions to transform; None for all, or the last ``len(s)``.
-        norm: "backward" (or None) for a factor of 1/n, "forward" for none, "ortho" for 1/sqrt(n).
-
-    >>> import corefw as torch
-    >>> torch.fft.ihfftn(torch.ones(2, 2)).shape
-    torch.Size([2, 2])
-    """
-    return _r2c("ihfftn", input, s, dim, norm, False)
+_declare(
+    "fft",
+    _c2c,
+    forward=True,
+    input="real or complex",
+    one="The discrete Fourier transform, ``X[k] = sum_j input[j] * exp(-2 pi i j k / n)``.",
+    several="The discrete Fourier transform in {}.",
+    example=""">>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([ 6.0000+0.0000j, -1.5000+0.8660j, -1.5000-0.8660j])""",
+)
+_declare(
+    "ifft",
+    _c2c,
+    forward=False,
+    input="real or complex",
+    one="The inverse of `fft.fft`, ``x[j] = 1 / n * sum_k input[k] * exp(2 pi i j k / n)``.",
+    several="The inverse of `fft.fft{}`.",
+    example=""">>> torch.fft.ifft(torch.tensor([6.0, 0.0, 0.0]))
+    tensor([2.+0.j, 2.+0.j, 2.+0.j])""",
+)
+_declare(
+    "rfft",
+    _r2c,
+    forward=True,
+    input="real",
+    one="The first ``n // 2 + 1`` elements of `fft.fft` of real numbers; the others are their conjugates.",
+    several="The discrete Fourier transform of real numbers in {}, half of it along the last.",
+    example=""">>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j])""",
+)
+_declare(
+    "irfft",
+    _c2r,
+    forward=False,
+    input="half a spectrum along `dim`",
+    one="The inverse of `fft.rfft`: the real numbers of which `input` is half the spectrum.",
+    several="The inverse of `fft.rfft{}`.",
+    example=""">>> torch.fft.irfft(torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0])))
+    tensor([1., 2., 3., 4.])""",
+)
+_declare(
+    "hfft",
+    _c2r,
+    forward=True,
+    input="the first half of a Hermitian signal along `dim`",
+    one="The discrete Fourier transform, which is real, of a signal with ``x[-j] = conj(x[j])``, given by its first "
+    "half.",
+    several="The discrete Fourier transform of a Hermitian signal in {}, given by half of it along the last.",
+    example=""">>> torch.fft.hfft(torch.tensor([2.0, 1.0, 0.0]))
+    tensor([4., 2., 0., 2.])""",
+)
+_declare(
+    "ihfft",
+    _r2c,
+    forward=False,
+    input="real",
+    one="The inverse of `fft.hfft`: the first half of the Hermitian signal whose transform `input` is.",
+    several="The inverse of `fft.hfft{}`.",
+    example=""">>> torch.fft.ihfft(torch.tensor([4.0, 2.0, 0.0, 2.0]))
+    tensor([2.-0.j, 1.-0.j, 0.-0.j])""",
+)
 
 
 # -- frequencies ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.families import in_each_dimension
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, real_floats, real_numbers, same
 from corefw.errors import DtypeError, ShapeError
@@ -347,88 +348,35 @@ def _pooled_norm(name: str, n: int, input, norm_type, kernel_size, stride, ceil_
     return (mean.sign() * mean.abs().relu() * prod(kernel_size)).pow(1.0 / norm_type)
 
 
-@composite(public="corefw nn.functional")
-def max_pool1d(
-    input,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The maximum of each window.
+@in_each_dimension(public="corefw nn.functional")
+def _max_pool(name: str, n: int):
+    def function(
+        input,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        """The maximum of each window.
 
-    Args:
-        input: (N, C, L) or (C, L).
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how many places lie around the input, which are never the maximum.
-        dilation: the step between a window's elements.
-        ceil_mode: whether a last window that is not complete counts.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            kernel_size: the window's size.
+            stride: the step between windows, by default their size.
+            padding: how many places lie around the input, which are never the maximum.
+            dilation: the step between a window's elements.
+            ceil_mode: whether a last window that is not complete counts.
+            return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.max_pool1d(torch.ones(1, 3, 4), 2).shape
-    torch.Size([1, 3, 2])
-    """
-    return _pooled_max("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        >>> import corefw as torch
+        >>> torch.nn.functional.max_pool{n}d(torch.ones(1, 3, {4}), 2).shape
+        torch.Size([1, 3, {2}])
+        """
+        return _pooled_max(name, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
-
-@composite(public="corefw nn.functional")
-def max_pool2d(
-    input,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The maximum of each window.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how many places lie around the input, which are never the maximum.
-        dilation: the step between a window's elements.
-        ceil_mode: whether a last window that is not complete counts.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.max_pool2d(torch.ones(1, 3, 4, 4), 2).shape
-    torch.Size([1, 3, 2, 2])
-    """
-    return _pooled_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composite(public="corefw nn.functional")
-def max_pool3d(
-    input,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The maximum of each window.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how many places lie around the input, which are never the maximum.
-        dilation: the step between a window's elements.
-        ceil_mode: whether a last window that is not complete counts.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.max_pool3d(torch.ones(1, 3, 4, 4, 4), 2).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-    return _pooled_max("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return function
 
 
 @composite(public="corefw nn.functional")
@@ -457,297 +405,125 @@ def avg_pool1d(
     return _pooled_mean("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@composite(public="nn.functional")
-def avg_pool2d(
-    input,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-):
-    """The mean of each window.
+@in_each_dimension(2, 3, public="nn.functional")
+def _avg_pool(name: str, n: int):
+    def function(
+        input,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        """The mean of each window.
 
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how many zeros lie around the input.
-        ceil_mode: whether a last window that is not complete counts.
-        count_include_pad: whether the zeros count as elements.
-        divisor_override: what to divide by instead of the number of elements.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            kernel_size: the window's size.
+            stride: the step between windows, by default their size.
+            padding: how many zeros lie around the input.
+            ceil_mode: whether a last window that is not complete counts.
+            count_include_pad: whether the zeros count as elements.
+            divisor_override: what to divide by instead of the number of elements.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.avg_pool2d(torch.ones(1, 3, 4, 4), 2).shape
-    torch.Size([1, 3, 2, 2])
-    """
-    return _pooled_mean(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+        >>> import corefw as torch
+        >>> torch.nn.functional.avg_pool{n}d(torch.ones(1, 3, {4}), 2).shape
+        torch.Size([1, 3, {2}])
+        """
+        return _pooled_mean(
+            name, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
 
-
-@composite(public="nn.functional")
-def avg_pool3d(
-    input,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-):
-    """The mean of each window.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how many zeros lie around the input.
-        ceil_mode: whether a last window that is not complete counts.
-        count_include_pad: whether the zeros count as elements.
-        divisor_override: what to divide by instead of the number of elements.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.avg_pool3d(torch.ones(1, 3, 4, 4, 4), 2).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-    return _pooled_mean(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return function
 
 
-@composite(public="corefw nn.functional")
-def adaptive_max_pool1d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The maxima of windows that divide the input evenly into a result of `output_size`.
+@in_each_dimension(1, public="corefw nn.functional")
+@in_each_dimension(2, 3, public="nn.functional")
+def _adaptive_max_pool(name: str, n: int):
+    def function(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+        """The maxima of windows that divide the input evenly into a result of `output_size`.
 
-    Args:
-        input: (N, C, L) or (C, L).
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            output_size: the result's spatial sizes; None keeps the input's.
+            return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_max_pool1d(torch.ones(1, 2, 4), 3).shape
-    torch.Size([1, 2, 3])
-    """
-    return _adapted_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+        >>> import corefw as torch
+        >>> torch.nn.functional.adaptive_max_pool{n}d(torch.ones(1, 2, {4}), 3).shape
+        torch.Size([1, 2, {3}])
+        """
+        return _adapted_max(name, n, input, output_size, return_indices)
 
-
-@composite(public="corefw nn.functional")
-def adaptive_avg_pool1d(input, output_size: int | Sequence[int | None]):
-    """The means of windows that divide the input evenly into a result of `output_size`.
-
-    Args:
-        input: (N, C, L) or (C, L).
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_avg_pool1d(torch.ones(1, 2, 4), 3).shape
-    torch.Size([1, 2, 3])
-    """
-    return _adapted_mean("adaptive_avg_pool1d", 1, input, output_size)
+    return function
 
 
-@composite(public="nn.functional")
-def adaptive_max_pool2d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The maxima of windows that divide the input evenly into a result of `output_size`.
+@in_each_dimension(1, public="corefw nn.functional")
+@in_each_dimension(2, 3, public="nn.functional")
+def _adaptive_avg_pool(name: str, n: int):
+    def function(input, output_size: int | Sequence[int | None]):
+        """The means of windows that divide the input evenly into a result of `output_size`.
 
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            output_size: the result's spatial sizes; None keeps the input's.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 2, 4, 4), 3).shape
-    torch.Size([1, 2, 3, 3])
-    """
-    return _adapted_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+        >>> import corefw as torch
+        >>> torch.nn.functional.adaptive_avg_pool{n}d(torch.ones(1, 2, {4}), 3).shape
+        torch.Size([1, 2, {3}])
+        """
+        return _adapted_mean(name, n, input, output_size)
 
-
-@composite(public="nn.functional")
-def adaptive_avg_pool2d(input, output_size: int | Sequence[int | None]):
-    """The means of windows that divide the input evenly into a result of `output_size`.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 2, 4, 4), 3).shape
-    torch.Size([1, 2, 3, 3])
-    """
-    return _adapted_mean("adaptive_avg_pool2d", 2, input, output_size)
+    return function
 
 
-@composite(public="nn.functional")
-def adaptive_max_pool3d(input, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The maxima of windows that divide the input evenly into a result of `output_size`.
+@in_each_dimension(public="nn.functional")
+def _max_unpool(name: str, n: int):
+    def function(
+        input,
+        indices: Index,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        output_size: Sequence[int] | None = None,
+    ):
+        """The maxima that `max_pool{n}d` found put back where they were, zeros elsewhere.
 
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        output_size: the result's spatial sizes; None keeps the input's.
-        return_indices: whether to return also where the maxima are in the flattened spatial dimensions.
+        Args:
+            input: the maxima.
+            indices: where they were, in the flattened spatial dimensions.
+            kernel_size, stride, padding: of the pooling.
+            output_size: the pooled tensor's shape, where the others leave it open.
 
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_max_pool3d(torch.ones(1, 2, 4, 4, 4), 3).shape
-    torch.Size([1, 2, 3, 3, 3])
-    """
-    return _adapted_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
+        >>> import corefw as torch
+        >>> maxima, indices = torch.nn.functional.max_pool{n}d(torch.ones(1, 1, {4}), 2, return_indices=True)
+        >>> torch.nn.functional.max_unpool{n}d(maxima, indices, 2).shape
+        torch.Size([1, 1, {4}])
+        """
+        return _unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
 
-
-@composite(public="nn.functional")
-def adaptive_avg_pool3d(input, output_size: int | Sequence[int | None]):
-    """The means of windows that divide the input evenly into a result of `output_size`.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        output_size: the result's spatial sizes; None keeps the input's.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 2, 4, 4, 4), 3).shape
-    torch.Size([1, 2, 3, 3, 3])
-    """
-    return _adapted_mean("adaptive_avg_pool3d", 3, input, output_size)
+    return function
 
 
-@composite(public="nn.functional")
-def max_unpool1d(
-    input,
-    indices: Index,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-):
-    """The maxima that `max_pool1d` found put back where they were, zeros elsewhere.
+@in_each_dimension(public="nn.functional")
+def _lp_pool(name: str, n: int):
+    def function(
+        input,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        ceil_mode: bool = False,
+    ):
+        """The p-norm of each window, ``sum(x ** p) ** (1 / p)`` with p = `norm_type`.
 
-    Args:
-        input: the maxima.
-        indices: where they were, in the flattened spatial dimensions.
-        kernel_size, stride, padding: of the pooling.
-        output_size: the pooled tensor's shape, where the others leave it open.
+        Args:
+            input: (N, C, {axes}) or (C, {axes}).
+            kernel_size, stride, ceil_mode: as for `avg_pool{n}d`.
 
-    >>> import corefw as torch
-    >>> x = torch.arange(4.0).reshape(1, 1, 4)
-    >>> torch.nn.functional.max_unpool1d(*torch.nn.functional.max_pool1d(x, 2, return_indices=True), 2)
-    tensor([[[0., 1., 0., 3.]]])
-    """
-    return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+        >>> import corefw as torch
+        >>> torch.nn.functional.lp_pool{n}d(torch.ones(1, 3, {4}), 2, 2).shape
+        torch.Size([1, 3, {2}])
+        """
+        return _pooled_norm(name, n, input, norm_type, kernel_size, stride, ceil_mode)
 
-
-@composite(public="nn.functional")
-def lp_pool1d(
-    input,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-):
-    """The p-norm of each window, ``sum(x ** p) ** (1 / p)`` with p = `norm_type`.
-
-    Args:
-        input: (N, C, L) or (C, L).
-        kernel_size, stride, ceil_mode: as for `avg_pool1d`.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.lp_pool1d(torch.ones(1, 3, 4), 2, 2).shape
-    torch.Size([1, 3, 2])
-    """
-    return _pooled_norm("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composite(public="nn.functional")
-def max_unpool2d(
-    input,
-    indices: Index,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-):
-    """The maxima that `max_pool2d` found put back where they were, zeros elsewhere.
-
-    Args:
-        input: the maxima.
-        indices: where they were, in the flattened spatial dimensions.
-        kernel_size, stride, padding: of the pooling.
-        output_size: the pooled tensor's shape, where the others leave it open.
-
-    >>> import corefw as torch
-    >>> x = torch.arange(8.0).reshape(1, 1, 2, 4)
-    >>> torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d(x, 2, return_indices=True), 2)
-    tensor([[[[0., 0., 0., 0.],
-              [0., 5., 0., 7.]]]])
-    """
-    return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@composite(public="nn.functional")
-def lp_pool2d(
-    input,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-):
-    """The p-norm of each window, ``sum(x ** p) ** (1 / p)`` with p = `norm_type`.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        kernel_size, stride, ceil_mode: as for `avg_pool2d`.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.lp_pool2d(torch.ones(1, 3, 4, 4), 2, 2).shape
-    torch.Size([1, 3, 2, 2])
-    """
-    return _pooled_norm("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composite(public="nn.functional")
-def max_unpool3d(
-    input,
-    indices: Index,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-):
-    """The maxima that `max_pool3d` found put back where they were, zeros elsewhere.
-
-    Args:
-        input: the maxima.
-        indices: where they were, in the flattened spatial dimensions.
-        kernel_size, stride, padding: of the pooling.
-        output_size: the pooled tensor's shape, where the others leave it open.
-
-    >>> import corefw as torch
-    >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
-    >>> torch.nn.functional.max_unpool3d(*torch.nn.functional.max_pool3d(x, 2, return_indices=True), 2)
-    tensor([[[[[0., 0.],
-               [0., 0.]],
-    <BLANKLINE>
-              [[0., 0.],
-               [0., 7.]]]]])
-    """
-    return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
-
-
-@composite(public="nn.functional")
-def lp_pool3d(
-    input,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-):
-    """The p-norm of each window, ``sum(x ** p) ** (1 / p)`` with p = `norm_type`.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W).
-        kernel_size, stride, ceil_mode: as for `avg_pool3d`.
-
-    >>> import corefw as torch
-    >>> torch.nn.functional.lp_pool3d(torch.ones(1, 3, 4, 4, 4), 2, 2).shape
-    torch.Size([1, 3, 2, 2, 2])
-    """
-    return _pooled_norm("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+    return function
