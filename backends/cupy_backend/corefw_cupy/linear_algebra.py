@@ -6,6 +6,7 @@ sums a factor's columns, in the same launch. Factors are read as they lie in mem
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -19,6 +20,7 @@ from corefw.dispatch.settings import settings
 from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, CublasLt
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
+from corefw_cupy.planned import Planned
 from corefw_cupy.pointwise_function import Pointwise
 from corefw_cupy.reducing import Reduction
 
@@ -109,7 +111,6 @@ def _factor(sizes, steps, jump: int | None, conjugated: bool) -> Factor | None:
     return None
 
 
-@lru_cache(maxsize=1 << 14)
 def plan(left: tuple, right: tuple, itemsize: int, forms: tuple[int, int]) -> Plan:
     """The plan for factors given as (shape, strides in bytes), which enter as they are, transposed, or adjoint."""
     (left_shape, left_strides), (right_shape, right_strides) = left, right
@@ -172,6 +173,7 @@ class Products:
     def __init__(self, cuda: Cuda):
         self.cuda = cuda
         self.copying = cuda.copying
+        self.plans = Planned(self._plan)
         self.with_epilogue = CublasLt(cuda)
         self.total = Reduction(cuda, "reduction/reduction.cu", "Total", FLOATS)
         self.of_integers = cuda.function("core/matmul.cu", "integer_matmul", T=INTEGERS)
@@ -181,45 +183,55 @@ class Products:
     def __call__(self, left, right, forms=(AS_IT_IS, AS_IT_IS), added=None, alpha=1, beta=1, out=None):
         """``alpha * left @ right + beta * added``, in `out` (without gaps) if it is given; an absent or unscaled
         (beta = 0) addend is not read."""
-        how, factors, arrays = self._planned(left, right, forms)
-        dtype = left.dtype
+        how, multiply, left, right = self._planned(left, right, forms)
         if out is None:
-            out = self.cuda.empty(how.shape, dtype)
+            out = self.cuda.empty(how.shape, left.dtype)
         if added is None:
-            beta = 0
-        elif not _expands(added.shape, how.shape):
-            raise ValueError(f"{added.shape} does not expand to {how.shape}")
-        if not out.size:
+            if out.size:
+                multiply(left, right, alpha, 0, out)
             return out
-        is_bias = beta == 1 and _is_bias(added, how, dtype)
-        if not (is_bias and self._epilogue(BIAS, how, factors, arrays, alpha, out, added)):
+        if not _expands(added.shape, how.shape):
+            raise ValueError(f"{added.shape} does not expand to {how.shape}")
+        is_bias = beta == 1 and _is_bias(added, how, left.dtype)
+        if out.size and not (is_bias and self._epilogue(BIAS, how, left, right, alpha, out, added)):
             if beta:
                 self.copying.copy(out, added)
-            self._multiply(how, factors, arrays, alpha, beta, out)
+            multiply(left, right, alpha, beta, out)
         return out
 
     def with_sums(self, left, right):
         """The product of the transposed matrix `left` with `right`, and the sums of the columns of `left`."""
-        how, factors, arrays = self._planned(left, right, (TRANSPOSED, AS_IT_IS))
+        how, multiply, left, right = self._planned(left, right, (TRANSPOSED, AS_IT_IS))
         out, sums = self.cuda.empty(how.shape, left.dtype), self.cuda.empty(how.shape[:1], left.dtype)
-        if out.size and self._epilogue(COLUMN_SUMS, how, factors, arrays, 1, out, sums):
+        if out.size and self._epilogue(COLUMN_SUMS, how, left, right, 1, out, sums):
             return out, sums
         if out.size:
-            self._multiply(how, factors, arrays, 1, 0, out)
+            multiply(left, right, 1, 0, out)
         return out, self.total(left, (0,))
 
     def _planned(self, left, right, forms: tuple[int, int]):
-        """How matrices are multiplied, how each lies in memory, and they or copies of them that lie so."""
-        if right.dtype != left.dtype:
-            raise ValueError(f"factors of {left.dtype} and {right.dtype}")
-        how = plan((left.shape, left.strides), (right.shape, right.strides), left.dtype.itemsize, forms)
+        """How matrices are multiplied, what does it, and they or copies of them that can be read so."""
+        seen = left.shape, left.strides, left.dtype, right.shape, right.strides, right.dtype
+        how, multiply = self.plans[*seen, forms, settings.allow_tf32]
+        if multiply:
+            return how, multiply, left, right
         if how.left is None:
             left, form = self._readable(left, how, forms[0])
             return self._planned(left, right, (form, forms[1]))
-        if how.right is None:
-            right, form = self._readable(right, how, forms[1])
-            return self._planned(left, right, (forms[0], form))
-        return how, (how.left, how.right), (left, right)
+        right, form = self._readable(right, how, forms[1])
+        return self._planned(left, right, (forms[0], form))
+
+    def _plan(self, left_shape, left_strides, left_dtype, right_shape, right_strides, right_dtype, forms, allow_tf32):
+        """How matrices are multiplied, and what does it: called with (left, right, alpha, beta, out); None if a factor
+        must be copied first."""
+        if right_dtype != left_dtype:
+            raise ValueError(f"factors of {left_dtype} and {right_dtype}")
+        how = plan((left_shape, left_strides), (right_shape, right_strides), left_dtype.itemsize, forms)
+        if how.left is None or how.right is None:
+            return how, None
+        prepare = self._integers if left_dtype.kind in "iu" else self._cublas
+        multiply = prepare(how, how.left, how.right, left_dtype)
+        return how, multiply if how.inner else self._scaling(multiply)
 
     def _readable(self, factor, how: Plan, form: int):
         """A factor copied so that BLAS can read it, and the form in which it enters."""
@@ -231,54 +243,71 @@ class Products:
         self.copying.copy(whole, factor)
         return whole, form
 
-    def _epilogue(self, epilogue: int, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, out, vector) -> bool:
+    def _epilogue(self, epilogue: int, how: Plan, left, right, alpha, out, vector) -> bool:
         """Multiply with an epilogue of cublasLt, and say so; False if that is not possible."""
         if out.dtype not in EPILOGUES or how.batch != 1 or not how.inner:
             return False
         element, compute, scale = _types(out.dtype)
-        (left, right), (left_array, right_array) = factors, arrays
-        (_, alpha), (_, beta) = _number(alpha, scale), _number(0, scale)
+        (_, alpha), (_, beta), first, second = _number(alpha, scale), _number(0, scale), how.left, how.right
+        assert first and second
         return self.with_epilogue(
             epilogue,
             (element, compute, EPILOGUES[out.dtype]),
-            (right.form, left.form),
+            (second.form, first.form),
             (how.columns, how.rows, how.inner),
             alpha,
             beta,
-            (right_array.data.ptr, right.step),
-            (left_array.data.ptr, left.step),
+            (right.data.ptr, second.step),
+            (left.data.ptr, first.step),
             (out.data.ptr, how.columns),
             vector.data.ptr,
         )
 
-    def _multiply(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
-        if how.inner or beta not in (0, 1):
-            multiply = self._integers if out.dtype.kind in "iu" else self._cublas
-            multiply(how, factors, arrays, alpha, beta, out)
-        elif not beta:
-            self.copying.fill(out, 0)
+    def _scaling(self, multiply: Callable) -> Callable:
+        """What multiplies factors without elements, which are not read: `out` is scaled."""
 
-    def _cublas(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
+        def scale(left, right, alpha, beta, out):
+            if not beta:
+                self.copying.fill(out, 0)
+            elif beta != 1:
+                multiply(left, right, 0, beta, out)
+
+        return scale
+
+    def _cublas(self, how: Plan, first: Factor, second: Factor, dtype: np.dtype) -> Callable:
         """By columns, as cuBLAS sees matrices, the transposed result is the product of the transposed factors."""
-        element, compute, scale = _types(out.dtype)
-        (left, right), (left_array, right_array), rows, columns = factors, arrays, how.rows, how.columns
-        _, alpha = _number(alpha if how.inner else 0, scale)  # factors without elements are not read
-        _, beta = _number(beta, scale)
-        device = self.cuda.xp.cuda
-        shape = (device.get_cublas_handle(), right.form, left.form, columns, rows, max(how.inner, 1), alpha)
-        first, second = (right_array.data.ptr, element, right.step), (left_array.data.ptr, element, left.step)
-        third = (out.data.ptr, element, columns)
-        if how.batch == 1:
-            device.cublas.gemmEx(*shape, *first, *second, beta, *third, compute, DEFAULT_ALGORITHM)
-        else:
-            operands = (*first, right.jump, *second, left.jump, beta, *third, rows * columns)
-            device.cublas.gemmStridedBatchedEx(*shape, *operands, how.batch, compute, DEFAULT_ALGORITHM)
+        element, compute, scale = _types(dtype)
+        device, rows, columns, inner, batch = self.cuda.xp.cuda, how.rows, how.columns, max(how.inner, 1), how.batch
+        left_form, left_step, left_jump = first.form, first.step, first.jump
+        right_form, right_step, right_jump = second.form, second.step, second.jump
 
-    def _integers(self, how: Plan, factors: tuple[Factor, Factor], arrays, alpha, beta, out):
-        steps = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in factors]
-        tiles = -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
-        sizes = (how.rows, how.columns, how.inner)
-        self.of_integers[out.dtype]((tiles,), (BLOCK,), (*arrays, out, *sizes, *steps[0], *steps[1], alpha, beta))
+        def multiply(left, right, alpha, beta, out):
+            device.cublas.gemmEx(
+                *(device.get_cublas_handle(), right_form, left_form, columns, rows, inner, _number(alpha, scale)[1]),
+                *(right.data.ptr, element, right_step, left.data.ptr, element, left_step),
+                *(_number(beta, scale)[1], out.data.ptr, element, columns, compute, DEFAULT_ALGORITHM),
+            )
+
+        def multiply_batch(left, right, alpha, beta, out):
+            device.cublas.gemmStridedBatchedEx(
+                *(device.get_cublas_handle(), right_form, left_form, columns, rows, inner, _number(alpha, scale)[1]),
+                *(right.data.ptr, element, right_step, right_jump, left.data.ptr, element, left_step, left_jump),
+                *(_number(beta, scale)[1], out.data.ptr, element, columns, rows * columns),
+                *(batch, compute, DEFAULT_ALGORITHM),
+            )
+
+        return multiply if batch == 1 else multiply_batch
+
+    def _integers(self, how: Plan, first: Factor, second: Factor, dtype: np.dtype) -> Callable:
+        """By a function of our own."""
+        launch, tiles = self.of_integers[dtype], -(-how.rows // TILE) * -(-how.columns // TILE) * how.batch
+        own = [(1, f.step, f.jump) if f.form else (f.step, 1, f.jump) for f in (first, second)]
+        numbers = how.rows, how.columns, how.inner, *own[0], *own[1]
+
+        def multiply(left, right, alpha, beta, out):
+            launch((tiles,), (BLOCK,), (left, right, out, *numbers, alpha, beta))
+
+        return multiply
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
