@@ -7,10 +7,10 @@ the same factor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
-from corefw.declarations._shared.families import declare_as
+from corefw.declarations._shared.families import declare_as, family
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import complex_of, real, same
 from corefw.dtypes import FLOATING, get_default_dtype
@@ -325,18 +325,31 @@ def _frequency_unit(name: str, duration: float, dtype) -> float:
     return 1.0 / duration if duration else inf
 
 
-@composite()
-def fft_fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@family()
+def _frequencies(name: str, count: Callable):
+    """Functions that give the frequencies of a transform's elements, in units of the lowest one as `count` says."""
+    title = name.removeprefix("fft_")
+
+    def frequencies(
+        n: int,
+        d: float = 1.0,
+        *,
+        out=None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ):
+        place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
+        unit = _frequency_unit(title, n * d, place["dtype"])
+        return _given(count(n, place) * unit, out, requires_grad)
+
+    return frequencies
+
+
+@_frequencies(lambda n, place: ops.cat([ops.arange(0, (n + 1) // 2, **place), ops.arange(-(n // 2), 0, **place)]))
+def fft_fftfreq():
     """The frequencies of the elements of `fft.fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d * n)``.
 
     Args:
@@ -347,24 +360,10 @@ def fft_fftfreq(
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
-    unit = _frequency_unit("fftfreq", n * d, place["dtype"])
-    k = ops.cat([ops.arange(0, (n + 1) // 2, **place), ops.arange(-(n // 2), 0, **place)])
-    return _given(k * unit, out, requires_grad)
 
 
-@composite()
-def fft_rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@_frequencies(lambda n, place: ops.arange(0, n // 2 + 1, **place))
+def fft_rfftfreq():
     """The frequencies of the elements of `fft.rfft`: ``[0, 1, ..., n // 2] / (d * n)``.
 
     Args:
@@ -375,9 +374,6 @@ def fft_rfftfreq(
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
-    unit = _frequency_unit("rfftfreq", n * d, place["dtype"])
-    return _given(ops.arange(0, n // 2 + 1, **place) * unit, out, requires_grad)
 
 
 def _shift_dims(input, dim) -> list[int]:

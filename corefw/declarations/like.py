@@ -15,6 +15,7 @@ from corefw.declarations._shared.factories import (
     strides_like,
     target_like,
 )
+from corefw.declarations._shared.families import family
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.numbers import Number, fitting_number
 from corefw.shapes import contiguous_strides
@@ -48,17 +49,27 @@ def _new_like(
     return require_grad(result) if requires_grad else result
 
 
-@composite(public="corefw")
-def zeros_like(
-    input,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@family(public="corefw")
+def _filled_like(name: str, fill: Number | None):
+    """Functions whose result is full of `fill`; None for arbitrary content."""
+
+    def function(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format=None,
+    ):
+        return _new_like(name, input, dtype, layout, device, pin_memory, memory_format, fill, requires_grad)
+
+    return function
+
+
+@_filled_like(0)
+def zeros_like():
     """Zeros in the shape, dtype, device and memory order of `input`.
 
     Args:
@@ -70,40 +81,20 @@ def zeros_like(
     >>> torch.zeros_like(torch.tensor([1, 2]))
     tensor([0, 0])
     """
-    return _new_like("zeros_like", input, dtype, layout, device, pin_memory, memory_format, 0, requires_grad)
 
 
-@composite(public="corefw")
-def ones_like(
-    input,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@_filled_like(1)
+def ones_like():
     """Ones in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
 
     >>> import corefw as torch
     >>> torch.ones_like(torch.tensor([1, 2]))
     tensor([1, 1])
     """
-    return _new_like("ones_like", input, dtype, layout, device, pin_memory, memory_format, 1, requires_grad)
 
 
-@composite(public="corefw")
-def empty_like(
-    input,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@_filled_like(None)
+def empty_like():
     """A tensor with arbitrary content in the shape, dtype, device and memory order of `input`. Arguments as for
     `zeros_like`.
 
@@ -111,7 +102,6 @@ def empty_like(
     >>> torch.empty_like(torch.tensor([1, 2])).dtype
     torch.int64
     """
-    return _new_like("empty_like", input, dtype, layout, device, pin_memory, memory_format, None, requires_grad)
 
 
 @composite(public="corefw")
@@ -137,70 +127,61 @@ def full_like(
 
 
 # -- methods that make tensors of the same dtype and device -----------------------------------------------------------
-@composite(public="Tensor")
-def new_zeros(
-    input,
-    *size: int | Sequence[int],
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@family(public="Tensor")
+def _filled_new(name: str, fill: Number | None):
+    """Methods whose result is full of `fill`; None for arbitrary content."""
+
+    def method(
+        input,
+        *size: int | Sequence[int],
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        **named,
+    ):
+        dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
+        shape = size_argument(name, size, named)
+        if fill is None:
+            result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+        elif fill == 0:
+            result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
+        else:
+            result = ops.full_at(dispatch_key, shape, fill, dispatch_key.dtype.numpy)
+        return require_grad(result) if requires_grad else result
+
+    return method
+
+
+@_filled_new(0)
+def new_zeros():
     """Zeros of shape `size`, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch
     >>> torch.tensor([1]).new_zeros(2)
     tensor([0, 0])
     """
-    dispatch_key = target_like("new_zeros", input, dtype, device, layout, pin_memory)
-    result = ops.zeros_at(dispatch_key, size_argument("new_zeros", size, named), dispatch_key.dtype.numpy)
-    return require_grad(result) if requires_grad else result
 
 
-@composite(public="Tensor")
-def new_ones(
-    input,
-    *size: int | Sequence[int],
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@_filled_new(1)
+def new_ones():
     """Ones of shape `size`, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch
     >>> torch.tensor([1]).new_ones(2)
     tensor([1, 1])
     """
-    dispatch_key = target_like("new_ones", input, dtype, device, layout, pin_memory)
-    result = ops.full_at(dispatch_key, size_argument("new_ones", size, named), 1, dispatch_key.dtype.numpy)
-    return require_grad(result) if requires_grad else result
 
 
-@composite(public="Tensor")
-def new_empty(
-    input,
-    *size: int | Sequence[int],
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@_filled_new(None)
+def new_empty():
     """A tensor of shape `size` with arbitrary content, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch
     >>> torch.tensor([1]).new_empty(2).shape
     torch.Size([2])
     """
-    dispatch_key = target_like("new_empty", input, dtype, device, layout, pin_memory)
-    result = wrap(new_memory(dispatch_key, size_argument("new_empty", size, named)), dispatch_key)
-    return require_grad(result) if requires_grad else result
 
 
 @composite(public="Tensor")

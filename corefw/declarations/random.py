@@ -35,6 +35,7 @@ from corefw.declarations._shared.factories import (
     target,
     target_like,
 )
+from corefw.declarations._shared.families import family
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
@@ -114,18 +115,41 @@ def _in_order(result: Tensor, strides) -> Tensor:
     return wrap(array, dispatch_key)
 
 
-@composite()
-def rand(
-    *size: int | Sequence[int],
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@family(public="corefw")
+def _drawn(name: str, kind: str, refused_by: str):
+    """Functions that give numbers in a given shape, which the op `kind` draws with the parameters 0 and 1.
+
+    Args:
+        kind: the op.
+        refused_by: the name by which the error calls what does not take other dtypes.
+    """
+
+    def function(
+        *size: int | Sequence[int],
+        generator: Generator | None = None,
+        out: Tensor | None = None,
+        dtype: dtype | None = None,
+        layout=None,
+        device=None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        **named,
+    ):
+        shape = size_argument(name, size, named)
+        dispatch_key = (
+            target(name, dtype, device, layout, pin_memory) if out is None else out_key(name, out, dtype, device)
+        )
+        check_floating(refused_by, dispatch_key.dtype)
+        result = draw(kind, dispatch_key, shape, generator, 0.0, 1.0)
+        if out is not None:
+            return into_out(name, out, result)
+        return require_grad(result) if requires_grad else result
+
+    return function
+
+
+@_drawn("uniform_at", "check_uniform_bounds")
+def rand():
     """Uniform random numbers in [0, 1) of shape `size`.
 
     Args:
@@ -142,29 +166,10 @@ def rand(
     >>> torch.rand(2)
     tensor([0.3990, 0.8805])
     """
-    shape = size_argument("rand", size, named)
-    dispatch_key = (
-        target("rand", dtype, device, layout, pin_memory) if out is None else out_key("rand", out, dtype, device)
-    )
-    check_floating("check_uniform_bounds", dispatch_key.dtype)
-    result = draw("uniform_at", dispatch_key, shape, generator, 0.0, 1.0)
-    if out is not None:
-        return into_out("rand", out, result)
-    return require_grad(result) if requires_grad else result
 
 
-@composite()
-def randn(
-    *size: int | Sequence[int],
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@_drawn("normal_at", "normal_kernel_cpu")
+def randn():
     """Normal random numbers of mean 0 and variance 1 of shape `size`. Arguments as for `rand`.
 
     >>> import corefw as torch
@@ -172,15 +177,6 @@ def randn(
     >>> torch.randn(2).shape
     torch.Size([2])
     """
-    shape = size_argument("randn", size, named)
-    dispatch_key = (
-        target("randn", dtype, device, layout, pin_memory) if out is None else out_key("randn", out, dtype, device)
-    )
-    check_floating("normal_kernel_cpu", dispatch_key.dtype)
-    result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
-    if out is not None:
-        return into_out("randn", out, result)
-    return require_grad(result) if requires_grad else result
 
 
 @composite()
@@ -281,54 +277,53 @@ def randperm(
 
 
 # -- like another tensor ----------------------------------------------------------------------------------------------
-@composite(public="corefw")
-def rand_like(
-    input,
-    *,
-    generator: Generator | None = None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@family(public="corefw")
+def _drawn_like(name: str, kind: str, refused_by: str):
+    """Functions that give numbers in another tensor's shape, which the op `kind` draws with the parameters 0 and 1.
+
+    Args:
+        kind: the op.
+        refused_by: the name by which the error calls what does not take other dtypes.
+    """
+
+    def function(
+        input,
+        *,
+        generator: Generator | None = None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format=None,
+    ):
+        dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
+        check_floating(refused_by, dispatch_key.dtype)
+        result = draw(kind, dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
+        result = _in_order(result, strides_like(input, memory_format))
+        return require_grad(result) if requires_grad else result
+
+    return function
+
+
+@_drawn_like("uniform_at", "check_uniform_bounds")
+def rand_like():
     """Uniform random numbers in [0, 1) in the shape, dtype, device and memory order of `input`.
 
     >>> import corefw as torch
     >>> torch.rand_like(torch.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    dispatch_key = target_like("rand_like", input, dtype, device, layout, pin_memory)
-    check_floating("check_uniform_bounds", dispatch_key.dtype)
-    result = draw("uniform_at", dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
-    result = _in_order(result, strides_like(input, memory_format))
-    return require_grad(result) if requires_grad else result
 
 
-@composite(public="corefw")
-def randn_like(
-    input,
-    *,
-    generator: Generator | None = None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@_drawn_like("normal_at", "normal_kernel_cpu")
+def randn_like():
     """Normal random numbers of mean 0 and variance 1 in the shape, dtype, device and memory order of `input`.
 
     >>> import corefw as torch
     >>> torch.randn_like(torch.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    dispatch_key = target_like("randn_like", input, dtype, device, layout, pin_memory)
-    check_floating("normal_kernel_cpu", dispatch_key.dtype)
-    result = draw("normal_at", dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
-    result = _in_order(result, strides_like(input, memory_format))
-    return require_grad(result) if requires_grad else result
 
 
 @composite(public="corefw")

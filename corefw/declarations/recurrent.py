@@ -7,10 +7,11 @@ on; ``batch_sizes`` says how many each step has. Equally long sequences are pack
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import overload
 
+from corefw.declarations._shared.families import family
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.rules import DtypeRule, real_floats, same
 from corefw.errors import ShapeError
@@ -559,32 +560,58 @@ _Two = tuple[Tensor, Tensor]
 _Three = tuple[Tensor, Tensor, Tensor]
 
 
-@overload
-def rnn_tanh(
-    input,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> _Two: ...
-@overload
-def rnn_tanh(
-    data,
-    batch_sizes,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> _Two: ...
-@composite()
-def rnn_tanh(*arguments, **keywords):
+def _tell_forms(name: str, states: str, result: str) -> None:
+    """Tell both forms of the network `name`, for padded and for packed sequences, as overloads."""
+
+    def padded(
+        input,
+        hx,
+        params: Sequence[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ): ...
+
+    def packed(
+        data,
+        batch_sizes,
+        hx,
+        params: Sequence[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+    ): ...
+
+    for form in (padded, packed):
+        form.__name__ = form.__qualname__ = name
+        form.__annotations__.update({"hx": states, "return": result} if states else {"return": result})
+        overload(form)
+
+
+@family(public="corefw")
+def _network(name: str, layer: Callable, *, states: str = "", result: str = "_Two"):
+    """Networks of such layers.
+
+    Args:
+        layer: runs one layer in one direction.
+        states: the type of `hx`, if it is not a tensor.
+        result: the type of the result.
+    """
+
+    def network(*arguments, **keywords):
+        return _layers(name, layer, arguments, keywords)
+
+    _tell_forms(name, states, result)
+    return network
+
+
+@_network(_simple_layer("tanh"))
+def rnn_tanh():
     """A simple recurrent network with tanh: padded sequences ``(input, hx, params, has_biases, num_layers, dropout,
     train, bidirectional, batch_first)`` or packed ones ``(data, batch_sizes, hx, params, has_biases, num_layers,
     dropout, train, bidirectional)``.
@@ -607,35 +634,10 @@ def rnn_tanh(*arguments, **keywords):
     >>> torch.rnn_tanh(torch.ones(2, 1, 1), torch.zeros(1, 1, 1), params, False, 1, 0.0, False, False, False)[1]
     tensor([[[0.9427]]])
     """
-    return _layers("rnn_tanh", _simple_layer("tanh"), arguments, keywords)
 
 
-@overload
-def rnn_relu(
-    input,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> _Two: ...
-@overload
-def rnn_relu(
-    data,
-    batch_sizes,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> _Two: ...
-@composite()
-def rnn_relu(*arguments, **keywords):
+@_network(_simple_layer("relu"))
+def rnn_relu():
     """As `rnn_tanh`, with relu in place of tanh.
 
     >>> import corefw as torch
@@ -643,35 +645,10 @@ def rnn_relu(*arguments, **keywords):
     >>> torch.rnn_relu(torch.ones(2, 1, 1), torch.zeros(1, 1, 1), params, False, 1, 0.0, False, False, False)[1]
     tensor([[[2.]]])
     """
-    return _layers("rnn_relu", _simple_layer("relu"), arguments, keywords)
 
 
-@overload
-def gru(
-    input,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> _Two: ...
-@overload
-def gru(
-    data,
-    batch_sizes,
-    hx,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> _Two: ...
-@composite()
-def gru(*arguments, **keywords):
+@_network(_gru_layer)
+def gru():
     """Gated recurrent units; arguments and results as for `rnn_tanh`, formulas as for `corefw.nn.GRU`.
 
     >>> import corefw as torch
@@ -679,35 +656,10 @@ def gru(*arguments, **keywords):
     >>> torch.gru(torch.ones(2, 1, 1), torch.zeros(1, 1, 1), params, False, 1, 0.0, False, False, False)[1]
     tensor([[[0.3468]]])
     """
-    return _layers("gru", _gru_layer, arguments, keywords)
 
 
-@overload
-def lstm(
-    input,
-    hx: Sequence[Tensor],
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> _Three: ...
-@overload
-def lstm(
-    data,
-    batch_sizes,
-    hx: Sequence[Tensor],
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> _Three: ...
-@composite()
-def lstm(*arguments, **keywords):
+@_network(_lstm_layer, states="Sequence[Tensor]", result="_Three")
+def lstm():
     """Long short-term memory; arguments as for `rnn_tanh`, but `hx` holds the states h and c, and formulas as for
     `corefw.nn.LSTM`. Where h is narrower than c, each layer's parameters end with w_hr, which projects h.
 
@@ -718,4 +670,3 @@ def lstm(*arguments, **keywords):
     >>> torch.lstm(torch.ones(2, 1, 1), (state, state), params, False, 1, 0.0, False, False, False)[1]
     tensor([[[0.6505]]])
     """
-    return _layers("lstm", _lstm_layer, arguments, keywords)

@@ -32,3 +32,23 @@ def in_each_dimension(*dimensions: int, **options: Any) -> Callable[[Callable], 
         return make
 
     return declare
+
+
+def family(**options: Any) -> Callable[[Callable], Callable]:
+    """Make the function below, which makes functions of one shape, the decorator of the members of a family.
+
+    A member is written as its name and docs: ``@_filled_like(0) def zeros_like(): ...`` declares what
+    ``_filled_like("zeros_like", 0)`` returns as a composite with these options.
+    """
+
+    def decorator(make: Callable[..., Callable]) -> Callable:
+        def member(*arguments: Any, **named: Any) -> Callable[[Callable], Declaration]:
+            def declare(described: Callable) -> Declaration:
+                name = described.__name__
+                return declare_as(name, described.__doc__ or "", make(name, *arguments, **named), **options)
+
+            return declare
+
+        return member
+
+    return decorator
