@@ -217,10 +217,25 @@ def test_factors_beside_half_types_are_not_rounded(dtype, target):
         lambda x: torch.nn.functional.elu(-x, 0.1),
         lambda x: torch.nn.functional.softplus(x, 0.3),
         lambda x: torch.nan_to_num(x / 0 * 0, nan=0.1),
+        *(lambda x, n=n: torch.round(x, decimals=n) for n in (1, 5)),
     ]
     with target.preferred():
         for function in functions:
             assert torch.equal(function(half), function(half.float()).to(half.dtype))
+
+
+@pytest.mark.parametrize("target", targets(None), ids=str)
+def test_zeros_among_the_numbers_keep_their_signs(target):
+    functions = [
+        lambda x, zero: torch.nn.functional.threshold(x, 0.0, zero),
+        lambda x, zero: torch.nn.functional.hardtanh(x, zero, 2.0),
+        lambda x, zero: torch.nan_to_num(x / 0, neginf=zero),
+        lambda x, zero: torch.nn.functional.leaky_relu(x, -zero),
+    ]
+    x = torch.tensor([-1.0], device=target.device)
+    with target.preferred():
+        for function in functions:
+            assert [function(x, zero).signbit().item() for zero in (0.0, -0.0, 0.0)] == [False, True, False]
 
 
 @pytest.mark.parametrize("exponent", (0, 1, 2, 3, 0.5, -1, 2.5))

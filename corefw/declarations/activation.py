@@ -6,6 +6,7 @@ from math import pi, sqrt
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops
+from corefw.dispatch.expressions import hardtanh_bounds, is_approximated, softshrink_limit
 from corefw.dispatch.rules import floats, real_floats, real_numbers
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast, canonical_dim, same_shape
@@ -77,8 +78,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    if min_val > max_val:
-        raise ValueError(f"hardtanh: min_val {min_val} cannot be greater than max_val {max_val}")
+    min_val, max_val = hardtanh_bounds(min_val, max_val)
     if not input.dtype.is_floating_point:
         min_val, max_val = int(min_val), int(max_val)
     return input.clamp(min_val, max_val)
@@ -239,8 +239,7 @@ def softshrink(input, lambd: float = 0.5):
     >>> torch.nn.functional.softshrink(torch.tensor([-1.0, 0.2, 0.7]))
     tensor([-0.5000,  0.0000,  0.2000])
     """
-    if lambd < 0:
-        raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    softshrink_limit(lambd)
     return (input - input.sign() * lambd).masked_fill(input.abs() <= lambd, 0)
 
 
@@ -422,10 +421,8 @@ def gelu(input, approximate: str = "none"):
     >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
     """
-    if approximate == "tanh":
+    if is_approximated(approximate):
         return input * _gelu_probability(input)
-    if approximate != "none":
-        raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
     return 0.5 * input * (1 + (input * sqrt(0.5)).erf())
 
 
@@ -435,7 +432,7 @@ gelu.gradients(input=lambda grad, input, approximate: ops.gelu_backward(grad, in
 @composite(dtype=real_floats, shape=joint_shape, public="")
 def gelu_backward(grad, input, approximate: str):
     """The gradient of gelu: ``grad * (Φ(x) + x * φ(x))``."""
-    if approximate == "none":
+    if not is_approximated(approximate):
         density = (-0.5 * input * input).exp() / sqrt(2 * pi)
         return grad * (0.5 * (1 + (input * sqrt(0.5)).erf()) + input * density)
     p = _gelu_probability(input)

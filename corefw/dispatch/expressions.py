@@ -8,11 +8,21 @@ function); `T(1)` converts. Formulas hold for NaN, infinities and signed zeros a
 A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned"
 integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte, which
 is true unless it is 0).
+
+Most ops are the formula of their name, or of its case. How the others choose one, what numbers they give it and what
+they refuse is their `Call`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from corefw import dtypes
+from corefw.dispatch.numbers import LARGEST
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,11 @@ class Expression:
     def tensors(self) -> int:
         """The number of tensors among the inputs."""
         return sum(variable in "xyz" for variable in self.inputs.split())
+
+    @property
+    def numbers(self) -> int:
+        """The number of numbers among the inputs."""
+        return len(self.inputs.split()) - self.tensors
 
 
 def _floating(inputs: str, cost: int, **formulas: str) -> list[Expression]:
@@ -58,6 +73,7 @@ EXPRESSIONS = (
     *_floating("x", 1, abs="fabs(x)", sign="T(x > 0) - T(x < 0)", sgn="T(x > 0) - T(x < 0)"),
     *_all("x", "signed", abs="x < 0 ? T(0ull - x) : x", sign="T((x > 0) - (x < 0))", sgn="T((x > 0) - (x < 0))"),
     *_floating("x", 1, ceil="ceil(x)", floor="floor(x)", trunc="trunc(x)", rint="rint(x)", frac="x - trunc(x)"),
+    *_floating("x s t", 4, round_to="t ? rint(x / s) * s : rint(x * s) / s"),
     *_floating("x", 2, reciprocal="1 / x", cube="x * x * x"),
     *_floating("x y", 2, div="x / y", trunc_divide="trunc(x / y)", copysign="copysign(x, y)"),
     *_floating(
@@ -157,3 +173,95 @@ EXPRESSIONS = (
         "x * (p + y * (p * (1 - p)) * d)",
     ),
 )
+
+#: by name the error in units in the last place of float32 and float64 that is allowed, that of the reference included
+ULPS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("ceil", "floor", "fmod", "rint", "trunc"), (0, 0)),
+    "sqrt": (0.5, 0.5),
+    **dict.fromkeys(("erfc", "log", "log10", "log1p", "log2", "pow"), (1, 1)),
+    **dict.fromkeys(("acos", "acosh", "asinh", "atan", "atan2", "atanh", "cosh", "hypot", "sinh"), (1, 2)),
+    "asin": (1, 2.5),
+    "tan": (1, 3),
+    "erfinv": (1, 5),
+    **dict.fromkeys(("exp", "exp2", "rsqrt"), (1.5, 1.5)),
+    "erf": (1.5, 4),
+    **dict.fromkeys(("cos", "expm1", "sin"), (2, 2)),
+    "tanh": (2, 3),
+}
+
+
+# -- ops that are not the formula of their name -----------------------------------------------------------------------
+#: by op the expression that it is, which is another op too
+ALIASES = {"clamp_max": "minimum", "clamp_min": "maximum"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """How an op is computed by an expression that takes numbers.
+
+    Attributes: ``expression`` its name; ``numbers`` makes them from the dtype of the first tensor and the arguments
+    behind the tensors, or raises what is wrong with these; ``plain`` says for some values of a single such argument
+    which expression takes the tensors alone.
+    """
+
+    expression: str
+    numbers: Callable[..., tuple]
+    plain: Mapping = field(default_factory=dict)
+
+
+def hardtanh_bounds(least, greatest) -> tuple:
+    """The bounds of hardtanh; ValueError if they are crossed."""
+    if least > greatest:
+        raise ValueError(f"hardtanh: min_val {least} cannot be greater than max_val {greatest}")
+    return least, greatest
+
+
+def softshrink_limit(limit) -> tuple:
+    """What softshrink takes off; ValueError if it is negative."""
+    if limit < 0:
+        raise ValueError(f"lambda must be greater or equal to 0, but found to be {limit}.")
+    return (limit,)
+
+
+def is_approximated(approximate) -> bool:
+    """Whether gelu is computed with tanh; ValueError for what names neither way."""
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return approximate == "tanh"
+
+
+def _approximation(dtype: np.dtype, approximate) -> tuple:
+    is_approximated(approximate)
+    return ()
+
+
+def _logit_bounds(dtype: np.dtype, eps) -> tuple:
+    return (eps, 1 - eps) if eps >= 0 else (-inf, inf)
+
+
+def _power_of_ten(dtype: np.dtype, decimals) -> tuple:
+    if dtype.kind in "iu":
+        raise RuntimeError(f"round: integers are rounded to decimals=0 only, got {decimals}")
+    return 10.0 ** abs(decimals), decimals < 0
+
+
+def _replacements(dtype: np.dtype, nan, posinf, neginf) -> tuple:
+    if dtype.kind in "biu":
+        return 0, 0, 0  # of nothing: integers are finite
+    largest = LARGEST[dtypes.of_numpy(dtype).to_real()]
+    given = (nan, 0.0), (posinf, largest), (neginf, -largest)
+    return tuple([default if value is None else value for value, default in given])
+
+
+#: by op; ops with numbers that are not listed give them as they are
+CALLS = {
+    "elu": Call("elu", lambda dtype, alpha, scale, inner: (scale, alpha * scale, inner)),
+    "elu_backward": Call("elu_backward", lambda dtype, alpha, scale, inner: (scale, alpha * scale * inner, inner)),
+    "gelu": Call("gelu", _approximation, {"none": "gelu", "tanh": "gelu_tanh"}),
+    "gelu_backward": Call("gelu_backward", _approximation, {"none": "gelu_backward", "tanh": "gelu_tanh_backward"}),
+    "hardtanh": Call("hardtanh", lambda dtype, *bounds: hardtanh_bounds(*bounds)),
+    "logit": Call("logit_clamped", _logit_bounds, {None: "logit"}),
+    "nan_to_num": Call("nan_to_num", _replacements),
+    "round": Call("round_to", _power_of_ten, {0: "rint"}),
+    "softshrink": Call("softshrink", lambda dtype, limit: softshrink_limit(limit)),
+}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
+from math import copysign
 
 import _cffi_backend
 import ml_dtypes
@@ -18,7 +19,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.expressions import EXPRESSIONS
+from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, Call
+from corefw.dispatch.registry import registry
 from corefw.errors import DtypeError
 from corefw_c.interface import numpy_function
 
@@ -118,66 +120,77 @@ def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
     return made
 
 
-@lru_cache(maxsize=4096)
-def _number(value: float, dtype: np.dtype) -> np.ndarray:
-    """A number as a ufunc takes it fastest."""
-    return np.array(value, dtype)
-
-
 def _beside(dtype: np.dtype) -> np.dtype:
     """The dtype of numbers beside arrays of a dtype: that in which these are computed."""
     return _FLOAT32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
 
 
-@lru_cache(maxsize=256)
-def _replacements(dtype: np.dtype, nan, posinf, neginf) -> list[np.ndarray]:
-    """What NaN, inf and -inf become."""
-    info = ml_dtypes.finfo(dtype)
-    values = (nan, 0), (posinf, info.max), (neginf, info.min)
-    return [np.array(default if value is None else value, _beside(dtype)) for value, default in values]
+def _with_numbers(function: Callable, numbers_of: Callable, tensors: int) -> Callable:
+    """The kernel of an op that gives a function some tensors and the numbers made from its other arguments."""
+
+    def made(dtype, attributes):
+        return tuple([np.array(number, _beside(dtype)) for number in numbers_of(dtype, *attributes)])
+
+    @lru_cache(maxsize=4096)
+    def known(dtype, attributes):
+        """The numbers, and where there are zeros, which are keys equal to -0.0."""
+        unsigned = [abs(value) if value == 0 else value for value in attributes]
+        return made(dtype, unsigned), [i for i, value in enumerate(attributes) if value == 0]
+
+    def unary(input, *attributes, out=None):
+        numbers, zeros = known(input.dtype, attributes)
+        for i in zeros:
+            if copysign(1, attributes[i]) < 0:
+                numbers = made(input.dtype, attributes)
+        return function(input, *numbers) if out is None else function(input, *numbers, out=out)
+
+    def of_several(*arguments, out=None):
+        attributes = arguments[tensors:]
+        numbers, zeros = known(arguments[0].dtype, attributes)
+        for i in zeros:
+            if copysign(1, attributes[i]) < 0:
+                numbers = made(arguments[0].dtype, attributes)
+        operands = arguments[:tensors] + numbers
+        return function(*operands) if out is None else function(*operands, out=out)
+
+    return unary if tensors == 1 else of_several
 
 
-def kernels(lib):
-    """The family's kernels."""
-    loops = functions(lib)
-    table = {name: function for name, (function, _) in loops.items()}
+def _without_numbers(functions: dict, kernel: Callable, tensors: int) -> Callable:
+    """The kernel of an op with one attribute, for some values of which a function takes the tensors alone."""
+    function_of = functions.get
 
-    def with_numbers(name, of=lambda *numbers: numbers):
-        """The kernel of an op whose tensors are followed by numbers, from which `of` makes those of its expression."""
-        function, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
+    def unary(input, attribute, out=None):
+        if (function := function_of(attribute)) is None:
+            return kernel(input, attribute, out=out)
+        return function(input) if out is None else function(input, out=out)
 
-        @lru_cache(maxsize=4096)
-        def arrays(dtype, numbers):
-            return tuple([_number(value, _beside(dtype)) for value in of(*numbers)])
+    def of_several(*arguments, out=None):
+        if (function := function_of(arguments[-1])) is None:
+            return kernel(*arguments, out=out)
+        return function(*arguments[:-1]) if out is None else function(*arguments[:-1], out=out)
 
-        def kernel(*arguments, out=None):
-            operands = arguments[:tensors] + arrays(arguments[0].dtype, arguments[tensors:])
-            return function(*operands) if out is None else function(*operands, out=out)
+    return unary if tensors == 1 else of_several
 
-        return kernel
 
-    def hardtanh_bounds(least, greatest):
-        if least > greatest:
-            raise ValueError(f"hardtanh: min_val {least} cannot be greater than max_val {greatest}")
-        return least, greatest
+def _calls(table: dict[str, Callable]) -> dict[str, tuple[Callable, str]]:
+    """By op that gives numbers its kernel, and the function that has its dtypes."""
+    made = {}
+    tensors = {e.name: e.tensors for e in EXPRESSIONS}
+    as_given = {e.name: Call(e.name, lambda dtype, *numbers: numbers) for e in EXPRESSIONS if e.numbers}
+    for op, call in {**as_given, **CALLS}.items():
+        name = call.expression
+        kernel = _with_numbers(table[name], call.numbers, tensors[name])
+        if call.plain:
+            kernel = _without_numbers({v: table[plain] for v, plain in call.plain.items()}, kernel, tensors[name])
+        made[op] = kernel, name
+    return made
 
-    def softshrink_limit(limit):
-        if limit < 0:
-            raise ValueError(f"lambda must be greater or equal to 0, but found to be {limit}.")
-        return (limit,)
 
-    def by_approximation(exact, tanh):
-        def kernel(*arguments):
-            *tensors, approximate = arguments
-            if approximate not in ("none", "tanh"):
-                raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
-            return (tanh if approximate == "tanh" else exact)(*tensors)
-
-        return kernel
+def _by_operands(table: dict[str, Callable]) -> dict[str, Callable]:
+    """The kernels of ops that choose a function by their tensors."""
 
     def clamp(input, min, max, out=None):
-        if min is None and max is None:
-            raise ValueError("no bound is given")
         if min is None:
             return table["minimum"](input, max, out=out)
         if max is None:
@@ -187,15 +200,6 @@ def kernels(lib):
     def lerp(input, end, weight, out=None):
         return table["lerp" if weight.ndim else "lerp_number"](input, end, weight, out=out)
 
-    def logit(input, eps, out=None):
-        if eps is None or eps < 0:
-            return table["logit"](input, out=out)
-        dtype = _beside(input.dtype)
-        return table["logit_clamped"](input, _number(eps, dtype), _number(1 - eps, dtype), out=out)
-
-    def nan_to_num(input, nan, posinf, neginf, out=None):
-        return table["nan_to_num"](input, *_replacements(input.dtype, nan, posinf, neginf), out=out)
-
     powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
 
     def pow(input, exponent, out=None):
@@ -204,56 +208,40 @@ def kernels(lib):
             return quick(input, out=out)
         return table["pow"](input, exponent, out=out)
 
-    def round(input, decimals, out=None):
-        if decimals == 0:
-            return table["rint"](input, out=out)
-        scale = _number(10.0 ** abs(decimals), _beside(input.dtype))
-        first, last = (table["mul"], table["div"]) if decimals > 0 else (table["div"], table["mul"])
-        result = first(input, scale, out=out)
-        return last(table["rint"](result), scale, out=out)
+    return {"clamp": clamp, "lerp": lerp, "pow": pow}
+
+
+def _choosing(choose: Callable) -> list[Kernel]:
+    """The kernels of the function that takes each element from one of two arrays, of every dtype."""
 
     def as_mask(mask, op):
         if mask.dtype != np.bool_:
             raise DtypeError(f"{op}: expected a boolean mask, but got one with dtype {mask.dtype}")
         return mask
 
-    def choose(condition, input, other, out=None):
-        return table["choose"](as_mask(condition, "where"), input, other, out=out)
+    def where(condition, input, other, out=None):
+        return choose(as_mask(condition, "where"), input, other, out=out)
 
     def masked_fill(input, mask, value, out=None):
         if value.ndim:
             raise ValueError("the value has dimensions")
-        return table["choose"](as_mask(mask, "masked_fill"), value, input, out=out)
+        return choose(as_mask(mask, "masked_fill"), value, input, out=out)
 
-    shims = {
-        "addcdiv": with_numbers("addcdiv"),
-        "addcmul": with_numbers("addcmul"),
-        "choose": choose,
-        "clamp": clamp,
-        "elu": with_numbers("elu", lambda alpha, scale, inner: (scale, alpha * scale, inner)),
-        "elu_backward": with_numbers("elu_backward", lambda alpha, scale, inner: (scale, alpha * scale * inner, inner)),
-        "gelu": by_approximation(table["gelu"], table["gelu_tanh"]),
-        "gelu_backward": by_approximation(table["gelu_backward"], table["gelu_tanh_backward"]),
-        "hardshrink": with_numbers("hardshrink"),
-        "hardtanh": with_numbers("hardtanh", hardtanh_bounds),
-        "leaky_relu": with_numbers("leaky_relu"),
-        "leaky_relu_backward": with_numbers("leaky_relu_backward"),
-        "lerp": lerp,
-        "logit": logit,
-        "masked_fill": masked_fill,
-        "nan_to_num": nan_to_num,
-        "pow": pow,
-        "round": round,
-        "softplus": with_numbers("softplus"),
-        "softshrink": with_numbers("softshrink", softshrink_limit),
-        "threshold": with_numbers("threshold"),
-    }
-    from_loops = {"clamp_min": "maximum", "clamp_max": "minimum", "round": "rint", "masked_fill": "choose"}
-    cases = ("clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint")
-    names = [*(name for name in table if name not in cases), *from_loops]
-    made = []
-    for name in names:
-        loop = from_loops.get(name, name)
-        function = shims.get(name, table[loop])
-        made.append(Kernel(name, function, loops[loop][1], out=True, numbers=None if loop == "choose" else function))
-    return made
+    return [Kernel("choose", where, out=True), Kernel("masked_fill", masked_fill, out=True)]
+
+
+def kernels(lib):
+    """The family's kernels."""
+    loops = functions(lib)
+    table = {name: function for name, (function, _) in loops.items()}
+    # by op its function, and what has its dtypes
+    made = {op: (table[name], name) for op, name in ({e.name: e.name for e in EXPRESSIONS} | ALIASES).items()}
+    made |= _calls(table) | {op: (function, op) for op, function in _by_operands(table).items()}
+    return [
+        *_choosing(table["choose"]),
+        *(
+            Kernel(op, function, loops[name][1], out=True, numbers=function)
+            for op, (function, name) in made.items()
+            if op in registry.declared  # else a case of one
+        ),
+    ]

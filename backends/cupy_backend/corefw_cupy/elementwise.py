@@ -4,14 +4,13 @@ the shared table leaves out."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
-import ml_dtypes
 import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.expressions import EXPRESSIONS, Expression
+from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, Call, Expression
+from corefw.dispatch.registry import registry
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.formulas import FAULTS, FORMULAS
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, HALVES, REALS, SIGNED, UNSIGNED
@@ -45,6 +44,7 @@ def _real(dtype: np.dtype) -> np.dtype:
 
 
 FLOAT32 = np.dtype(np.float32)
+_tensors = {e.name: e.tensors for e in EXPRESSIONS}
 #: functions of complex numbers with real results
 PARTS = {"abs": "abs(x)", "angle": "arg(x)"}
 
@@ -52,7 +52,7 @@ PARTS = {"abs": "abs(x)", "angle": "arg(x)"}
 def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]:
     """A function for each dtype of a class: arrays, numbers and ``out=`` to the result."""
     fault = cuda.device_asserts.kind(*FAULTS[e.name]) if "device_asserts" in e.formulas[kind] else 0
-    types, numbers = ("T",) * e.tensors, len(e.inputs.split()) - e.tensors
+    types, numbers = ("T",) * e.tensors, e.numbers
     result, (number, converted), formula = "bool" if e.test else "T", NUMBERS[kind], e.formulas[kind]
     macros = {"T": ELEMENTS[kind]}
     made = Pointwise(cuda, f"{e.name}_{kind}", types, numbers, number, result, formula, macros, fault)
@@ -70,11 +70,11 @@ def _pointwise(cuda: Cuda, e: Expression, kind: str) -> dict[np.dtype, Callable]
 
 def _beside_numbers(cuda: Cuda, e: Expression) -> dict[np.dtype, Callable]:
     """A function for each half type of which any array may be one number in float32 instead."""
-    operands, numbers = ("X", "Y", "Z")[: e.tensors], len(e.inputs.split()) - e.tensors
+    operands = ("X", "Y", "Z")[: e.tensors]
     operand = {**HALVES, FLOAT32: "float32"}
     macros = {"T": HALVES, **dict.fromkeys(operands, operand)}
     formula = e.formulas["floating"]
-    made = Pointwise(cuda, f"{e.name}_beside_numbers", operands, numbers, "double", "T", formula, macros)
+    made = Pointwise(cuda, f"{e.name}_beside_numbers", operands, e.numbers, "double", "T", formula, macros)
 
     def function(dtype):
         tensors = e.tensors
@@ -121,102 +121,45 @@ def _by_dtype(found: dict[str, dict[np.dtype, Callable]]) -> dict[np.dtype, dict
     return tables
 
 
-@lru_cache(maxsize=256)
-def _replacements(dtype: np.dtype, nan, posinf, neginf) -> tuple[float, ...]:
-    """What NaN, inf and -inf become."""
-    if dtype.kind in "biu":
-        return 0.0, 0.0, 0.0
-    info = ml_dtypes.finfo(_real(dtype) if dtype.kind == "c" else dtype)
-    given = (nan, 0.0), (posinf, info.max), (neginf, info.min)
-    return tuple(float(default if value is None else value) for value, default in given)
+def _calling(call: Call, dtype: np.dtype, table: dict[str, Callable]) -> Callable:
+    """The kernel of an op that gives a formula its tensors and the numbers made from its other arguments."""
+    tensors = _tensors[call.expression]
+    plain = {value: table[name] for value, name in call.plain.items()}
+
+    def kernel(*arguments, out=None):
+        if plain and (function := plain.get(arguments[-1])) is not None:
+            return function(*arguments[:tensors], out=out)
+        numbers = call.numbers(dtype, *arguments[tensors:])
+        return table[call.expression](*arguments[:tensors], *numbers, out=out)
+
+    return kernel
 
 
-def _ops(table: dict[str, Callable]) -> dict[str, Callable]:
+def _ops(dtype: np.dtype, table: dict[str, Callable]) -> dict[str, Callable]:
     """The ops that functions for one dtype compute, by name: most are the function itself."""
-    cases = {"clamp_numbers", "cube", "gelu_tanh", "gelu_tanh_backward", "lerp_number", "logit_clamped", "rint"}
-    cases |= {"round_to"}
-    ops = {name: function for name, function in table.items() if name not in cases}
-
-    def with_numbers(name, of):
-        """The kernel of an op whose tensors are followed by numbers, from which `of` makes those of its formula."""
-        function, tensors = table[name], next(e.tensors for e in EXPRESSIONS if e.name == name)
-
-        def kernel(*arguments, out=None):
-            return function(*arguments[:tensors], *of(*arguments[tensors:]), out=out)
-
-        return kernel
-
-    def hardtanh_bounds(least, greatest):
-        if least > greatest:
-            raise ValueError(f"hardtanh: min_val {least} cannot be greater than max_val {greatest}")
-        return least, greatest
-
-    def softshrink_limit(limit):
-        if limit < 0:
-            raise ValueError(f"lambda must be greater or equal to 0, but found to be {limit}.")
-        return (limit,)
-
-    def by_approximation(exact, tanh):
-        def kernel(*arguments, out=None):
-            *tensors, approximate = arguments
-            if approximate not in ("none", "tanh"):
-                raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
-            return (tanh if approximate == "tanh" else exact)(*tensors, out=out)
-
-        return kernel
+    ops = {name: function for name, function in table.items() if name in registry.declared}  # else a case of one
+    ops |= {op: table[name] for op, name in ALIASES.items() if name in table}
+    for op, call in CALLS.items():
+        if {call.expression, *call.plain.values()} & table.keys():
+            ops[op] = _calling(call, dtype, table)
 
     def clamp(input, min, max, out=None):
-        if min is None and max is None:
-            raise ValueError("no bound is given")
         if min is None:
             return table["minimum"](input, max, out=out)
         if max is None:
             return table["maximum"](input, min, out=out)
         return table["clamp"](input, min, max, out=out)
 
-    def logit(input, eps, out=None):
-        if eps is None or eps < 0:
-            return table["logit"](input, out=out)
-        return table["logit_clamped"](input, eps, 1 - eps, out=out)
-
-    def nan_to_num(input, nan, posinf, neginf, out=None):
-        return table["nan_to_num"](input, *_replacements(input.dtype, nan, posinf, neginf), out=out)
-
-    def round(input, decimals, out=None):
-        if decimals == 0:
-            return table["rint"](input, out=out)
-        if input.dtype.kind in "iu":
-            raise RuntimeError(f"round: integers are rounded to decimals=0 only, got {decimals}")
-        return table["round_to"](input, 10.0 ** abs(decimals), float(decimals < 0), out=out)
-
-    if "maximum" in table:
-        ops |= {"clamp": clamp, "clamp_min": table["maximum"], "clamp_max": table["minimum"]}
-    if "rint" in table:
-        ops["round"] = round
-    if "nan_to_num" in table:
-        ops["nan_to_num"] = nan_to_num
-    if "gelu" in table:
-        ops |= {
-            "elu": with_numbers("elu", lambda alpha, scale, inner: (scale, alpha * scale, inner)),
-            "elu_backward": with_numbers(
-                "elu_backward", lambda alpha, scale, inner: (scale, alpha * scale * inner, inner)
-            ),
-            "gelu": by_approximation(table["gelu"], table["gelu_tanh"]),
-            "gelu_backward": by_approximation(table["gelu_backward"], table["gelu_tanh_backward"]),
-            "hardtanh": with_numbers("hardtanh", hardtanh_bounds),
-            "logit": logit,
-            "softshrink": with_numbers("softshrink", softshrink_limit),
-        }
-    return ops
+    return ops | {"clamp": clamp} if "clamp" in table else ops
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
     """The family's kernels."""
-    tables = _by_dtype(functions(cuda))
-    numbers = {d: _ops({**tables[d], **table}) for d, table in _by_dtype(functions_beside_numbers(cuda)).items()}
+    beside_numbers = _by_dtype(functions_beside_numbers(cuda))
     named = {d.numpy: frozenset({d}) for d in dtypes.ALL}
-    return [
-        Kernel(op, function, named[dtype], out=True, numbers=numbers.get(dtype, {}).get(op))
-        for dtype, table in tables.items()
-        for op, function in _ops(table).items()
-    ]
+    made = []
+    for dtype, table in _by_dtype(functions(cuda)).items():
+        numbers = _ops(dtype, {**table, **beside_numbers[dtype]}) if dtype in beside_numbers else {}
+        ops = _ops(dtype, table)
+        made += [Kernel(op, f, named[dtype], out=True, numbers=numbers.get(op)) for op, f in ops.items()]
+    return made

@@ -61,7 +61,6 @@ FORMULAS = (
         # exact where a square, a reciprocal or a root is meant
         pow="y == 2 ? x * x : y == 3 ? x * x * x : y == -1 ? 1 / x : y == T(0.5) ? sqrt(x) : pow(x, y)",
     ),
-    *_of("floating", "x s t", round_to="t ? rint(x / s) * s : rint(x * s) / s"),
     *_of("floating", "x", special_erfcx="erfcx(x)", conj_physical="x"),
     *_of("floating", "x", angle="x != x ? x : x < 0 ? T(3.141592653589793) : T(0)"),
     *_of("real", "x y", nextafter="nextafter(x, y)"),
