@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 from corefw.devices import DispatchKey, add_device_type, device
@@ -150,3 +151,12 @@ def dispatch_key_of(key_device: device, d: dtype) -> DispatchKey:
     if d.numpy is None:
         raise KernelNotFoundError(f"dtype {d!r} cannot be stored by any backend")
     return DispatchKey.intern(key_device, d, runtime)
+
+
+@cache
+def shape_rule(op: str) -> Callable[..., Any]:
+    """The rule that gives the shape of an op's result from the shapes of its arrays and its other arguments, or raises
+    what is wrong with them; what it gave last is kept, so all arguments must be hashable."""
+    rule = registry.declared[op].shape
+    assert rule is not None
+    return lru_cache(maxsize=4096)(rule)

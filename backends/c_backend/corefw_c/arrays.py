@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.registry import registry
 from corefw_c import library
 
 #: element types of most kernels; half types are computed in float32 (see `Backend.compute_dtype`)
@@ -41,10 +40,3 @@ def dense(array: np.ndarray) -> np.ndarray:
 def like(array: np.ndarray, dtype=None) -> np.ndarray:
     """A new array in the shape and memory order of another; an expanded array has no order to keep."""
     return np.empty_like(array, dtype, "C" if 0 in array.strides else "K")
-
-
-def shape_rule(op: str):
-    """The function that gives the shape of an op's result, from the shapes of its arrays and its other arguments."""
-    rule = registry.declared[op].shape
-    assert rule is not None
-    return rule

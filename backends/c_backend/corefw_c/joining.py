@@ -3,6 +3,7 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import shape_rule
 from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
@@ -42,11 +43,7 @@ def kernels(lib):
         return output
 
     def repeat(input, repeats):
-        more = len(repeats) - input.ndim
-        sizes = (1,) * more + input.shape
-        if more < 0 or min(repeats, default=0) < 0:
-            raise ValueError("too few or negative repeats")
-        output = empty([n * r for n, r in zip(sizes, repeats, strict=True)], input.dtype)
+        output = empty(shape_rule("repeat")(input.shape, repeats), input.dtype)
         if status := lib.repeat(id(input), id(output)):
             fail("repeat", status)
         return output

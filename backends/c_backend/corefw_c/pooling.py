@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty, shape_rule
+from corefw.dispatch.registry import shape_rule
+from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 
 
@@ -28,11 +29,6 @@ def _plan(op, input, options):
     return shape, np.array(windows, np.int64), padding_counts, divisor or 0
 
 
-@lru_cache(maxsize=4096)
-def _max_pool_backward_shape(*arguments):
-    return shape_rule("max_pool_backward")(*arguments)
-
-
 def kernels(lib):
     """The family's kernels."""
 
@@ -48,7 +44,7 @@ def kernels(lib):
         return Kernel(op, kernel, REALS)
 
     def max_pool_backward(grad, indices, shape):
-        shape = _max_pool_backward_shape(grad.shape, indices.shape, shape)
+        shape = shape_rule("max_pool_backward")(grad.shape, indices.shape, shape)
         grad, indices = dense(grad), dense(indices)
         output = empty(shape, grad.dtype)
         if status := lib.max_pool_backward(id(grad), id(indices), id(output)):

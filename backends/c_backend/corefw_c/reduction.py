@@ -6,6 +6,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
+from corefw.shapes import reduced
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 
@@ -19,17 +20,8 @@ _CONVERTED = frozenset({dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32
 _ALL = 0  # the mask that means all dimensions
 
 
-@lru_cache(maxsize=4096)
-def without(shape, dims, keepdim):
-    """The shape left by reducing over the dimensions `dims`, None for all."""
-    if dims is None:
-        return (1,) * len(shape) if keepdim else ()
-    if len(dims) == 1:
-        (d,) = dims
-        return shape[:d] + ((1,) if keepdim and shape else ()) + shape[d + 1 :]
-    if keepdim:
-        return tuple([1 if d in dims else n for d, n in enumerate(shape)])
-    return tuple([n for d, n in enumerate(shape) if d not in dims])
+#: the shape left by reducing a shape over some dimensions or all
+without = lru_cache(maxsize=4096)(reduced)
 
 
 @lru_cache(maxsize=4096)

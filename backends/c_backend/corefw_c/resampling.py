@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty, shape_rule
+from corefw.dispatch.registry import shape_rule
+from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
 
 

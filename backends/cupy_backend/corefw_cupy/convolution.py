@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import shape_rule
 from corefw.dispatch.settings import settings
 from corefw_cupy import convolution_geometry as geometry
 from corefw_cupy import cudnn
@@ -176,7 +177,7 @@ class Convolutions:
 
     def windows(self, input, *options):
         """The result of the op `im2col`."""
-        shape = geometry.result_shape("im2col", input.shape, *options)
+        shape = shape_rule("im2col")(input.shape, *options)
         out = self.cuda.empty(shape, input.dtype)
         if out.size:
             struct = geometry.columns(geometry.layout(input), *options).struct
@@ -185,7 +186,7 @@ class Convolutions:
 
     def overlay(self, input, *options):
         """The result of the op `col2im`."""
-        return self._overlay(input, geometry.result_shape("col2im", input.shape, *options), *options[1:])
+        return self._overlay(input, shape_rule("col2im")(input.shape, *options), *options[1:])
 
     def _overlay(self, columns, shape, kernel_size, dilation, padding, stride, places=None, bias=None):
         """Columns added where they lie in images of this shape, and a number for each channel."""

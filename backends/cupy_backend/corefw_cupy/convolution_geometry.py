@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import shape_rule
 from corefw.shapes import contiguous_strides
 from corefw.windows import meaningful, window_counts
 from corefw_cupy.launch import argument
@@ -28,13 +28,6 @@ UNUSED = (1, 1, 1, 1, 0, 1, 0, 0, 0)  # an axis that is not there
 LEAST_BLOCKS = 132  # that keep a device busy: the multiprocessors of an H100
 LEAST_SLABS = 8  # of which a part of a split sum consists
 MOST_SPLIT_BYTES = 1 << 26
-
-
-def result_shape(op: str, *arguments) -> tuple[int, ...]:
-    """What the op's rule says of these shapes and options; raises its error where they do not fit."""
-    rule = registry.declared[op].shape
-    assert rule is not None
-    return rule(*arguments)
 
 
 @dataclass(frozen=True)
@@ -167,7 +160,7 @@ def convolution(
         ShapeError: the shapes do not fit.
     """
     options = (stride, padding, dilation, transposed, output_padding, groups)
-    result = Layout.dense(result_shape("convolution", image.shape, kernel.shape, bias, *options))
+    result = Layout.dense(shape_rule("convolution")(image.shape, kernel.shape, bias, *options))
     places, taps = result.shape[2:], kernel.shape[2:]
     alone = prod(taps) == groups == prod(stride) == 1 and not any(padding) and places == image.shape[2:]
     if not transposed:
@@ -189,7 +182,7 @@ def weight_gradient(
         ShapeError: the shapes do not fit.
     """
     options = (kernel_size, stride, padding, dilation, groups)
-    shape = result_shape("convolution_weight", image.shape, gradient.shape, *options)
+    shape = shape_rule("convolution_weight")(image.shape, gradient.shape, *options)
     axes = _forward_axes(gradient.shape[2:], kernel_size, stride, padding, dilation)
     return shape, _geometry(image, gradient, Layout.dense(shape), groups, axes, turned=False)
 
