@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import shape_rule
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered, pointers
 from corefw_cupy.moving import Move
@@ -41,9 +41,7 @@ class Plan:
 
 def plan(op: str, shapes: tuple[tuple[int, ...], ...], dim: int, itemsize: int) -> Plan:
     """The plan of `cat` or `stack`; raises ShapeError for what cannot be joined."""
-    rule = registry.declared[op].shape
-    assert rule is not None
-    shape = rule(shapes, dim)
+    shape = shape_rule(op)(shapes, dim)
     dim %= len(shape)
     lengths = [1 if op == "stack" else 0 if s == (0,) else s[dim] for s in shapes]
     inner = prod(shape[dim + 1 :]) * itemsize

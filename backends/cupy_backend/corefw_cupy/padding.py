@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.registry import shape_rule
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.moving import Move
 
@@ -14,16 +15,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     move = Move(cuda, "constant_pad")
 
     def constant_pad_nd(input, pad, value):
-        shape, offsets = list(input.shape), [0] * input.ndim
-        if len(pad) % 2 or len(pad) > 2 * input.ndim:
-            raise ValueError("not a pair for each dimension")
-        for dim, before, after in zip(reversed(range(input.ndim)), pad[::2], pad[1::2]):
-            if shape[dim] + min(before, after, before + after) < 0:
-                raise ValueError("more is cut than there is")
-            shape[dim] += before + after
-            offsets[dim] = -before
+        shape = shape_rule("constant_pad_nd")(input.shape, pad)
+        offsets = (0,) * (input.ndim - len(pad) // 2) + tuple([-before for before in pad[-2::-2]])
         border = np.zeros(2, np.int64)
         border.view(input.dtype)[:] = value
-        return move(input, tuple(shape), tuple(offsets), *border.tolist())
+        return move(input, shape, offsets, *border.tolist())
 
     return [Kernel("constant_pad_nd", constant_pad_nd)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import shape_rule
 from corefw.windows import meaningful, window_extent
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
@@ -44,9 +44,7 @@ def plan(op: str, *arguments) -> tuple[tuple[int, ...], int, bool, Any]:
 
     Raises ShapeError for arguments that do not fit.
     """
-    rule = registry.declared[op].shape
-    assert rule is not None
-    shape = rule(*arguments)
+    shape = shape_rule(op)(*arguments)
     backward = op.endswith("backward")
     shape = shape[0] if op.endswith("max_pool") else shape
     input, windows = (shape, arguments[0]) if backward else (arguments[0], shape)

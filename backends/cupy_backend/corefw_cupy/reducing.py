@@ -95,7 +95,7 @@ def plan(
     """
     over = range(len(shape)) if dims is None or not shape else dims
     without = [d for d in range(len(shape)) if d not in over]
-    result = tuple([1 if d in over else n for d, n in enumerate(shape)] if keepdim else [shape[d] for d in without])
+    result = shapes.reduced(shape, tuple(over), keepdim)
     places = shapes.contiguous_strides(tuple(shape[d] for d in without))
     kept = _joined([(shape[d], strides[d] // size, place) for d, place in zip(without, places)])
     reduced = _joined([(shape[d], strides[d] // size) for d in over])

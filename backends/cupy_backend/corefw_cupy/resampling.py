@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import shape_rule
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import FLOATS, INTEGERS, THREADS, argument, blocks, offered
@@ -43,9 +43,7 @@ def plan(op: str, shape, sizes, filter, align_corners, scales, antialias, double
 
     Raises ShapeError for arguments that do not fit.
     """
-    rule = registry.declared[op].shape
-    assert rule is not None
-    result = rule(shape, sizes, filter, align_corners, scales, antialias)
+    result = shape_rule(op)(shape, sizes, filter, align_corners, scales, antialias)
     read, places = (shape, result) if op == "resample" else (result, shape)
     real = np.float64 if double else np.float32
     wide = max(prod(shape), prod(result)) > MOST

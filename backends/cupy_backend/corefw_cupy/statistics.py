@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from corefw import shapes
 from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.extremes import ORDERED
@@ -41,7 +42,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
                 values, places = kernel(input.reshape(1), 0, False, *arguments)
                 return values, places
             rest = [d for d in range(input.ndim) if d != dim]
-            shape = [1 if d == dim else n for d, n in enumerate(input.shape) if d != dim or keepdim]
+            shape = shapes.reduced(input.shape, (dim,), keepdim)
             values, places = cuda.empty(shape, input.dtype), cuda.empty(shape, np.int64)
             if not input.shape[dim]:
                 raise ValueError("nothing to choose from")
