@@ -1,6 +1,7 @@
 """Matrix products: errors, broadcasting rules and precision beyond what the rows of tests/cases say."""
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -177,6 +178,25 @@ def test_rows_that_differ_somewhere_are_counted():
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, math.inf])
 def test_rows_without_elements_have_no_distance(p):
     assert torch.cdist(ones(2, 0), ones(3, 0), p).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("loss", "depends"),
+    [
+        (lambda A: torch.linalg.eigh(A)[1].imag, True),
+        (lambda A: torch.linalg.eigh(A)[1].abs(), False),
+        (lambda A: torch.linalg.svd(A)[0].imag, True),
+        (lambda A: torch.linalg.svd(A)[2].real, True),
+        (lambda A: torch.linalg.svd(A)[0].abs(), False),
+        (lambda A: torch.linalg.svd(A)[0].matmul(torch.linalg.svd(A)[2]).imag, True),  # of other vectors each
+        (lambda A: torch.matmul(*torch.linalg.svd(A)[::2]).imag * 1000, False),
+        (lambda A: torch.linalg.svd(A[:, :0])[0].real, False),
+    ],
+)
+def test_losses_that_depend_on_the_phase_of_vectors_have_no_gradient(loss, depends):
+    A = torch.tensor([[2, 1j, 0.5], [-1j, 3, 0.25j], [0.5, -0.25j, 5]], dtype=torch.complex64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="gradient is ill-defined") if depends else nullcontext():
+        loss(A).sum().backward()
 
 
 @pytest.mark.parametrize("left", [True, False])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from corefw import return_types
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import floats, real, same
-from corefw.errors import ShapeError
+from corefw.errors import GradientError, ShapeError
 from corefw.shapes import check_matrices, check_square
 
 _modulus = real.without("bool", "integer")
@@ -174,10 +174,26 @@ def linalg_eigh_vjp(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvecto
         return ops.matmul_adjoint(V * grad_eigenvalues.unsqueeze(-2).to(V.dtype), V)
     skew = ops.adjoint_matmul(V, grad_eigenvectors)
     skew = (skew - skew.mH) * 0.5
+    if V.is_complex():
+        _check_phases("linalg.eigh", [skew])
     middle = skew / _differences(L)
     if grad_eigenvalues is not None:
         middle = middle + grad_eigenvalues.diag_embed()
     return ops.matmul_adjoint(V.matmul(middle), V)
+
+
+def _check_phases(name: str, skews: list) -> None:
+    """Refuse gradients with respect to vectors V of a loss that changes with their phases: the diagonals of the skew
+    parts of ``V.mH @ grad_V`` add up to the change."""
+    if not skews[0].numel():
+        return
+    change = sum(skew.diagonal(0, -2, -1) for skew in skews).abs()
+    size = sum(skew.abs().amax((-2, -1)) for skew in skews)
+    if not (change <= 0.01 * size.clamp_min(1).unsqueeze(-1)).all():
+        raise GradientError(
+            f"{name}: complex vectors are determined up to a factor e^(i phi), on which this loss depends, so its "
+            "gradient is ill-defined. Use what does not depend on it, such as moduli or V @ diag(L) @ V.mH."
+        )
 
 
 def _differences(values):
@@ -234,10 +250,12 @@ def svd_factors_vjp(grad_U, grad_S, grad_Vh, U, S, Vh):
     rows, columns = S.unsqueeze(-1), S.unsqueeze(-2)
     middle = 0 if grad_S is None else grad_S.diag_embed()
     outside_u = outside_v = None
+    skews = []
     if grad_U is not None:
         grad_U = grad_U.narrow(-1, 0, k)
         skew = ops.adjoint_matmul(U, grad_U)
         skew = skew - skew.mH
+        skews.append(skew)
         middle = skew / E * columns + middle
         if U.is_complex():  # the phase of a pair of singular vectors, of which only the product is determined
             middle = middle - (skew.diagonal(0, -2, -1) * (S - 0.5 / S)).diag_embed()
@@ -248,12 +266,15 @@ def svd_factors_vjp(grad_U, grad_S, grad_Vh, U, S, Vh):
         grad_Vh = grad_Vh.narrow(-2, 0, k)
         skew = ops.matmul_adjoint(Vh, grad_Vh)
         skew = skew - skew.mH
+        skews.append(skew)
         if U.is_complex():
             skew = skew - skew.diagonal(0, -2, -1).diag_embed()
         middle = rows * (skew / E) + middle
         if n > k:
             scaled = grad_Vh / rows
             outside_v = scaled - ops.matmul_adjoint(scaled, Vh).matmul(Vh)
+    if U.is_complex():
+        _check_phases("linalg.svd", skews)
     left = U.matmul(middle) if outside_u is None else U.matmul(middle) + outside_u
     result = left.matmul(Vh)
     return result if outside_v is None else result + U.matmul(outside_v)
