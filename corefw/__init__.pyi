@@ -194,6 +194,9 @@ def addr(
 ) -> Tensor:
     r"""The outer product of two vectors added to a tensor: ``beta * input + alpha * outer(vec1, vec2)``."""
 
+def adjoint(input: Tensor) -> Tensor:
+    r"""The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated."""
+
 def all(
     input: Tensor,
     dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1112,6 +1115,18 @@ def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False
 ) -> Tensor:
     r"""`input` with `values` at the positions that `indices` give together."""
+
+def index_reduce(
+    input: Tensor,
+    dim: builtins.int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: builtins.bool = True,
+    out: Tensor | None = None,
+) -> Tensor:
+    r"""`input` with the slices of `source` combined with those at the positions `index` of dimension `dim`."""
 
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The slices of `input` at the positions `index` of dimension `dim`, in that order."""
@@ -2416,6 +2431,7 @@ __all__ = [
     "addmm",
     "addmv",
     "addr",
+    "adjoint",
     "all",
     "allclose",
     "alpha_dropout",
@@ -2622,6 +2638,7 @@ __all__ = [
     "index_copy",
     "index_fill",
     "index_put",
+    "index_reduce",
     "index_select",
     "inf",
     "inference_mode",

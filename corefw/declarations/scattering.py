@@ -166,7 +166,7 @@ def index_fill_vjp_value(grad, dim, index):
     return grad.masked_fill(~filled, 0)
 
 
-@composite(out=True, public="Tensor")
+@composite(out=True)
 def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True):
     """`input` with the slices of `source` combined with those at the positions `index` of dimension `dim`.
 

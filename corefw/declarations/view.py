@@ -280,7 +280,7 @@ alias.gradients(input=lambda grad: grad)
 _alias = alias.op.function
 
 
-@composite(public="Tensor")
+@composite()
 def adjoint(input):
     """The conjugate transpose of matrices: the last two dimensions exchanged, complex values conjugated.
 

@@ -10,7 +10,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 
 #: where an op can be public: modules, without the package's name but for itself, and the methods of Tensor
-NAMESPACES = frozenset({"corefw", "Tensor", "fft", "linalg", "nn.functional", "special"})
+NAMESPACES = ("nn.functional", "corefw", "fft", "linalg", "special", "Tensor")
 
 _named: set[FunctionType] = set()
 
@@ -33,12 +33,23 @@ def public_names(op: Op, public: str | None) -> dict[str, tuple[str, ...]]:
     for place in public.split():
         namespace, _, name = (place, "", "") if place in NAMESPACES else place.rpartition(".")
         if namespace not in NAMESPACES:
-            known = ", ".join(sorted(NAMESPACES))
+            known = ", ".join(NAMESPACES)
             raise ValueError(f"op {op.name!r}: {place!r} is neither a namespace nor a name in one; there are {known}")
         found[namespace] = (*found.get(namespace, ()), *((name,) if name else everywhere))
         if place == "Tensor" and op.inplace:
             found[place] += tuple(f"{name}_" for name in everywhere)
     return found
+
+
+def public_path(op: Op) -> str:
+    """Where users find an op, seen from the package: "sin", "nn.functional.gelu", "Tensor.view"; "" if nowhere.
+
+    Of several places it is the first of `NAMESPACES`.
+    """
+    for namespace in NAMESPACES:
+        for name in op.public.get(namespace, ()):
+            return name if namespace == "corefw" else f"{namespace}.{name}"
+    return ""
 
 
 def forms(namespace: str) -> dict[str, tuple[Op, Callable]]:

@@ -39,8 +39,8 @@ class Case:
             op computes floating results); False for ops whose values depend on the precision itself (nextafter).
         constant: positions among all arrays of a call of those that no gradient flows to (running statistics, weights).
         meta: whether the op runs on the meta device, i.e. the result's shape does not depend on the data.
-        torch: the function to compare with when torch is importable, by dotted name; "" for `torch.<op>`, None for
-            none.
+        torch: the function to compare with when torch is importable, by dotted name; "" for the one that is where the
+            op is public, None for none.
         requires: packages that the op needs beyond those that corefw always has; the row is not run without them.
     """
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-import corefw
 from corefw import dtypes
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
@@ -160,11 +159,3 @@ def settle() -> None:
     """Wait for all devices, so that what a kernel found wrong is raised here and not by what comes next."""
     for _, runtime in registry.runtimes.values():
         runtime.synchronize()
-
-
-def is_public(op: Op) -> bool:
-    """Whether users can reach the op: as a function of a namespace or as a method."""
-    spaces = [corefw, getattr(getattr(corefw, "nn", None), "functional", None)]
-    spaces += [getattr(corefw, name, None) for name in ("linalg", "fft", "special")]
-    found = (value for space in spaces if space is not None for value in vars(space).values())
-    return hasattr(Tensor, op.name) or any(value is op.function for value in found)

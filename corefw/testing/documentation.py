@@ -8,7 +8,6 @@ import corefw
 from corefw.dispatch.op import Op
 from corefw.testing.cases import Case
 from corefw.testing.checks import (
-    is_public,
     property_of,
 )
 from corefw.testing.targets import Target
@@ -19,7 +18,7 @@ def documentation(case: Case, op: Op, target: Target) -> None:
     """The docstring says what the op means, with an example that runs if the op is public."""
     text = op.body.__doc__
     assert text and text.strip(), "the op has no docstring"
-    if is_public(op):
+    if op.public:
         assert ">>>" in text, "the docstring has no example"
     run_examples(op.name, text)
 

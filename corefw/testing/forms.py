@@ -23,7 +23,6 @@ from corefw.testing.checks import (
     case_dtypes,
     flat,
     given,
-    is_public,
     property_of,
     refuses,
     representative,
@@ -187,7 +186,7 @@ def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
             mixed = mixed.with_array(position, arrays[position].astype(common.numpy))
         with about(mixed):
             if not (op.rule.promotes or op.rule.follows) or op.rule.agreeing:
-                if op.primitive or is_public(op):  # an internal composite is what its body is
+                if op.primitive or op.public:  # an internal composite is what its body is
                     refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
                 continue
             wanted = first if op.rule.follows else common

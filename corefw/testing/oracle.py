@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from typing import Any
+from operator import attrgetter
 
 import numpy as np
 
 from corefw import dtypes
+from corefw.dispatch.names import public_path
 from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 from corefw.testing.cases import Case
@@ -38,12 +40,13 @@ def _from_torch(torch, tensor) -> np.ndarray:
     return tensor.numpy(force=True)  # also of a gradient that PyTorch keeps as a mere zero
 
 
+def path(case: Case) -> str:
+    """The dotted name of PyTorch's function for a row, "" if it has none."""
+    return "" if case.torch is None else case.torch or public_path(registry.declared[case.op])
+
+
 def _function(torch, case: Case):
-    path = (case.torch or case.op).removeprefix("torch.").split(".")
-    found: Any = torch
-    for name in path:
-        found = getattr(found, name)
-    return found
+    return attrgetter(path(case))(torch)
 
 
 def _translate(torch, value):
@@ -217,11 +220,11 @@ def available() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
-PROPERTIES["oracle"] = Property(oracle, lambda case, op: case.torch is not None, True)
+PROPERTIES["oracle"] = Property(oracle, lambda case, op: bool(path(case)), True)
 PROPERTIES["unusual_gradients"] = Property(
     unusual_gradients,
     lambda case, op: (
-        case.torch is not None
+        bool(path(case))
         and case.gradient
         and case.make is None
         and dtypes.float64 in case_dtypes(case, op)

@@ -15,7 +15,6 @@ from corefw.testing.checks import (
     UNPROMOTED,
     about,
     call,
-    is_public,
     property_of,
     refuses,
     representative,
@@ -96,7 +95,7 @@ def wrong_arguments(case: Case, op: Op, target: Target) -> None:
                 op.function(*given, **sample.map(partial(to_tensor, on=target.device)).keywords)
 
             # the body of an internal composite may stumble over it
-            wanted = TypeError if op.primitive or is_public(op) else (TypeError, AttributeError)
+            wanted = TypeError if op.primitive or op.public else (TypeError, AttributeError)
             refuses(wanted, "a text in place of a tensor", no_tensor)
         for name in (n for n, kind in kinds.items() if kind in ("dim", "dims", "given_dims")):
             if isinstance(sample.keywords.get(name), int):

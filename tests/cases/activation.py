@@ -6,7 +6,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
 REAL = ("float16", "bfloat16", "float32", "float64")
 PAIRS = (((2, 3), (2, 3)), ((), ()), ((0, 3), (0, 3)))
 ALONG = (((2, 3),), ((),), ((0, 3),), ((5,),), ((2, 3, 2),))
@@ -128,28 +127,23 @@ def one_hot(x, num_classes=-1):
 
 CASES = (
     Case("relu", lambda x: np.where(x <= 0, x.dtype.type(0), x)),
-    Case(
-        "relu_backward", lambda g, out: np.where(out <= 0, g.dtype.type(0), g), shapes=PAIRS, constant=(1,), torch=None
-    ),
-    Case("relu6", lambda x: np.clip(x, 0, 6), domain=(-3, 9), torch=F + "relu6"),
+    Case("relu_backward", lambda g, out: np.where(out <= 0, g.dtype.type(0), g), shapes=PAIRS, constant=(1,)),
+    Case("relu6", lambda x: np.clip(x, 0, 6), domain=(-3, 9)),
     Case(
         "hardtanh",
         hardtanh,
         attributes=({}, {"min_val": 0.0, "max_val": 2.0}),
         dtypes=("int8", "int64", *REAL),
-        torch=F + "hardtanh",
     ),
     Case(
         "threshold",
         threshold,
         attributes=({"threshold": 1, "value": 2}, {"threshold": 0, "value": 0}),
-        torch=F + "threshold",
     ),
     Case(
         "leaky_relu",
         lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x),
         attributes=({}, {"negative_slope": 0.5}),
-        torch=F + "leaky_relu",
     ),
     Case(
         "leaky_relu_backward",
@@ -157,7 +151,6 @@ CASES = (
         shapes=PAIRS,
         attributes=({"negative_slope": 0.5},),
         constant=(1,),
-        torch=None,
     ),
     Case(
         "prelu",
@@ -166,40 +159,38 @@ CASES = (
         dtypes=REAL[2:],
         special=False,
     ),
-    Case("prelu_elements", lambda x, w: np.where(x > 0, x, w * x), shapes=PAIRS, torch=None),
-    Case("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, domain=(-4, 4), torch=F + "hardsigmoid"),
-    Case("hardswish", hardswish, domain=(-4, 4), torch=F + "hardswish"),
+    Case("prelu_elements", lambda x, w: np.where(x > 0, x, w * x), shapes=PAIRS),
+    Case("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, domain=(-4, 4)),
+    Case("hardswish", hardswish, domain=(-4, 4)),
     Case("hardshrink", hardshrink, attributes=({}, {"lambd": 1.5})),
-    Case("softshrink", softshrink, attributes=({}, {"lambd": 1.5}), torch=F + "softshrink"),
-    Case("tanhshrink", lambda x: x - np.tanh(x), torch=F + "tanhshrink"),
-    Case("softsign", lambda x: x / (1 + np.abs(x)), torch=F + "softsign"),
-    Case("elu", elu, attributes=({}, {"alpha": 0.5}), torch=F + "elu"),
+    Case("softshrink", softshrink, attributes=({}, {"lambd": 1.5})),
+    Case("tanhshrink", lambda x: x - np.tanh(x)),
+    Case("softsign", lambda x: x / (1 + np.abs(x))),
+    Case("elu", elu, attributes=({}, {"alpha": 0.5})),
     Case(
         "elu_backward",
         elu_backward,
         shapes=PAIRS,
         attributes=({"alpha": 0.5, "scale": 2.0, "input_scale": 1.5},),
         special=False,
-        torch=None,
     ),
     Case("selu", selu),
     Case("celu", celu, attributes=({}, {"alpha": 2.0})),
-    Case("softplus", softplus, attributes=({}, {"beta": 2.0, "threshold": 3.0}), torch=F + "softplus"),
-    Case("logsigmoid", lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))), torch=F + "logsigmoid"),
-    Case("silu", lambda x: x * sigmoid(x), torch=F + "silu"),
-    Case("silu_backward", silu_backward, shapes=PAIRS, special=False, torch=None),
-    Case("mish", lambda x: x * np.tanh(softplus(x)), torch=F + "mish"),
-    Case("mish_backward", mish_backward, shapes=PAIRS, special=False, torch=None),
-    Case("gelu", gelu, attributes=({}, {"approximate": "tanh"}), torch=F + "gelu"),
+    Case("softplus", softplus, attributes=({}, {"beta": 2.0, "threshold": 3.0})),
+    Case("logsigmoid", lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
+    Case("silu", lambda x: x * sigmoid(x)),
+    Case("silu_backward", silu_backward, shapes=PAIRS, special=False),
+    Case("mish", lambda x: x * np.tanh(softplus(x))),
+    Case("mish_backward", mish_backward, shapes=PAIRS, special=False),
+    Case("gelu", gelu, attributes=({}, {"approximate": "tanh"})),
     Case(
         "gelu_backward",
         gelu_backward,
         shapes=PAIRS,
         attributes=({"approximate": "none"}, {"approximate": "tanh"}),
         special=False,
-        torch=None,
     ),
-    Case("glu", glu, shapes=(((2, 4),), ((6,),), ((4, 2, 2),)), attributes=({}, {"dim": 0}), torch=F + "glu"),
+    Case("glu", glu, shapes=(((2, 4),), ((6,),), ((4, 2, 2),)), attributes=({}, {"dim": 0})),
     Case("softmax", softmax, shapes=ALONG, attributes=DIMS),
     Case(
         "softmax_backward",
@@ -207,7 +198,6 @@ CASES = (
         shapes=PAIRS,
         attributes=DIMS,
         special=False,
-        torch=None,
     ),
     Case("log_softmax", log_softmax, shapes=ALONG, attributes=DIMS),
     Case(
@@ -216,15 +206,13 @@ CASES = (
         shapes=PAIRS,
         attributes=DIMS,
         special=False,
-        torch=None,
     ),
-    Case("softmin", lambda x, dim: softmax(-x, dim), shapes=ALONG, attributes=DIMS, torch=F + "softmin"),
+    Case("softmin", lambda x, dim: softmax(-x, dim), shapes=ALONG, attributes=DIMS, torch="nn.functional.softmin"),
     Case(
         "normalize",
         normalize,
         shapes=(((2, 3),), ((2, 3, 2),)),
         attributes=({}, {"p": 1.0, "dim": 0}),
-        torch=F + "normalize",
     ),
-    Case("one_hot", one_hot, make=one_hot_calls, dtypes=("int64",), gradient=False, torch=F + "one_hot"),
+    Case("one_hot", one_hot, make=one_hot_calls, dtypes=("int64",), gradient=False),
 )

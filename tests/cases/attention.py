@@ -136,23 +136,20 @@ def head_calls(rng, numpy_dtype):
     return made
 
 
-F = "nn.functional."
 CASES = (
-    Case("attention", attention, make=calls, torch=None, gradient=False),
-    Case("attention", attention, make=masked_calls, torch=None, gradient=False),
-    Case("attention_backward", attention_backward, make=backward_calls, torch=None, gradient=False, rtol=1e-6),
+    Case("attention", attention, make=calls, gradient=False),
+    Case("attention", attention, make=masked_calls, gradient=False),
+    Case("attention_backward", attention_backward, make=backward_calls, gradient=False, rtol=1e-6),
     Case(
         "multi_head_attention_forward",
         multi_head_attention_forward,
         make=head_calls,
-        torch=F + "multi_head_attention_forward",
         rtol=1e-6,
     ),
     Case(
         "scaled_dot_product_attention",
         scaled_dot_product_attention,
         make=public_calls,
-        torch=F + "scaled_dot_product_attention",
         rtol=1e-6,
     ),
 )

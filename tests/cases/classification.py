@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw.testing import Case
-from tests.cases.loss import FLOATS, F, reduced
+from tests.cases.loss import FLOATS, reduced
 
 
 def nll_terms(input, target, weight, ignore_index):
@@ -155,14 +155,13 @@ def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, 
 
 
 CASES = (
-    Case("nll_loss", nll_loss, make=class_calls, dtypes=FLOATS, constant=(2,), torch=F + "nll_loss"),
+    Case("nll_loss", nll_loss, make=class_calls, dtypes=FLOATS, constant=(2,)),
     Case(
         "class_nll",
         class_nll,
         make=private(class_calls, "ignore_index", "reduction", "weight"),
         constant=(2,),
         meta=False,
-        torch=None,
     ),
     Case(
         "class_nll_backward",
@@ -173,7 +172,6 @@ CASES = (
             before=lambda input, target, *rest: [target, input.shape, *rest],
         ),
         constant=(2,),
-        torch=None,
     ),
     Case(
         "cross_entropy",
@@ -181,14 +179,12 @@ CASES = (
         make=cross_entropy_calls,
         dtypes=FLOATS,
         constant=(2,),
-        torch=F + "cross_entropy",
     ),
     Case(
         "class_cross_entropy",
         class_cross_entropy,
         make=private(class_cross_entropy_calls, "ignore_index", "reduction"),
         gradient=False,  # the greatest score counts as constant: cross_entropy's row checks what the loss makes of it
-        torch=None,
     ),
     Case(
         "class_cross_entropy_backward",
@@ -204,6 +200,5 @@ CASES = (
             ],
         ),
         constant=(2,),
-        torch=None,
     ),
 )

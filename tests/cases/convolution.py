@@ -6,7 +6,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
 DTYPES = ("int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
@@ -140,8 +139,7 @@ CASES = (
             {**LINE, "stride": (2**62,), "groups": 2},
         ),
         dtypes=DTYPES,
-        special=False,
-        torch=None,  # takes no default for the bias; the functions below are compared
+        special=False,  # takes no default for the bias; the functions below are compared
         valid=lambda input, weight, bias=None, **options: (
             not (options["transposed"] and (input[1] != weight[0] or weight[1] == 1))
         ),
@@ -156,7 +154,6 @@ CASES = (
         ),
         dtypes=DTYPES,
         special=False,
-        torch=None,
     ),
     *(
         Case(
@@ -171,7 +168,6 @@ CASES = (
                 {"stride": 2**31, "padding": 1},
             ),
             special=False,
-            torch=F + f"conv{n}d",
         )
         for n, sizes, kernel in ((1, (6,), (2,)), (2, (4, 3), (3, 2)), (3, (3, 2, 3), (2, 2, 1)))
     ),
@@ -191,7 +187,6 @@ CASES = (
                 {"stride": 5, "output_padding": 4},  # some places are in no window
             ),
             special=False,
-            torch=F + f"conv_transpose{n}d",
         )
         for n, sizes, kernel in ((1, (4,), (3,)), (2, (3, 2), (2, 3)), (3, (2, 2, 2), (2, 2, 2)))
     ),
@@ -204,7 +199,6 @@ CASES = (
             {**WINDOW, "stride": (2**62, 2)},
             {**WINDOW, "kernel_size": (1, 3), "dilation": (2**62, 1)},
         ),
-        torch=None,
     ),
     Case(
         "col2im",
@@ -213,14 +207,12 @@ CASES = (
         attributes=({**WINDOW, "output_size": (4, 5)}, {**WINDOW, "output_size": (3, 17), "stride": (2**62, 2)}),
         dtypes=DTYPES,
         special=False,
-        torch=None,
     ),
     Case(
         "functional_unfold",
         unfold,
         shapes=(((2, 3, 4, 5),), ((3, 4, 4),)),
         attributes=({"kernel_size": 2}, {"kernel_size": (1, 3), "dilation": 2, "padding": 1, "stride": (2, 1)}),
-        torch=F + "unfold",
     ),
     Case(
         "fold",
@@ -228,6 +220,5 @@ CASES = (
         shapes=(((2, 8, 12),), ((4, 12),)),
         attributes=({"output_size": (4, 5), "kernel_size": 2}, {"output_size": (6, 8), "kernel_size": 2, "stride": 2}),
         special=False,
-        torch=F + "fold",
     ),
 )

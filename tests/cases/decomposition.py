@@ -50,12 +50,10 @@ def definite(*attributes):
     return make
 
 
-def row(op, reference, make, torch="", **options):
-    """A row of an op of `linalg`, or of a private one without a `torch` name."""
-    if torch == "" and op.startswith("linalg_"):
-        torch = f"linalg.{op.removeprefix('linalg_')}"
+def row(op, reference, make, **options):
+    """A row of an op on matrices."""
     options = {"dtypes": FIELDS, "special": False, "rtol": 1e-6, "atol": 1e-7, **options}
-    return Case(op, reference, make=make, torch=torch, **options)
+    return Case(op, reference, make=make, **options)
 
 
 def adjoint(a):
@@ -78,12 +76,12 @@ def matrix_pair(*beside, **options):
 
 
 CASES = (
-    row("cholesky_factor", np.linalg.cholesky, definite(), gradient=False, torch=None),
+    row("cholesky_factor", np.linalg.cholesky, definite(), gradient=False),
     row("linalg_cholesky", upper_or_lower, definite({}, {"upper": True}), gradient=False),
     row("cholesky", upper_or_lower, definite({}, {"upper": True}), gradient=False),
-    row("qr_factors", lambda A, kind: qr(A, kind), regular(TALL, {"kind": "reduced"}), None, second=False),
+    row("qr_factors", lambda A, kind: qr(A, kind), regular(TALL, {"kind": "reduced"}), second=False),
     row("linalg_qr", qr, regular(TALL, {}), second=False),
-    row("qr", lambda A, some=True: qr(A), regular(TALL), "qr", second=False),
+    row("qr", lambda A, some=True: qr(A), regular(TALL), second=False),
     row("linalg_eigh", lambda A, UPLO="L": tuple(np.linalg.eigh(A, UPLO)), definite(), gradient=False, torch=None),
     row(
         "linalg_eigvalsh",
@@ -96,7 +94,6 @@ CASES = (
         lambda A, full_matrices: tuple(np.linalg.svd(A, full_matrices)),
         regular(TALL, {"full_matrices": False}),
         gradient=False,
-        torch=None,
     ),
     row(
         "linalg_svd",
@@ -109,9 +106,9 @@ CASES = (
         "svd",
         lambda A: (np.linalg.svd(A, False)[0], np.linalg.svd(A, False)[1], adjoint(np.linalg.svd(A, False)[2])),
         regular(TALL),
-        None,
+        torch=None,
         gradient=False,
     ),
-    row("singular_values", np.linalg.svdvals, regular(TALL), torch=None),
+    row("singular_values", np.linalg.svdvals, regular(TALL)),
     row("linalg_svdvals", np.linalg.svdvals, regular(TALL)),
 )

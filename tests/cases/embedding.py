@@ -55,13 +55,12 @@ def backward_calls(rng, numpy_dtype):
 
 
 # The options change the gradient on purpose, so that it is no derivative: tests/test_embedding.py compares it.
-F = "nn.functional.embedding"
 CASES = (
     Case("embedding", pick_rows, make=picks({}), wide=False),
     Case("embedding", pick_rows, make=picks(*OPTIONS), wide=False, gradient=False),
-    Case("embedding_dense_backward", embedding_dense_backward, make=backward_calls, torch=None),
-    Case("functional_embedding", functional_embedding, make=picks({}, order=-1), torch=F),
-    Case("functional_embedding", functional_embedding, make=picks(*OPTIONS, order=-1), torch=F, gradient=False),
-    Case("pick_rows", pick_rows, make=picks({}), torch=None, wide=False),
-    Case("pick_rows", pick_rows, make=picks(*OPTIONS), torch=None, wide=False, gradient=False),
+    Case("embedding_dense_backward", embedding_dense_backward, make=backward_calls),
+    Case("functional_embedding", functional_embedding, make=picks({}, order=-1)),
+    Case("functional_embedding", functional_embedding, make=picks(*OPTIONS, order=-1), gradient=False),
+    Case("pick_rows", pick_rows, make=picks({}), wide=False),
+    Case("pick_rows", pick_rows, make=picks(*OPTIONS), wide=False, gradient=False),
 )

@@ -35,7 +35,6 @@ def transform(name: str, attributes, shapes) -> Case:
         attributes=attributes,
         dtypes=HALF.get(name.rstrip("n2"), (*REAL, *COMPLEX)),
         special=False,
-        torch=f"fft.{name}",
     )
 
 
@@ -47,7 +46,6 @@ def primitive(name: str, reference, attributes, dtypes=COMPLEX) -> Case:
         attributes=attributes,
         dtypes=dtypes,
         special=False,
-        torch=None,
     )
 
 
@@ -55,7 +53,7 @@ def frequencies(name: str) -> Case:
     def make(rng, dtype):
         return [([4], {}), ([5], {"d": 0.5}), ([1, 2.0], {})]
 
-    return Case(f"fft_{name}", getattr(fft, name), make=make, gradient=False, torch=f"fft.{name}")
+    return Case(f"fft_{name}", getattr(fft, name), make=make, gradient=False)
 
 
 def shift(name: str) -> Case:
@@ -67,7 +65,6 @@ def shift(name: str) -> Case:
         meaning,
         shapes=(((4, 5),), ((3,),)),
         attributes=({}, {"dim": 0}, {"dim": (-1,)}),
-        torch=f"fft.{name}",
     )
 
 

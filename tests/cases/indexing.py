@@ -89,7 +89,6 @@ CASES = (
         "index",
         lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
         make=index_samples,
-        torch=None,
     ),
     Case("index_put", index_put, make=index_put_samples, torch=None),
     Case(
@@ -99,7 +98,6 @@ CASES = (
             ([values(rng, dtype, *shape), values(rng, dtype, *src)], {})
             for shape, src in (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), ()), ((0, 3), (3,)))
         ],
-        torch=None,
     ),
     Case(
         "fill",

@@ -173,7 +173,6 @@ CASES = (
         "repeat",
         lambda x, repeats: np.tile(x, repeats),
         make=positional(((2, 3), ((2, 1),)), ((2, 3), ((1, 2, 3),)), ((), ((2,),)), ((3,), ((0,),)), ((), ((),))),
-        torch="torch.Tensor.repeat",
     ),
     Case(
         "tile",
@@ -186,7 +185,6 @@ CASES = (
         make=positions_samples,
         dtypes=("int32", "int64", "uint8"),
         meta=False,
-        torch=None,
     ),
     Case("repeat_interleave", repeat_interleave, make=repeat_interleave_samples, meta=False),
     Case("repeat_interleave", repeat_interleave, make=positions_samples, meta=False, dtypes=("int32", "int64")),

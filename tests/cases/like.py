@@ -14,12 +14,11 @@ CASES = (
     like("zeros_like", np.zeros_like),
     like("ones_like", np.ones_like),
     like("full_like", np.full_like, attributes=({"fill_value": 1},)),
-    like("new_zeros", lambda input, size: np.zeros(size), attributes=({"size": (2, 3)},), torch="Tensor.new_zeros"),
-    like("new_ones", lambda input, size: np.ones(size), attributes=({"size": (2, 3)},), torch="Tensor.new_ones"),
+    like("new_zeros", lambda input, size: np.zeros(size), attributes=({"size": (2, 3)},)),
+    like("new_ones", lambda input, size: np.ones(size), attributes=({"size": (2, 3)},)),
     like(
         "new_full",
         lambda input, size, fill_value: np.full(size, fill_value),
         attributes=({"size": (2, 3), "fill_value": 1},),
-        torch="Tensor.new_full",
     ),
 )

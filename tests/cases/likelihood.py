@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from corefw.testing import Case
-from tests.cases.loss import FLOATS, PAIRS, REDUCTIONS, F, elementwise, reduced
+from tests.cases.loss import FLOATS, PAIRS, REDUCTIONS, elementwise, reduced
 
 
 def binary_cross_entropy(x, y):
@@ -74,17 +74,15 @@ CASES = (
         with_weight(binary_cross_entropy),
         make=probability_calls,
         dtypes=FLOATS,
-        torch=F + "binary_cross_entropy",
     ),
-    Case("bernoulli_nll", binary_cross_entropy, shapes=PAIRS, domain=(0.05, 0.95), special=False, torch=None),
+    Case("bernoulli_nll", binary_cross_entropy, shapes=PAIRS, domain=(0.05, 0.95), special=False),
     Case(
         "binary_cross_entropy_with_logits",
         with_weight(logistic),
         make=lambda rng, d: probability_calls(rng, d, logits=True),
         dtypes=FLOATS,
-        torch=F + "binary_cross_entropy_with_logits",
     ),
-    Case("logistic_loss", logistic, shapes=PAIRS, special=False, torch=None),
+    Case("logistic_loss", logistic, shapes=PAIRS, special=False),
     Case(
         "kl_div",
         kl_div_reduced,
@@ -97,7 +95,6 @@ CASES = (
         ),
         domain=(0.05, 1),
         special=False,
-        torch=F + "kl_div",
     ),
     Case(
         "poisson_nll_loss",
@@ -106,7 +103,6 @@ CASES = (
         attributes=(*REDUCTIONS, {"log_input": False}, {"full": True}),
         domain=(0.1, 3),
         special=False,
-        torch=F + "poisson_nll_loss",
     ),
     Case(
         "gaussian_nll_loss",
@@ -116,7 +112,6 @@ CASES = (
         domain=(0.1, 3),
         special=False,
         meta=False,
-        torch=F + "gaussian_nll_loss",
     ),
     Case(
         "soft_margin_loss",
@@ -124,7 +119,6 @@ CASES = (
         shapes=PAIRS,
         attributes=REDUCTIONS,
         special=False,
-        torch=F + "soft_margin_loss",
     ),
     Case(
         "multilabel_soft_margin_loss",
@@ -132,6 +126,5 @@ CASES = (
         shapes=(((2, 3), (2, 3)), ((3,), (3,)), ((2, 3), (2, 3), (3,))),
         attributes=REDUCTIONS,
         special=False,
-        torch=F + "multilabel_soft_margin_loss",
     ),
 )

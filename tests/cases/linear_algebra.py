@@ -89,14 +89,12 @@ CASES = (
         lambda a, b: np.matmul(a, adjoint(b)),
         shapes=(((2, 3), (4, 3)), ((2, 2, 3), (1, 4, 3)), ((0, 3), (2, 3))),
         special=False,
-        torch=None,
     ),
     Case(
         "adjoint_matmul",
         lambda a, b: np.matmul(adjoint(a), b),
         shapes=(((3, 2), (3, 4)), ((2, 3, 2), (1, 3, 4)), ((0, 3), (0, 2))),
         special=False,
-        torch=None,
     ),
     Case("mv", np.matmul, shapes=(((2, 3), (3,)), ((0, 3), (3,)), ((2, 0), (0,))), dtypes=NUMBERS, special=False),
     Case("dot", np.dot, shapes=(((3,), (3,)), ((0,), (0,))), dtypes=NUMBERS, special=False),
@@ -161,7 +159,6 @@ CASES = (
             ((2, 0), (4, 0), (4,)),
         ),
         special=False,
-        torch="nn.functional.linear",
     ),
     Case(
         "linear_gradients",
@@ -172,7 +169,6 @@ CASES = (
         ),
         dtypes=("float16", "bfloat16", "float32", "float64"),
         special=False,
-        torch=None,
     ),
     Case(
         "bilinear",

@@ -4,8 +4,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
-
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 PAIRS = (((2, 3), (2, 3)), ((), ()), ((5,), (5,)))
@@ -105,7 +103,6 @@ CASES = (
         shapes=PAIRS,
         attributes=REDUCTIONS,
         dtypes=FLOATS,
-        torch=F + "mse_loss",
     ),
     Case(
         "squared_error",
@@ -114,7 +111,7 @@ CASES = (
         attributes=({"reduction": "mean"}, {"reduction": "none"}, {"reduction": "sum"}),
         valid=lambda a, b, reduction: a != (70, 70) or reduction != "none",
         gradient=False,
-        torch=F + "mse_loss",
+        torch="nn.functional.mse_loss",
     ),
     Case(
         "squared_error_backward",
@@ -122,7 +119,6 @@ CASES = (
         shapes=(((), (2, 3), (2, 3)), ((2, 3), (2, 3), (2, 3))),
         attributes=({"reduction": "mean"}, {"reduction": "none"}),
         special=False,
-        torch=None,
     ),
     Case(
         "l1_loss",
@@ -130,16 +126,14 @@ CASES = (
         shapes=PAIRS,
         attributes=REDUCTIONS,
         dtypes=FLOATS,
-        torch=F + "l1_loss",
     ),
-    Case("huber", huber_with_factor, attributes=({"threshold": 0.5, "factor": 2.0},), torch=None),
+    Case("huber", huber_with_factor, attributes=({"threshold": 0.5, "factor": 2.0},)),
     Case(
         "smooth_l1_loss",
         elementwise(smooth_l1),
         shapes=PAIRS,
         attributes=(*REDUCTIONS, {"beta": 0.5}, {"beta": 0}),
         special=False,
-        torch=F + "smooth_l1_loss",
     ),
     Case(
         "huber_loss",
@@ -147,28 +141,24 @@ CASES = (
         shapes=PAIRS,
         attributes=(*REDUCTIONS, {"delta": 0.5}),
         special=False,
-        torch=F + "huber_loss",
     ),
     Case(
         "hinge_embedding_loss",
         elementwise(hinge_embedding),
         make=sign_calls((3, 2), (3, 2), attributes=({}, {"margin": 0.5})),
         constant=(1,),
-        torch=F + "hinge_embedding_loss",
     ),
     Case(
         "margin_ranking_loss",
         margin_ranking,
         make=sign_calls((6,), (6,), (6,), attributes=({}, {"margin": 0.5})),
         constant=(2,),
-        torch=F + "margin_ranking_loss",
     ),
     Case(
         "cosine_embedding_loss",
         cosine_embedding,
         make=sign_calls((4, 3), (4, 3), (4,), attributes=({}, {"margin": 0.25})),
         constant=(2,),
-        torch=F + "cosine_embedding_loss",
     ),
     Case(
         "triplet_margin_loss",
@@ -176,7 +166,6 @@ CASES = (
         shapes=TRIPLES,
         attributes=(*REDUCTIONS, {"swap": True}, {"p": 1, "margin": 0.5}),
         special=False,
-        torch=F + "triplet_margin_loss",
     ),
     Case(
         "triplet_margin_with_distance_loss",
@@ -184,6 +173,5 @@ CASES = (
         shapes=TRIPLES,
         attributes=(*REDUCTIONS, {"swap": True}),
         special=False,
-        torch=F + "triplet_margin_with_distance_loss",
     ),
 )

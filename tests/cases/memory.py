@@ -27,16 +27,14 @@ CASES = (
         lambda x, order: x,
         shapes=(((2, 3),),),
         attributes=({"order": (0, 1)}, {"order": (1, 0)}),
-        torch=None,
     ),
     Case(
         "clone_in_order",
         lambda x, order: x,
         shapes=(((2, 3, 4, 2),),),
         attributes=({"order": (0, 2, 3, 1)},),
-        torch=None,
     ),
-    Case("contiguous", np.array, shapes=SHAPES, torch="torch.Tensor.contiguous"),
+    Case("contiguous", np.array, shapes=SHAPES),
     Case("detach", np.array, shapes=SHAPES, gradient=False),
     Case(
         "view_dtype",
@@ -45,7 +43,6 @@ CASES = (
         attributes=({"dtype": dtypes.int32},),
         dtypes=("float32",),
         gradient=False,
-        torch=None,
         wide=False,
     ),
     Case("as_strided", repeated, shapes=(((1,),), ((),)), attributes=(REPEATED,), dtypes=FLOATING),
@@ -55,7 +52,6 @@ CASES = (
         shapes=(((1,),),),
         attributes=(REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
         dtypes=FLOATING,
-        torch=None,
     ),
     Case(
         "strided_view_backward",
@@ -63,7 +59,6 @@ CASES = (
         shapes=(((2, 3),),),
         attributes=({"shape": (1,)} | REPEATED | {"relative_offset": 0, "input_stride": (1,)},),
         dtypes=FLOATING,
-        torch=None,
         special=False,
     ),
 )

@@ -4,8 +4,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
-
 
 def standard(input, dims, eps=1e-5):
     """(input with mean 0 and variance 1 over `dims`, mean, variance)."""
@@ -217,31 +215,29 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 CASES = (
     Case("batch_norm", batch_norm, make=torch_order, constant=(3, 4), rtol=1e-6),
-    Case("batch_normalization", batch_normalization, make=batch_calls, torch=None, gradient=False),
-    Case("channel_affine", channel_affine, make=affine_calls, torch=None),
+    Case("batch_normalization", batch_normalization, make=batch_calls, gradient=False),
+    Case("channel_affine", channel_affine, make=affine_calls),
     Case(
         "functional_batch_norm",
         functional_batch_norm,
         make=functional_order("training"),
-        torch=F + "batch_norm",
         gradient=False,
     ),
     Case(
         "functional_instance_norm",
         functional_instance_norm,
         make=functional_order("use_input_stats"),
-        torch=F + "instance_norm",
         gradient=False,
         dtypes=FLOATS,
     ),
     Case("group_norm", first(group_normalization), make=group_calls, rtol=1e-6),
-    Case("group_normalization", group_normalization, make=group_calls, torch=None, gradient=False),
+    Case("group_normalization", group_normalization, make=group_calls, gradient=False),
     Case("instance_norm", instance_norm, make=torch_order, constant=(3, 4), rtol=1e-6, gradient=False),
     Case("layer_norm", first(layer_normalization), make=layer_calls, rtol=1e-6),
-    Case("layer_normalization", layer_normalization, make=layer_calls, torch=None, gradient=False),
-    Case("rms_norm", first(rms_normalization), make=rms_calls, torch=F + "rms_norm", rtol=1e-6),
-    Case("rms_normalization", rms_normalization, make=rms_calls, torch=None, gradient=False),
-    Case("standardized", standardized, make=standard_calls, torch=None, gradient=False, rtol=1e-6),
-    Case("standardized_backward", standardized_backward, make=standard_backward_calls, torch=None, gradient=False),
-    Case("standardized_gradients", standardized_gradients, make=standard_gradients_calls, torch=None, gradient=False),
+    Case("layer_normalization", layer_normalization, make=layer_calls, gradient=False),
+    Case("rms_norm", first(rms_normalization), make=rms_calls, rtol=1e-6),
+    Case("rms_normalization", rms_normalization, make=rms_calls, gradient=False),
+    Case("standardized", standardized, make=standard_calls, gradient=False, rtol=1e-6),
+    Case("standardized_backward", standardized_backward, make=standard_backward_calls, gradient=False),
+    Case("standardized_gradients", standardized_gradients, make=standard_gradients_calls, gradient=False),
 )

@@ -54,7 +54,7 @@ CASES = (
         shapes=(((2, 3, 4),), ((3, 0),)),
         attributes=({"pad": (1, 2)}, {"pad": (0, 1, 2, 1), "value": 1}, {"pad": (1, 0, -1, 2)}, {"pad": (0, 0)}),
     ),
-    Case("indexed_pad", indexed_pad, shapes=(((2, 3, 4),),), attributes=INDEXED, torch=None),
+    Case("indexed_pad", indexed_pad, shapes=(((2, 3, 4),),), attributes=INDEXED),
     Case(
         "indexed_pad_backward",
         indexed_pad_backward,
@@ -66,13 +66,11 @@ CASES = (
         ),
         dtypes=("int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
         special=False,
-        torch=None,
     ),
     Case(
         "pad",
         pad,
         shapes=(((2, 3, 4),),),
         attributes=(*INDEXED, *EMPTY, {"pad": (1, 1)}, {"pad": (1, 1, 2, 0), "value": 2.5}),
-        torch="nn.functional.pad",
     ),
 )

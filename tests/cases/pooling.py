@@ -6,8 +6,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
-
 
 def places(sizes):
     return product(*map(range, sizes))
@@ -228,16 +226,14 @@ CASES = (
             {**MAX, "stride": (2**31, 2**63 - 1)},
             {**MAX, "kernel_size": (1, 3), "padding": (0, 1), "dilation": (2**62, 1), "stride": (2, 2**62)},
         ),
-        torch=None,
     ),
     Case(
         "adaptive_max_pool",
         adaptive_max_pool,
         shapes=(((2, 3, 5, 6),), ((0, 2, 4, 4),)),
         attributes=({"output_size": (2, 3)}, {"output_size": (3, 7)}),
-        torch=None,
     ),
-    Case("max_pool_backward", max_pool_backward, make=index_calls, dtypes=("float32", "float64"), torch=None),
+    Case("max_pool_backward", max_pool_backward, make=index_calls, dtypes=("float32", "float64")),
     Case(
         "avg_pool",
         avg_pool,
@@ -245,7 +241,6 @@ CASES = (
         attributes=(*MEANS, ONE_MEAN),
         dtypes=("float16", "bfloat16", "float32", "float64"),
         special=False,
-        torch=None,
     ),
     Case(
         "avg_pool_backward",
@@ -253,7 +248,6 @@ CASES = (
         shapes=(((2, 3, 3, 3),),),
         attributes=tuple({**attributes, "shape": (2, 3, 5, 6)} for attributes in MEANS),
         special=False,
-        torch=None,
     ),
     Case(
         "adaptive_avg_pool",
@@ -261,7 +255,6 @@ CASES = (
         shapes=(((2, 3, 5, 6),), ((0, 2, 4, 4),), ((2, 0, 4, 4),)),
         attributes=({"output_size": (2, 3)}, {"output_size": (7, 4)}, {"output_size": (1, 1)}),
         special=False,
-        torch=None,
     ),
     Case(
         "adaptive_avg_pool_backward",
@@ -269,7 +262,6 @@ CASES = (
         shapes=(((2, 3, 2, 3),), ((2, 3, 7, 4),)),
         attributes=({"shape": (2, 3, 5, 6)},),
         special=False,
-        torch=None,
     ),
     *(
         case
@@ -281,7 +273,6 @@ CASES = (
                 max_function(n),
                 shapes=shapes,
                 attributes=(*FUNCTION, {"kernel_size": 2, "stride": 1, "dilation": 2, "return_indices": True}),
-                torch=F + f"max_pool{n}d",
             ),
             Case(
                 f"avg_pool{n}d",
@@ -289,14 +280,12 @@ CASES = (
                 shapes=shapes,
                 attributes=(*FUNCTION, {"kernel_size": 3, "padding": 1, "count_include_pad": False}),
                 special=False,
-                torch=F + f"avg_pool{n}d",
             ),
             Case(
                 f"adaptive_max_pool{n}d",
                 adaptive_function(n, adaptive_max_pool),
                 shapes=shapes,
                 attributes=({"output_size": 2}, {"output_size": 3, "return_indices": True}),
-                torch=F + f"adaptive_max_pool{n}d",
             ),
             Case(
                 f"adaptive_avg_pool{n}d",
@@ -304,7 +293,6 @@ CASES = (
                 shapes=shapes,
                 attributes=({"output_size": 2}, {"output_size": (None, 3, 5)[:n] if n > 1 else 3}),
                 special=False,
-                torch=F + f"adaptive_avg_pool{n}d",
             ),
             Case(
                 f"lp_pool{n}d",
@@ -313,9 +301,8 @@ CASES = (
                 attributes=({"norm_type": 2, "kernel_size": 2}, {"norm_type": 3, "kernel_size": 3, "stride": 2}),
                 domain=(0.5, 2),
                 special=False,
-                torch=F + f"lp_pool{n}d",
             ),
-            Case(f"max_unpool{n}d", unpool_function(n), make=unpool_calls(n), torch=F + f"max_unpool{n}d"),
+            Case(f"max_unpool{n}d", unpool_function(n), make=unpool_calls(n)),
         )
     ),
 )

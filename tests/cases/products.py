@@ -16,7 +16,7 @@ def chains(rng, dtype):
 
 CASES = (
     row("linalg_matrix_power", matrix_power, regular(SHAPES, *({"n": n} for n in (1, 5, -2)))),
-    row("matrix_power", matrix_power, regular(SHAPES, {"n": 3}), "matrix_power"),
+    row("matrix_power", matrix_power, regular(SHAPES, {"n": 3})),
     row("linalg_multi_dot", lambda tensors: np.linalg.multi_dot(tensors), chains),
     row(
         "linalg_cross",

@@ -100,7 +100,7 @@ CASES = (
     Case("nansum", over(np.nansum), SHAPES, DIMS, valid=fits),
     Case("nanmean", over(np.nanmean), FULL, DIMS, valid=fits),
     Case("prod", over(np.prod), make=_with_zeros),
-    Case("expand_reduced", _expand_reduced, make=_expand_reduced_samples, torch=None),
+    Case("expand_reduced", _expand_reduced, make=_expand_reduced_samples),
     Case("all", over(np.all), SHAPES, DIMS[:-1], domain=(0, 2), valid=fits),
     Case("any", over(np.any), SHAPES, DIMS[:-1], domain=(0, 1), valid=fits),
     Case(

@@ -6,7 +6,6 @@ import numpy as np
 
 from corefw.testing import Case
 
-F = "nn.functional."
 FILTERS = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
@@ -124,7 +123,6 @@ CASES = (
         attributes=tuple({"sizes": (3, 6), **attributes} for attributes in RESAMPLED),
         dtypes=FLOATS,
         special=False,
-        torch=None,
     ),
     Case(
         "resample_backward",
@@ -133,7 +131,6 @@ CASES = (
         attributes=tuple({"sizes": (5, 4), **attributes} for attributes in RESAMPLED),
         dtypes=FLOATS,
         special=False,
-        torch=None,
     ),
     Case(
         "interpolate",
@@ -151,7 +148,6 @@ CASES = (
             in {"linear": (1,), "trilinear": (3,), "bilinear": (2,), "bicubic": (2,)}.get(mode, (1, 2, 3))
         ),
         special=False,
-        torch=F + "interpolate",
     ),
     Case(
         "upsample_nearest",
@@ -159,7 +155,6 @@ CASES = (
         shapes=(((2, 3, 2, 3),),),
         attributes=({"scale_factor": 2}, {"size": (3, 5)}),
         special=False,
-        torch=F + "upsample_nearest",
     ),
     Case(
         "upsample_bilinear",
@@ -167,7 +162,6 @@ CASES = (
         shapes=(((2, 3, 2, 3),),),
         attributes=({"scale_factor": 2}, {"size": (3, 5)}),
         special=False,
-        torch=F + "upsample_bilinear",
     ),
     Case(
         "upsample",
@@ -175,7 +169,6 @@ CASES = (
         shapes=(((2, 3, 2, 3),),),
         attributes=({"scale_factor": 2}, {"size": (3, 5), "mode": "bilinear", "align_corners": True}),
         special=False,
-        torch=F + "upsample",
     ),
     Case(
         "channel_shuffle",

@@ -110,7 +110,6 @@ CASES = (
         tuple((s, s) for s in ((5,), (1, 3), (4, 2), (0, 2))),
         ({"dim": 0},),
         dtypes=("float32", "float64", "complex128", "int64"),
-        torch=None,
         special=False,
     ),
     Case("cummax", _extremes(lambda new, best: new >= best), SHAPES, DIMS, valid=fits),

@@ -104,7 +104,6 @@ CASES = (
         FULL,
         ({"dim": (0,), "keepdim": False, "correction": 0}, {"dim": None, "keepdim": True, "correction": 1}),
         valid=_several,
-        torch=None,
     ),
     Case(
         "deviation",
@@ -112,7 +111,6 @@ CASES = (
         FULL,
         ({"dim": (0,), "keepdim": False, "correction": 0}, {"dim": None, "keepdim": True, "correction": 1}),
         valid=_several,
-        torch=None,
     ),
     Case("var", _moments(_variance), FULL, _MOMENTS, valid=_several),
     Case("std", _moments(lambda *arguments: np.sqrt(_variance(*arguments))), FULL, _MOMENTS, valid=_several),

@@ -82,7 +82,6 @@ CASES = (
                 )
             ]
         ),
-        torch=None,
     ),
     Case(
         "view",
@@ -98,20 +97,17 @@ CASES = (
                 )
             ]
         ),
-        torch="torch.Tensor.view",
     ),
     Case(
         "view_as",
         lambda x, y: x.reshape(y.shape),
         make=samples((((6,), (2, 3)), (), {}), (((), (1, 1)), (), {})),
         constant=(1,),
-        torch="torch.Tensor.view_as",
     ),
     Case(
         "unsafe_view",
         np.reshape,
         make=samples(((((2, 3)),), ((3, 2),), {}), (((4, 1, 3),), ((-1,),), {}), (((0, 3),), ((0,),), {})),
-        torch=None,
     ),
     Case(
         "reshape",
@@ -136,7 +132,6 @@ CASES = (
         shapes=(((2, 3), (3, 2)), ((2, 3), (6,))),
         constant=(1,),
         special=False,
-        torch="torch.Tensor.reshape_as",
     ),
     Case(
         "flatten",
@@ -184,7 +179,7 @@ CASES = (
         torch=None,
     ),
     Case("movedim", lambda x, source, destination: x, shapes=(((),),), attributes=({"source": 0, "destination": 0},)),
-    Case("alias", np.positive, dtypes=("float32", "float64", "complex64", "complex128"), torch=None),
+    Case("alias", np.positive, dtypes=("float32", "float64", "complex64", "complex128")),
     Case("adjoint", lambda x: np.conj(np.swapaxes(x, -1, -2)), shapes=MATRICES),
     Case(
         "expand",
@@ -205,7 +200,6 @@ CASES = (
                 )
             ]
         ),
-        torch="torch.Tensor.expand",
     ),
     Case(
         "expand_as",
@@ -213,7 +207,6 @@ CASES = (
         shapes=(((2, 1), (2, 3)), ((), (2, 3))),
         constant=(1,),
         special=False,
-        torch="torch.Tensor.expand_as",
     ),
     Case("broadcast_to", expand, make=samples(*[((s,), (n,), {}) for s, n in (((2, 1), (2, 3)), ((3,), (2, 3)))])),
     Case(

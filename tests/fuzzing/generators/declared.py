@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-import corefw
+from corefw.dispatch.names import public_path
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.registry import registry
 from tests.fuzzing import drawing
@@ -21,6 +21,7 @@ _STATICS = {
     "float": lambda rng: rng.choice((0.5, 1.0, 2.0, -1.5, 0.0, 1, 3)),
     "float | None": lambda rng: rng.choice((None, 0.5, 1.0, 2.0)),
     "Number": lambda rng: rng.choice((0, 1, 2, -1, 0.5, 2.5)),
+    "Real": lambda rng: rng.choice((0, 1, 2, -1, 0.5, 2.5)),
     "int | Sequence[int]": lambda rng: rng.choice((1, 2, (1,), (0, 1), (1, 2))),
     "Sequence[int]": lambda rng: rng.choice(((0, 1), (1, 0), (2, 1), (-1, 0))),
     "int | Sequence[int] | None": lambda rng: rng.choice((None, 0, -1, (0, 1))),
@@ -32,18 +33,6 @@ _COMMON = frozenset(
 _TENSORS = ("tensor", "optional", "index", "tensors")
 #: results that are left open: memory that nobody wrote, and a search in what is not sorted
 _OPEN = ("empty", "new_empty", "searchsorted", "bucketize")
-
-
-def _path(op: Op) -> str:
-    """How a program reaches the op, "" if it cannot."""
-    for prefix, space in (("nn.functional.", corefw.nn.functional), ("", corefw)):
-        if any(getattr(space, name, None) is op.function for name in (op.name, *op.aliases)):
-            return prefix + op.name
-    for space in ("linalg", "fft", "special"):
-        short = op.name.removeprefix(space + "_")
-        if getattr(getattr(corefw, space), short, None) is op.function:
-            return f"{space}.{short}"
-    return "." + op.name if getattr(corefw.Tensor, op.name, None) is op.function else ""
 
 
 def _drawable(op: Op) -> bool:
@@ -60,7 +49,7 @@ def _drawable(op: Op) -> bool:
 def ops() -> list[tuple[Op, str]]:
     """All ops that can be called by what their declarations say, with their paths."""
     unique = {id(op): op for op in registry.declared.values()}.values()
-    return [(op, _path(op)) for op in unique if _drawable(op) and _path(op) and not op.name.startswith(_OPEN)]
+    return [(op, public_path(op)) for op in unique if op.public and _drawable(op) and not op.name.startswith(_OPEN)]
 
 
 def _tensor(b: Builder, shape: tuple[int, ...], dtype: str, first: bool) -> Ref:

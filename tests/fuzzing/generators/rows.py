@@ -13,6 +13,7 @@ from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.testing import Case, Sample, load_cases, samples
 from corefw.testing.checks import case_dtypes
+from corefw.testing.oracle import path as torch_path
 from tests.fuzzing import drawing
 from tests.fuzzing.builder import Builder
 from tests.fuzzing.generators.promotion import out
@@ -30,7 +31,7 @@ def _reachable(path: str) -> bool:
 
 
 def _path(case: Case) -> str:
-    path = (case.torch or case.op).removeprefix("torch.") if case.torch is not None else ""
+    path = torch_path(case)
     return path if path and _reachable(path) else "op:" + case.op
 
 
