@@ -4,6 +4,7 @@ import copy
 import importlib
 import inspect
 import pickle
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import corefw
 from corefw.autograd import gradcheck, gradgradcheck
 from corefw.dispatch.declare import composite
-from corefw.dispatch.names import NAMESPACES, forms
+from corefw.dispatch.names import NAMESPACES, forms, public_path
 from corefw.dispatch.registry import registry
 
 rng = np.random.default_rng(0)
@@ -212,13 +213,24 @@ def test_a_declaration_with_a_slip_is_refused(declared, options, error, text):
         declared(**options)
 
 
-@pytest.mark.parametrize("namespace", sorted(NAMESPACES))
+PATHS = {
+    "sin": "sin",
+    "relu": "nn.functional.relu",
+    "functional_unfold": "nn.functional.unfold",
+    "linalg_inv": "linalg.inv",
+    "view": "Tensor.view",
+    "relu_backward": "",
+}
+
+
+@pytest.mark.parametrize(("name", "path"), PATHS.items())
+def test_an_op_has_one_path(name, path):
+    assert public_path(registry.declared[name]) == path
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
 def test_namespaces_have_what_declarations_give_them(namespace):
-    place = (
-        corefw.Tensor
-        if namespace == "Tensor"
-        else importlib.import_module(f"corefw.{namespace}".removesuffix(".corefw"))
-    )
+    place = corefw if namespace == "corefw" else attrgetter(namespace)(corefw)
     found = forms(namespace)
     assert found
     for name, (_, function) in found.items():
