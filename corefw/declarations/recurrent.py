@@ -202,21 +202,8 @@ def lstm_sequence(input, hx, cx, weight_hh, batch_sizes: tuple[int, ...], revers
 def lstm_sequence_vjp(
     grad_output, grad_hn, grad_cn, grad_gates, grad_cells, output, gates, cells, hx, cx, weight_hh, batch_sizes, reverse
 ):
-    return ops.lstm_sequence_backward(
-        hx,
-        cx,
-        weight_hh,
-        output,
-        gates,
-        cells,
-        batch_sizes,
-        reverse,
-        grad_output,
-        grad_hn,
-        grad_cn,
-        grad_gates,
-        grad_cells,
-    )
+    saved, gradients = (output, gates, cells), (grad_output, grad_hn, grad_cn, grad_gates, grad_cells)
+    return ops.lstm_sequence_backward(hx, cx, weight_hh, *saved, batch_sizes, reverse, *gradients)
 
 
 def _lstm_backward_shape(hx, cx, weight_hh, output, gates, cells, batch_sizes, reverse, *gradients):

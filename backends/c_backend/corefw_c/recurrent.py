@@ -43,22 +43,8 @@ def kernels(lib):
         given = input, hx, cx, weight_hh, None
         return call("lstm_sequence", lib.recurrence, LSTM, batch_sizes, reverse, given, results)
 
-    def lstm_sequence_backward(
-        hx,
-        cx,
-        weight_hh,
-        output,
-        gates,
-        cells,
-        batch_sizes,
-        reverse,
-        grad_output=None,
-        grad_hn=None,
-        grad_cn=None,
-        grad_gates=None,
-        grad_cells=None,
-    ):
-        given = hx, cx, weight_hh, output, gates, cells, grad_output, grad_hn, grad_cn, grad_gates, grad_cells
+    def lstm_sequence_backward(hx, cx, weight_hh, output, gates, cells, batch_sizes, reverse, *gradients):
+        given = hx, cx, weight_hh, output, gates, cells, *gradients
         results = *like(gates, hx, cx, weight_hh), None
         return call("lstm_sequence_backward", lib.recurrence_backward, LSTM, batch_sizes, reverse, given, results)
 

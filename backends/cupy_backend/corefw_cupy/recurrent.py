@@ -150,24 +150,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         state, cell = follow(lstm_step, lstm_whole, [hx, cx], weight, batch_sizes, reverse, (input,), written)
         return output, state, cell, gates, cells
 
-    def lstm_sequence_backward(
-        hx,
-        cx,
-        weight_hh,
-        output,
-        gates,
-        cells,
-        batch_sizes,
-        reverse,
-        grad_output=None,
-        grad_hn=None,
-        grad_cn=None,
-        grad_gates=None,
-        grad_cells=None,
-    ):
-        saved = (output, 1), (gates, 4), (cells, 1)
-        gradients = (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
-        check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), saved + gradients)
+    def lstm_sequence_backward(hx, cx, weight_hh, output, gates, cells, batch_sizes, reverse, *gradients):
+        grad_output, grad_hn, grad_cn, grad_gates, grad_cells = gradients
+        of_rows = (output, 1), (gates, 4), (cells, 1), (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
+        check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), of_rows)
         written = to_input, before = empty(gates.shape, hx.dtype), empty(output.shape, hx.dtype)
         weight, *read = dense(weight_hh, hx, cx, output, gates, cells, grad_output, grad_gates, grad_cells)
         functions, lasts = (lstm_step_backward, lstm_whole_backward), [grad_hn, grad_cn]

@@ -89,24 +89,10 @@ def kernels(xp):
             state[:size], cell[:size] = h, c
         return output, state, cell, gates, cells
 
-    def lstm_sequence_backward(
-        hx,
-        cx,
-        weight_hh,
-        output,
-        gates,
-        cells,
-        batch_sizes,
-        reverse,
-        grad_output=None,
-        grad_hn=None,
-        grad_cn=None,
-        grad_gates=None,
-        grad_cells=None,
-    ):
-        saved = (output, 1), (gates, 4), (cells, 1)
-        gradients = (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
-        check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), saved + gradients)
+    def lstm_sequence_backward(hx, cx, weight_hh, output, gates, cells, batch_sizes, reverse, *gradients):
+        grad_output, grad_hn, grad_cn, grad_gates, grad_cells = gradients
+        of_rows = (output, 1), (gates, 4), (cells, 1), (grad_output, 1), (grad_gates, 4), (grad_cells, 1)
+        check(hx, weight_hh, batch_sizes, 4, (cx, grad_hn, grad_cn), of_rows)
         rows, n = cells.shape
         split = gates.reshape(rows, 4, n)
         f, g, o = split[:, 1], split[:, 2], split[:, 3]
