@@ -164,6 +164,17 @@ def test_weights_leave_the_dtype(name, weight):
     assert loss.dtype == torch.float32
 
 
+@pytest.mark.parametrize("pos_weight", [None, 2.0])
+def test_targets_of_double_precision_beside_logits(pos_weight):
+    x, y = torch.tensor([0.5, -2.0], requires_grad=True), torch.tensor([0.25, 1.0], dtype=torch.float64)
+    pos_weight = pos_weight and torch.tensor(pos_weight)
+    loss = F.binary_cross_entropy_with_logits(x, y, pos_weight=pos_weight)
+    expected = F.binary_cross_entropy_with_logits(x.double(), y, pos_weight=pos_weight)
+    assert loss.dtype == torch.float64 and loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    loss.backward()
+    assert x.grad.dtype == torch.float32 and x.grad.all()
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("binary_cross_entropy", "size"), ("binary_cross_entropy_with_logits", "size")]
 )

@@ -86,6 +86,8 @@ ERRORS = {
     "singular inv": (corefw.linalg.LinAlgError, lambda m: m.linalg.inv(SINGULAR), "singular"),
     "singular solve": (corefw.linalg.LinAlgError, lambda m: m.linalg.solve(SINGULAR, SINGULAR), "singular"),
     "indefinite": (corefw.linalg.LinAlgError, lambda m: m.linalg.cholesky(SINGULAR - 1), "not positive-definite"),
+    "infinite svd": (corefw.linalg.LinAlgError, lambda m: m.linalg.svd(1 / SINGULAR), "non-finite values"),
+    "infinite pinv": (corefw.linalg.LinAlgError, lambda m: m.linalg.pinv(-1 / SINGULAR), "non-finite values"),
     "not square": (RuntimeError, lambda m: m.linalg.det(corefw.ones(2, 3)), "square"),
     "no matrix": (RuntimeError, lambda m: m.linalg.svd(ONES), "at least 2 dimensions"),
     "solve shapes": (RuntimeError, lambda m: m.linalg.solve(SINGULAR, ONES), "Incompatible shapes"),

@@ -7,7 +7,7 @@ from math import log, pi
 
 from corefw.declarations._shared.reductions import meant_reduction, reduced_loss
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.rules import real_floats
+from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.shapes import broadcast
@@ -98,7 +98,7 @@ def binary_cross_entropy_with_logits(
     return reduced_loss(_weighted(loss, weight), reduction)
 
 
-@composite(dtype=real_floats, shape=broadcast, public="", grad_name="BinaryCrossEntropyWithLogits")
+@composite(dtype=promoted_real_floats, shape=broadcast, public="", grad_name="BinaryCrossEntropyWithLogits")
 def logistic_loss(input, target):
     """The elementwise logistic loss, ``log(1 + exp(x)) - target * x``."""
     return input.clamp_min(0) - input * target + (-input.abs()).exp().log1p()

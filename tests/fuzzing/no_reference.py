@@ -85,6 +85,17 @@ _cut = _with(lambda array: array.dtype.kind == "c" and (np.signbit(array.imag) &
 _many_complex = _with(lambda array: array.dtype.kind == "c" and array.size > 1000)
 
 
+def _overflowing(array: np.ndarray) -> bool:
+    """Whether a product of two such integers may be beyond the largest one."""
+    return (
+        array.dtype.kind in "iu" and float(np.abs(array.astype(float)).max(initial=0)) ** 2 > np.iinfo(array.dtype).max
+    )
+
+
+def _of_several_dtypes(step: Step, run: Run) -> bool:
+    return len({picture.dtype for picture in _operands(step, run)}) > 1
+
+
 def _halves(step: Step, run: Run) -> bool:
     return any(picture.dtype in ("float16", "bfloat16") for picture in _operands(step, run))
 
@@ -92,6 +103,10 @@ def _halves(step: Step, run: Run) -> bool:
 def _repeated(step: Step, run: Run) -> bool:
     """An operand shows an element several times."""
     return any(0 in run.values[n].stride() for n in references(step) if type(run.pictures[n]) is Picture)
+
+
+def _nothing_times_unsettled(step: Step, run: Run) -> bool:
+    return step.keywords.get("alpha") == 0 and _unsettled(step, run)
 
 
 def _numbers(step: Step, run: Run) -> bool:
@@ -144,6 +159,7 @@ def _stands(table, step: Step, run: Run) -> bool:
 #: whose dtype or shape is another: (functions, condition, why)
 _FORMS = _table(
     ("clamp clip", _one_tensor_bound, "both bounds are taken for numbers if one is"),
+    ("binary_cross_entropy_with_logits", _of_several_dtypes, "that of the target, whichever the input's"),
     ("ihfftn ihfft2", _into_out, "out= of another shape is given to the last step alone"),
     ("dropout dropout1d dropout2d dropout3d hinge_embedding_loss", _integers, "an integer keeps its dtype"),
     ("pixel_unshuffle", _empty, "what has no elements is given back"),
@@ -169,6 +185,8 @@ _VALUES = _table(
     ("histc soft_margin_loss", _halves, "rounded to the half type, or beyond its range, on the way"),
     ("var std var_mean std_mean", _many_complex, "a recurrence whose roundings add up"),
     ("interpolate", _smoothed_column, "what is one element wide is smoothed with the weights of the first row"),
+    ("addmm addmv addbmm baddbmm", _nothing_times_unsettled, "a product is not computed if its factor is 0"),
+    ("lcm", _with(_overflowing), "what overflows keeps another sign"),
     ("pinv", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
 )
 #: whose gradients are wrong
@@ -181,5 +199,7 @@ _GRADIENTS = _table(
     ("var_mean std_mean", _no_dimensions, "the count is that of one element"),
     ("prod", _unsettled, "a quotient of infinities where no gradient arrives"),
     ("abs", _complex_unsettled, "its sign is NaN"),
+    ("silu", _with(lambda array: array.dtype.kind == "c"), "the derivative is not conjugated"),
+    ("log_ndtr special_log_ndtr", _tails, "a difference from 1"),
     ("acosh arccosh", _cut, "that of the other side of the branch cut"),
 )

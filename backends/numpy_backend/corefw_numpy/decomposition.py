@@ -1,5 +1,6 @@
 """Decompositions of matrices by the namespace's own."""
 
+from corefw.errors import LinAlgError
 from corefw_numpy.linalg_errors import explained
 
 _INDEFINITE = "linalg.cholesky: The factorization could not be completed because the input is not positive-definite."
@@ -26,6 +27,10 @@ def kernels(xp):
         return explained("linalg.eigh: The algorithm failed to converge.", linalg.eigvalsh, A, UPLO)
 
     def svd_factors(A, full_matrices):
+        if not xp.isfinite(A).all():  # LAPACK may never come back from an infinity
+            raise LinAlgError(
+                "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
+            )
         return explained("linalg.svd: The algorithm failed to converge.", linalg.svd, A, full_matrices)
 
     def singular_values(A):
