@@ -64,9 +64,10 @@ def test_cumulative_average_and_reset():
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0)])
 @pytest.mark.parametrize("momentum", [0.1, None])
-def test_a_batch_without_elements_leaves_the_running_statistics(shape, momentum):
-    layer = torch.nn.BatchNorm1d(3, momentum=momentum)
-    x = torch.zeros(shape).requires_grad_()
+@pytest.mark.parametrize(("dtype", "eps"), [(torch.float32, 1e-5), (torch.float16, 1e-12)])
+def test_a_batch_without_elements_leaves_the_running_statistics(shape, momentum, dtype, eps):
+    layer = torch.nn.BatchNorm1d(3, eps, momentum, dtype=dtype)
+    x = torch.zeros(shape, dtype=dtype, requires_grad=True)
     output = layer(x)
     output.sum().backward()
     assert output.shape == shape and x.grad.shape == shape

@@ -506,8 +506,8 @@ def batch_norm(
         return _with_statistics(input, weight, bias, running_mean, running_var, eps)
     if not prod(shape):  # there are no statistics, and the running ones stay
         _check_channels(shape, weight=_shape(weight), bias=_shape(bias))
-        nothing = ops.zeros(channels, dtype=input.dtype, device=input.device)
-        return _with_statistics(input, weight, bias, nothing, nothing, eps)
+        unit = ops.ones(channels, dtype=input.dtype, device=input.device)
+        return _with_statistics(input, weight, bias, unit, unit, eps)
     refuse_read_only("batch_norm", *(t for t in (running_mean, running_var) if t is not None))  # both or none move
     wide = _parameters_are_wider(input, weight, bias)
     output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
