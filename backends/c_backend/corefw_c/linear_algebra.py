@@ -4,7 +4,7 @@ from math import prod
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw.shapes import broadcast
+from corefw.dispatch.registry import shape_rule
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 
@@ -16,51 +16,31 @@ ROWS = 1  # the mask of a sum over rows
 def kernels(lib):
     """The family's kernels."""
     product, reduce = lib.matmul, lib.reduce
+    of_batches = shape_rule("bmm")
 
-    def matmul(input, other):
-        left, right = input.shape, other.shape
-        shape = (left[0], right[1]) if len(left) == 2 == len(right) else _shape(left, right)
-        output = empty(shape, input.dtype)
-        if status := product(id(input), id(other), 0, NEITHER, 1.0, 1.0, id(output)):
-            fail("matmul", status)
-        return output
+    def product_of(op, transposed):
+        shape_of = shape_rule(op)
+        plain = None if op == "bmm" else 2  # dimensions, of two matrices, whose sizes cost less than a look-up
+        rows, columns = int(transposed == LEFT), int(transposed != RIGHT)
 
-    def matmul_adjoint(input, other):
-        left, right = input.shape, other.shape
-        shape = (left[0], right[0]) if len(left) == 2 == len(right) else _shape(left, _turned(right))
-        output = empty(shape, input.dtype)
-        if status := product(id(input), id(other), 0, RIGHT, 1.0, 1.0, id(output)):
-            fail("matmul_adjoint", status)
-        return output
+        def kernel(input, other):
+            left, right = input.shape, other.shape
+            shape = (left[rows], right[columns]) if len(left) == plain == len(right) else shape_of(left, right)
+            output = empty(shape, input.dtype)
+            if status := product(id(input), id(other), 0, transposed, 1.0, 1.0, id(output)):
+                fail(op, status)
+            return output
 
-    def adjoint_matmul(input, other):
-        left, right = input.shape, other.shape
-        shape = (left[1], right[1]) if len(left) == 2 == len(right) else _shape(_turned(left), right)
-        output = empty(shape, input.dtype)
-        if status := product(id(input), id(other), 0, LEFT, 1.0, 1.0, id(output)):
-            fail("adjoint_matmul", status)
-        return output
-
-    def mm(input, mat2):
-        output = empty((input.shape[0], mat2.shape[1]), input.dtype)  # of two dimensions, so must both be
-        if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
-            fail("mm", status)
-        return output
-
-    def bmm(input, mat2):
-        output = empty(_batch_shape(input, mat2), input.dtype)
-        if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, id(output)):
-            fail("bmm", status)
-        return output
+        return Kernel(op, kernel, numbers)
 
     def addmm(input, mat1, mat2, beta, alpha):
-        output = empty((mat1.shape[0], mat2.shape[1]), input.dtype)
+        output = empty((mat1.shape[0], mat2.shape[1]), input.dtype)  # of two dimensions, so must both be
         if status := product(id(mat1), id(mat2), id(input), NEITHER, beta, alpha, id(output)):
             fail("addmm", status)
         return output
 
     def baddbmm(input, batch1, batch2, beta, alpha):
-        output = empty(_batch_shape(batch1, batch2), input.dtype)
+        output = empty(of_batches(batch1.shape, batch2.shape), input.dtype)
         if status := product(id(batch1), id(batch2), id(input), NEITHER, beta, alpha, id(output)):
             fail("baddbmm", status)
         return output
@@ -89,27 +69,11 @@ def kernels(lib):
 
     numbers = NUMBERS | {dtypes.bfloat16} if lib.has_bfloat16_products() else NUMBERS
     return [
-        *(Kernel(f.__name__, f, numbers) for f in (matmul, matmul_adjoint, adjoint_matmul, mm, bmm, linear)),
+        product_of("matmul", NEITHER),
+        product_of("matmul_adjoint", RIGHT),
+        product_of("adjoint_matmul", LEFT),
+        product_of("mm", NEITHER),
+        product_of("bmm", NEITHER),
+        Kernel("linear", linear, numbers),
         *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm, linear_gradients)),
     ]
-
-
-def _shape(left, right):
-    """The shape of a product; whether the inner sizes fit is for the kernel to see."""
-    batch, other = left[:-2], right[:-2]
-    if batch != other and other:
-        batch = broadcast(batch, other) if batch else other
-    return (*batch, *left[-2:-1], *(right[-1:] if len(right) > 1 else ()))
-
-
-def _turned(shape):
-    """The shape of a batch of transposed matrices."""
-    return (*shape[:-2], shape[-1], shape[-2])
-
-
-def _batch_shape(left, right):
-    """The shape of the products of two batches, which must not broadcast."""
-    (batch, rows, _), (other, _, columns) = left.shape, right.shape
-    if batch != other:
-        raise ValueError("two batches of one size expected")
-    return batch, rows, columns

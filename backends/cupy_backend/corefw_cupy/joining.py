@@ -135,11 +135,9 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     # -- repeating ----------------------------------------------------------------------------------------------------
     def repeat(input, repeats):
-        if len(repeats) < input.ndim or min(repeats, default=0) < 0:
-            raise ValueError("too few or negative repeats")
-        sizes = (1,) * (len(repeats) - input.ndim) + input.shape
-        result = cuda.empty(tuple([n * r for n, r in zip(sizes, repeats)]), input.dtype)
+        result = cuda.empty(shape_rule("repeat")(input.shape, repeats), input.dtype)
         if result.size:
+            sizes = (1,) * (len(repeats) - input.ndim) + input.shape
             once = input[(None,) * (len(repeats) - input.ndim) + (...,)]
             once = once[tuple([part for _ in repeats for part in (None, slice(None))])]
             copying.copy(result.reshape([n for pair in zip(repeats, sizes) for n in pair]), once)
