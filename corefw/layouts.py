@@ -6,12 +6,8 @@ from corefw.dtypes import MODULE
 from corefw.shapes import Shape
 
 
-class memory_format:
-    """An order of dimensions in memory; one interned object per format.
-
-    >>> isinstance(channels_last, memory_format), channels_last
-    (True, torch.channels_last)
-    """
+class _Named:
+    """An interned object that is known, and pickled, by the name of its module's attribute."""
 
     __slots__ = ("name",)
 
@@ -22,7 +18,17 @@ class memory_format:
         return f"{MODULE}.{self.name}"
 
     def __reduce__(self):
-        return self.name  # pickled by name: a format is its module's attribute
+        return self.name
+
+
+class memory_format(_Named):
+    """An order of dimensions in memory; one interned object per format.
+
+    >>> isinstance(channels_last, memory_format), channels_last
+    (True, torch.channels_last)
+    """
+
+    __slots__ = ()
 
     def order(self, ndim: int) -> Shape:
         """The dimensions of an `ndim`-dimensional tensor from the slowest to the fastest varying one; ValueError if the
@@ -39,23 +45,14 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
 
-class layout:
+class layout(_Named):
     """How a tensor's elements are found; corefw's tensors are all strided.
 
     >>> isinstance(strided, layout), strided
     (True, torch.strided)
     """
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"{MODULE}.{self.name}"
-
-    def __reduce__(self):
-        return self.name
+    __slots__ = ()
 
 
 strided = layout("strided")

@@ -1,34 +1,16 @@
 """The Laplace distribution."""
 
-from corefw.distributions import constraints
-from corefw.distributions.distribution import Distribution
-from corefw.distributions.utils import broadcast_all
+from corefw.distributions.location_scale import LocationScale
 from corefw.dtypes import finfo
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace distributions of the density ``exp(-|x - loc| / scale) / (2 * scale)``.
 
     >>> import corefw as torch
     >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.6931)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -4,34 +4,16 @@ import math
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
-from corefw.distributions import constraints
-from corefw.distributions.distribution import Distribution
-from corefw.distributions.utils import broadcast_all
+from corefw.distributions.location_scale import LocationScale
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """Normal distributions of mean `loc` and standard deviation `scale`.
 
     >>> import corefw as torch
     >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.9189)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def stddev(self):

@@ -10,7 +10,12 @@ from corefw.optim.optimizer import Optimizer
 
 
 class _ByFunction(LRScheduler):
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ):
         check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
@@ -50,14 +55,6 @@ class LambdaLR(_ByFunction):
     [0.5]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
-        last_epoch: int = -1,
-    ):
-        super().__init__(optimizer, lr_lambda, last_epoch)
-
     def get_lr(self):
         return [base * factor for base, factor in zip(self.base_lrs, self._factors(), strict=True)]
 
@@ -74,14 +71,6 @@ class MultiplicativeLR(_ByFunction):
     >>> scheduler.get_last_lr()
     [0.125]
     """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
-        last_epoch: int = -1,
-    ):
-        super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self):
         rates = [group["lr"] for group in self.optimizer.param_groups]

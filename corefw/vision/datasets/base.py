@@ -91,3 +91,39 @@ class VisionDataset(Dataset):
         if self.transforms is not None:
             lines.append(repr(self.transforms))
         return "\n".join([f"Dataset {type(self).__name__}", *(f"    {line}" for line in lines)])
+
+
+class PublishedDataset(VisionDataset):
+    """Base of data sets that are published in a part to train with and one held out, and are read into memory.
+
+    A subclass has ``download``, which fetches what `root` lacks, and ``_load``, which sets ``data`` or raises
+    RuntimeError if files are missing.
+    """
+
+    data: Any
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        train: bool = True,
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, transform=transform, target_transform=target_transform)
+        self.train = train
+        if download:
+            self.download()
+        self._load()
+
+    def download(self) -> None:
+        raise NotImplementedError
+
+    def _load(self) -> None:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def extra_repr(self) -> str:
+        return f"Split: {'Train' if self.train else 'Test'}"

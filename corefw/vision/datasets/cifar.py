@@ -7,13 +7,12 @@ import os
 import pickle
 import shutil
 import tarfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from corefw.files import replacing
-from corefw.vision.datasets.base import VisionDataset
+from corefw.vision.datasets.base import PublishedDataset
 from corefw.vision.datasets.download import CorruptedError, check_integrity, fetch
 from corefw.vision.pillow import image_from_array
 
@@ -55,7 +54,7 @@ def read_batch(path: str | os.PathLike) -> dict[str, Any]:
     return batch
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(PublishedDataset):
     """60,000 colour images of 32 by 32 pixels in 10 classes, 50,000 of them to train with.
 
     Args:
@@ -91,24 +90,13 @@ class CIFAR10(VisionDataset):
     test_list = [["test_batch", "40351d587109b95175f43aff81a1287e"]]
     meta = {"filename": "batches.meta", "key": "label_names", "md5": "5ff9c542aee3614f3951f8cda6e48888"}
 
-    def __init__(
-        self,
-        root: str | os.PathLike,
-        train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        self.train = train
-        if download:
-            self.download()
+    def _load(self) -> None:
         if bad := self._missing():
             raise RuntimeError(
                 f"Dataset not found or corrupted: {os.path.join(self.root, self.base_folder)} lacks {', '.join(bad)} "
                 "as published. You can use download=True to download it"
             )
-        batches = [read_batch(self._path(name)) for name, _ in (self.train_list if train else self.test_list)]
+        batches = [read_batch(self._path(name)) for name, _ in (self.train_list if self.train else self.test_list)]
         rows = np.concatenate([batch["data"] for batch in batches])
         self.data = np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
         kind = "labels" if "labels" in batches[0] else "fine_labels"
@@ -144,12 +132,6 @@ class CIFAR10(VisionDataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         """The image, a Pillow image, and its target, an int; each through its transform if given."""
         return self._transformed(image_from_array(self.data[index]), self.targets[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 class CIFAR100(CIFAR10):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import corefw
 from corefw.files import replacing
-from corefw.vision.datasets.base import VisionDataset
+from corefw.vision.datasets.base import PublishedDataset
 from corefw.vision.datasets.download import CorruptedError, check_integrity, fetch
 from corefw.vision.pillow import image_from_array
 
@@ -44,7 +43,7 @@ def read_idx(path: str | os.PathLike) -> np.ndarray:
     return np.frombuffer(stored, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-class MNIST(VisionDataset):
+class MNIST(PublishedDataset):
     """70,000 handwritten digits of 28 by 28 pixels, 60,000 of them to train with.
 
     Args:
@@ -87,25 +86,14 @@ class MNIST(VisionDataset):
         "9 - nine",
     ]
 
-    def __init__(
-        self,
-        root: str | os.PathLike,
-        train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        self.train = train
-        if download:
-            self.download()
+    def _load(self) -> None:
         missing = [name for name, _ in self.resources if self._present(name) is None]
         if missing:
             raise RuntimeError(
                 f"Dataset not found: {self.raw_folder} has no {', '.join(missing)}. "
                 "You can use download=True to download it"
             )
-        part = "train" if train else "t10k"
+        part = "train" if self.train else "t10k"
         images, labels = self._read(f"{part}-images-idx3-ubyte.gz", 3), self._read(f"{part}-labels-idx1-ubyte.gz", 1)
         if len(images) != len(labels):
             raise CorruptedError(f"{self.raw_folder}: {len(images)} {part} images, but {len(labels)} labels")
@@ -149,12 +137,6 @@ class MNIST(VisionDataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         """The image, a Pillow image, and its target, an int; each through its transform if given."""
         return self._transformed(image_from_array(self.data[index].numpy(), "L"), int(self.targets[index]))
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 class FashionMNIST(MNIST):
