@@ -68,13 +68,24 @@ def test_generated_functions(kind, architecture):
     assert nvrtc.compile_all(chosen, architecture, GENERATED[architecture]) >= len(chosen)
 
 
+def resources_of(file):
+    return list(cuda_resources.table([function for function in FUNCTIONS if function.source == f'#include "{file}"']))
+
+
+def spilling(rows):
+    return [row for *row, taken in rows if taken.stored or taken.loaded]
+
+
 @pytest.mark.parametrize("file", ["attention/attention_half.cu", "attention/attention_backward_half.cu"])
 def test_attention_by_tensor_cores_keeps_its_sums_in_registers(file):
-    chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
-    rows = list(cuda_resources.table(chosen))
+    rows = resources_of(file)
     assert len(rows) >= 10 and all(taken.registers > 100 for *_, taken in rows)
-    spilling = [row for *row, taken in rows if taken.stored or taken.loaded]
-    assert not spilling, spilling
+    assert not spilling(rows)
+
+
+@pytest.mark.parametrize("file", ["normalization/normalize.cu", "normalization/moments.cu"])
+def test_normalisations_keep_groups_in_registers(file):
+    assert not spilling(resources_of(file))
 
 
 def test_what_spills_is_reported():

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) moments(
 }
 
 // Of the columns of a matrix: neighbouring threads work on neighbouring columns, and several on each.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_moments(
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) column_moments(
     const T *__restrict__ input, Moments<A> *of_parts, A *means, A *variances, A *scales, int64 rows, int64 columns,
     int64 width, int64 parts, int64 length, double eps, bool centred)
 {

@@ -3,7 +3,7 @@
 
 #include "normalization/statistics.cuh"
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize(
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) normalize(
     const T *__restrict__ input, const T *__restrict__ weight, const T *__restrict__ bias, T *output, A *means,
     A *variances, A *scales, View view, int64 lanes, double eps, bool centred)
 {
