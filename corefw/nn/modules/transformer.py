@@ -30,34 +30,35 @@ def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
 class _Layer(Module):
     """What encoder and decoder layers share: self-attention, a feed-forward block and `norms` normalisations."""
 
+    norms: int
+
     def __init__(
         self,
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device,
-        dtype,
-        norms: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
     ):
         super().__init__()
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **options}
         self.self_attn = MultiheadAttention(d_model, nhead, **attention)
-        if norms == 3:
+        if self.norms == 3:
             self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
         self.norm_first = norm_first
-        for i in range(1, norms + 1):
+        for i in range(1, self.norms + 1):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **options))
-        for i in range(1, norms + 1):
+        for i in range(1, self.norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
@@ -95,24 +96,7 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([5, 1, 4])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__(
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device,
-            dtype, norms=2,
-        )  # fmt: skip
+    norms = 2
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         """The sequence `src` through the layer; masks as for `MultiheadAttention`."""
@@ -133,24 +117,7 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([3, 1, 4])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__(
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device,
-            dtype, norms=3,
-        )  # fmt: skip
+    norms = 3
 
     def forward(
         self,
