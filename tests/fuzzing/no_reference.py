@@ -14,6 +14,7 @@ from tests.fuzzing.runs import Picture, Run
 _OPEN_SPECIAL = (
     ("var_mean std_mean", "a mean by Welford's recurrence"),
     ("ldexp", "a power beyond the largest number"),
+    ("solve_triangular", "how far NaN and infinities spread"),
     ("det linalg_det logdet slogdet linalg_slogdet", "a pivot of 0 is met before, or after, an infinity"),
     ("cross linalg_cross", "a product beyond the largest number, rounded or not before it is subtracted"),
     ("trapezoid trapz", "a sum less the half of its ends, or of panels"),

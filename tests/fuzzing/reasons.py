@@ -159,7 +159,7 @@ def _rounding(program: Program, wide: Program, entry: Step, dtype: str, size: fl
     if name in _STEPPED | POINTWISE:
         return 0.0
     inputs = (memory_of(leaf, 100) for leaf in wide.entries if isinstance(leaf, Leaf))
-    largest = max((_size(x) for x in inputs if x.dtype.kind in "iufc"), default=0.0)
+    largest = max((_size(x) for x in inputs if x.dtype.kind in "biufc"), default=0.0)
     if entry.function != "gradients":
         terms = max((prod(leaf.shape) for leaf in wide.entries if isinstance(leaf, Leaf)), default=1)
         return EPS[dtype] / 4 * max(terms / 16, 1) ** 0.5 * max(size, largest)
