@@ -21,7 +21,7 @@ WITHOUT_ROW: dict[str, str] = {
     "view_as_complex": "takes one memory layout only: tests/test_pointwise.py",
     "select_backward": "the gradient of picking elements (amax, median, sort), tested through it",
     "distribute": "the gradient among equal elements (amax, norms), tested through it",
-    **dict.fromkeys(("random", "filling", "dropout"), _STREAM),
+    **dict.fromkeys(("random", "sampling", "filling", "dropout"), _STREAM),
     "optimizer": "whole steps of whole lists, compared with PyTorch's in tests/test_optim.py",
 }
 

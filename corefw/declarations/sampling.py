@@ -1,0 +1,219 @@
+"""Samples of distributions whose parameters are tensors."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from corefw.declarations._shared.drawing import (
+    check_floating,
+    check_probabilities,
+    check_probability,
+    check_std,
+    draw,
+    draw_bernoulli,
+    probability_tensor,
+    seed_and_offset,
+)
+from corefw.declarations._shared.factories import ArgumentError, into_out, out_key, require_grad, size_argument, target
+from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.rules import ordered, same
+from corefw.dtypes import dtype
+from corefw.errors import ShapeError
+from corefw.shapes import broadcast, same_shape
+from corefw.tensor import Tensor
+
+
+@composite()
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtype | None = None,
+    layout=None,
+    device=None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+):
+    """Normal random numbers.
+
+    Args:
+        mean: a number, or a floating tensor that broadcasts with `std`.
+        std: the standard deviation, not negative: a number or a tensor.
+        size: the shape, where both are numbers.
+
+    Other arguments as for `rand`. The gradients of `mean` and `std` are 0.
+
+    >>> import corefw as torch
+    >>> torch.normal(torch.zeros(3), 2.0).shape, torch.normal(0.0, 1.0, (2,)).shape
+    (torch.Size([3]), torch.Size([2]))
+    """
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError(
+                "normal() received an invalid combination of arguments: expected tensors `mean` or `std`, or numbers "
+                "and a `size`"
+            )
+        shape = size_argument("normal", (size,))
+        dispatch_key = (
+            target("normal", dtype, device, layout, pin_memory)
+            if out is None
+            else out_key("normal", out, dtype, device)
+        )
+        check_floating("normal_kernel_cpu", dispatch_key.dtype)
+        check_std(std)
+        result = draw("normal_at", dispatch_key, shape, generator, float(mean), float(std))
+        if out is not None:
+            return into_out("normal", out, result)
+        return require_grad(result) if requires_grad else result
+    dispatch_key = tensors[0].dispatch_key
+    for tensor in tensors:
+        check_floating("normal_kernel_cpu", tensor.dispatch_key.dtype)
+    if not isinstance(std, Tensor):
+        check_std(std)
+    elif dispatch_key.device.type != "meta" and not bool((std.detach() >= 0).all()):
+        raise ArgumentError("normal expects all elements of std >= 0.0")
+    shape = broadcast(*(tuple(tensor.array.shape) for tensor in tensors))
+    result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
+    for combine, parameter in ((ops.mul, std), (ops.add, mean)):
+        if isinstance(parameter, Tensor) or parameter != (1 if parameter is std else 0):
+            result = combine(
+                result, parameter.detach().to(dispatch_key.dtype) if isinstance(parameter, Tensor) else float(parameter)
+            )
+    for tensor in tensors:
+        if tensor.requires_grad:
+            result = ops.independent(result, tensor.to(dispatch_key.dtype))
+    return result if out is None else into_out("normal", out, result)
+
+
+@composite(dtype=same, shape=lambda numbers, parameter: numbers, public="", grad_name="Normal")
+def independent(numbers, parameter):
+    """Random numbers that were drawn with a parameter, whose gradient is 0."""
+    return numbers
+
+
+independent.gradients(
+    numbers=lambda grad: grad,
+    parameter=lambda grad, parameter_shape: grad.new_zeros(parameter_shape),
+)
+
+
+@composite(dtype=ordered, shape=same_shape, public="", grad_name="Bernoulli")
+def bernoulli_from(input, p: float | None, generator: Generator | None):
+    """`bernoulli` with its options in order."""
+    if p is None:
+        check_probabilities(input)
+        probability = input
+    else:
+        check_probability(p)
+        probability = probability_tensor(input.dispatch_key, p)
+    return draw_bernoulli(input.dispatch_key, probability, tuple(input.array.shape), generator)
+
+
+bernoulli_from.gradients(input=lambda grad: ops.zeros_like(grad))
+
+
+@composite()
+def bernoulli(input, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None):
+    """One with the probability that each element of `input` gives, else zero.
+
+    Args:
+        input: probabilities.
+        p: one probability for all instead; `input` then gives only shape and dtype.
+        generator: the stream; the device's default one if missing.
+        out: a tensor to write to.
+
+    Raises RuntimeError for a probability outside [0, 1]. The gradient is zero.
+
+    >>> import corefw as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    if out is not None:
+        return into_out("bernoulli", out, bernoulli_from(input.detach(), p, generator))
+    return bernoulli_from(input, p, generator)
+
+
+@composite()
+def multinomial(
+    input,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+):
+    """Positions drawn in proportion to the weights in each row of `input`.
+
+    Args:
+        input: weights, a vector or the rows of a matrix: finite, not negative, not all zero.
+        num_samples: draws per row.
+        replacement: whether a position may be drawn again.
+        generator: the stream; the device's default one if missing.
+        out: a tensor to write to.
+
+    Returns int64 of shape ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    >>> import corefw as torch
+    >>> torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 1)
+    tensor([1])
+    """
+    if not input.dispatch_key.dtype.is_floating_point:
+        raise ArgumentError(
+            f"multinomial only supports floating-point dtypes for input, got: {input.dispatch_key.dtype.title}"
+        )
+    shape = tuple(input.array.shape)
+    if not 1 <= len(shape) <= 2:
+        raise ShapeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise ShapeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > shape[-1]:
+        raise ShapeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} > {shape[-1]}"
+        )
+    weights = input.detach()
+    if input.dispatch_key.device.type != "meta" and math.prod(shape):
+        if not bool(((weights >= 0) & (weights < math.inf)).all()):
+            raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not bool((weights.sum(-1) > 0).all()):
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+    count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
+    seed, offset = seed_and_offset("multinomial_at", input.dispatch_key, count, generator)
+    result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
+    return result if out is None else into_out("multinomial", out, result)
+
+
+# -- relaxed samples --------------------------------------------------------------------------------------------------
+@composite(public="nn.functional")
+def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
+    """A differentiable sample of the categories along `dim`: ``softmax((logits + g) / tau)``, g of the Gumbel
+    distribution.
+
+    Args:
+        logits: unnormalised log-probabilities, any shape.
+        tau: the temperature; the lower, the closer to one category.
+        hard: whether the result is one-hot; the gradient is still that of the softmax.
+        eps: deprecated, without effect.
+        dim: the dimension of the categories.
+
+    Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+    noise = -ops.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    return ops.zeros_like(soft).scatter(dim, index, 1.0) - soft.detach() + soft
