@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "BackendError",
+    "CaptureError",
     "CorefwError",
     "DeviceError",
     "DimensionError",
@@ -55,6 +56,10 @@ class DtypeError(CorefwError, RuntimeError, TypeError):
 
 class DeviceError(CorefwError, RuntimeError):
     """Tensors lie on different devices, or a device cannot be used."""
+
+
+class CaptureError(CorefwError, RuntimeError):
+    """Something was asked for that is not possible while a graph is captured, or a graph is used wrongly."""
 
 
 class GradientError(CorefwError, RuntimeError):

@@ -12,6 +12,7 @@ import pytest
 
 import corefw
 from corefw import dtypes
+from corefw.devices import DispatchKey
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
 
@@ -49,3 +50,24 @@ def _register_emulation() -> None:
 
 
 _register_emulation()
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """The device type `cuda`, with two devices, over the emulated driver: its runtime."""
+    from corefw_cupy import backend
+    from corefw_cupy.runtime import CupyRuntime
+    from tests.emulation import device, driver
+
+    monkeypatch.setattr(registry, "backends", {k: v for k, v in registry.backends.items() if k != "cupy"})
+    monkeypatch.setattr(registry, "runtimes", {k: v for k, v in registry.runtimes.items() if k != "cuda"})
+    monkeypatch.setattr(registry, "kernels", {k: list(v) for k, v in registry.kernels.items()})
+    runtime = CupyRuntime(device.cuda())
+    registry.add_backend(backend(device.cuda(), runtime))
+    driver.State.log.clear()
+    yield runtime
+    driver.State.device = 0
+    runtime.memory_use.hook.__exit__()
+    for key in [key for key in DispatchKey._interned if key[0].type == "cuda"]:
+        del DispatchKey._interned[key]
+    registry.forget()

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="there is no C
 
 SHAPES = [(5,), (3, 4), (), (0, 2), (70, 6), (1,)]
 TOLERANCES = {"f4": 3e-6, "f8": 1e-13, "f2": 2e-2, "c8": 5e-6, ml_dtypes.bfloat16: 0.15}
+RATES = ("f4", "f8", None)  # dtypes of a learning rate on the device, None for a number
 # (name, lists of states, host numbers before the first step, options)
 STEPS = [
     ("sgd_step", 0, (), (0.1, 0, 0, 0.1, False, True)),
@@ -100,11 +101,50 @@ def test_more_tensors_than_a_table_holds_and_more_elements_than_a_block_takes(ke
     compare(kernels, *STEPS[3], "f4", [(3,)] * 70 + [(2 * CHUNK + 5,)], [memory.device] * 4)
 
 
+@pytest.mark.parametrize(
+    ("name", "rate"),
+    [
+        ("sgd_step", "f4"),
+        ("sgd_step of pairs", "f8"),
+        *((f"adam_step{p}", r) for p in ("", " of pairs") for r in RATES),
+    ],
+)
+def test_rates_from_the_device(kernels, name, rate):
+    """Counts of steps and learning rates that lie on the device give the bits that numbers give."""
+    name, _, pairs = name.partition(" of ")
+    dtype, shapes, lr = "c8" if pairs else "f4", [*SHAPES, *[(2,)] * 500], 0.03125
+    columns = 3 if name == "sgd_step" else 5
+    hosts = [[abs(numbers(shape, dtype)).astype(dtype) for shape in shapes] for _ in range(columns)]
+    made = []
+    for on_device in (False, True):
+        *lists, last = [[memory.device(a) for a in column] for column in hosts]
+        counts = [np.array(i % 3, "f4") for i in range(len(shapes))]
+        counts = [memory.device(count) for count in counts] if on_device else counts
+        given = memory.device(np.array(lr, rate)) if on_device and rate else lr
+        for turn in range(2):
+            if name == "sgd_step":
+                first = [i % 2 == 0 and turn == 0 for i in range(len(shapes))]
+                kernels[name](*lists, last, first, given, 0.9, 0.1, 0.01, False, False)
+            else:
+                kernels[name](*lists, last, counts, given, 0.75, 0.875, 1e-3, 0.25, turn == 0, True, False)
+        counts = counts if name == "adam_step" else []
+        counts = [memory.host(count).tolist() if on_device else count.tolist() for count in counts]
+        made.append(([memory.host(a).tobytes() for column in (*lists, last) for a in column], counts))
+    assert made[0] == made[1]
+
+
+def test_counts_of_steps_at_two_places_are_refused(kernels):
+    lists = [[memory.device(np.ones(2, "f4")) for _ in range(2)] for _ in range(4)]
+    counts = [memory.device(np.zeros((), "f4")), np.zeros((), "f4")]
+    with pytest.raises(ValueError, match="on the host and on the device"):
+        kernels["adam_step"](*lists, [], counts, 0.1, 0.9, 0.9, 1e-3, 0.0, False, False, False)
+
+
 def test_plans_are_forgotten_with_their_arrays(kernels):
-    step = optimizer.Step(cuda(), "optimizer/sgd.cu", "sgd_step", (2, 3), 1)
+    step = optimizer.Step(cuda(), "optimizer/sgd.cu", "sgd_step", (2, 3), 2)
     lists = [[memory.device(np.ones(3, "f4"))] for _ in range(2)]
     for _ in range(2):
-        step(*lists, [], [], lambda: [(0.0,)], (0.5, 0.0, 0.0, 0.0, False, False))
+        step(*lists, [], [], lambda: [(0.5, 0.0)], (0.0, 0.0, 0.0, False, False))
     assert len(step.plans) == 1 and (memory.host(lists[0][0]) == 0).all()
     del lists
     gc.collect()

@@ -7,6 +7,7 @@ pytest.importorskip("cupy")
 
 from corefw import dtypes
 from corefw_cupy import dropout, random
+from corefw_cupy.graphs import GeneratorState
 from corefw_numpy import philox
 from tests.emulation import compiler, memory
 from tests.emulation.device import cuda
@@ -85,6 +86,44 @@ def test_ranges_of_64_bits(kernels, low, high, dtype):
     for state in STATES:
         made = kernels["integers_at"]((9,), *state, low, high, np.dtype(dtype))
         same_bits(made, philox.integers(np, (9,), dtype, *state, low, high))
+
+
+#: what each kind is given beside the state, before and after it
+KINDS = {
+    "uniform_at": ((7,), 0.0, 1.0, np.dtype("f4")),
+    "normal_at": ((7,), 0.0, 1.0, np.dtype("D")),
+    "log_normal_at": ((7,), 0.0, 1.0, np.dtype("f8")),
+    "exponential_at": ((7,), 2.0, np.dtype("f2")),
+    "cauchy_at": ((7,), 0.0, 1.0, np.dtype("f4")),
+    "integers_at": ((7,), 0, 50, np.dtype("i8")),
+    "geometric_at": ((7,), 0.2, np.dtype("i4")),
+    "permutation_at": (70, np.dtype("i8")),
+    "bernoulli_at": (np.full((), 0.5), (40,), np.dtype("f4")),
+    "masked_dropout": (np.ones(40, "f4"), 0.5),
+    "multinomial_at with replacement": (np.ones((2, 9), "f4"), 5, True),
+    "multinomial_at of one": (np.ones((2, 9), "f4"), 1, False),
+    "multinomial_at": (np.ones((2, 9), "f4"), 5, False),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_states_on_the_device(kernels, name):
+    """A graph's kernels are given a generator's state for the seed, and the distance from its offset."""
+    given = [memory.device(value) if isinstance(value, np.ndarray) else value for value in KINDS[name]]
+    kernel = name.partition(" ")[0]
+    split = {"masked_dropout": 2, "multinomial_at": 3, "bernoulli_at": 2}.get(kernel, 1)
+    capturing = cuda().capturing
+    state = GeneratorState(cuda())
+    for seed, offset in STATES:
+        state.write(seed, offset)
+        wanted = kernels[kernel](*given[:split], seed, (offset + 3) % 2**64, *given[split:])
+        capturing.capture = state
+        try:
+            made = kernels[kernel](*given[:split], state, 3, *given[split:])
+        finally:
+            capturing.capture = None
+        for m, w in zip(*(value if isinstance(value, tuple) else (value,) for value in (made, wanted))):
+            same_bits(m, memory.host(w))
 
 
 @pytest.mark.parametrize("low", [5, -(2**63) - 1, -1])

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import corefw as torch
-from corefw.devices import DispatchKey
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.tensor import wrap
 
@@ -24,28 +23,9 @@ pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
 import cupy
 
-from corefw_cupy import backend
-from corefw_cupy.runtime import CupyRuntime
-from tests.emulation import compiler, device, driver, memory, queue
+from tests.emulation import compiler, driver, memory, queue
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
-
-
-@pytest.fixture
-def cuda(monkeypatch):
-    """The device type `cuda`, with two devices."""
-    monkeypatch.setattr(registry, "backends", {k: v for k, v in registry.backends.items() if k != "cupy"})
-    monkeypatch.setattr(registry, "runtimes", {k: v for k, v in registry.runtimes.items() if k != "cuda"})
-    monkeypatch.setattr(registry, "kernels", {k: list(v) for k, v in registry.kernels.items()})
-    runtime = CupyRuntime(device.cuda())
-    registry.add_backend(backend(device.cuda(), runtime))
-    driver.State.log.clear()
-    yield runtime
-    driver.State.device = 0
-    runtime.memory_use.hook.__exit__()
-    for key in [key for key in DispatchKey._interned if key[0].type == "cuda"]:
-        del DispatchKey._interned[key]
-    registry.forget()
 
 
 def test_devices(cuda):

@@ -79,6 +79,12 @@ def constant(number, dispatch_key) -> Constant:
     return _constant(number, dispatch_key, sign)
 
 
+def forget() -> None:
+    """Drop all operands, so that each is asked of its runtime again."""
+    for made in (_constant, _bound, _element, _assigned, _exponent):
+        made.cache_clear()
+
+
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype of tensors made from Python floats; TypeError unless `d` is a floating type.
 
@@ -89,9 +95,7 @@ def set_default_dtype(d: dtype) -> None:
     >>> torch.set_default_dtype(torch.float32)
     """
     dtypes.assign_default_dtype(d)
-    _constant.cache_clear()
-    _bound.cache_clear()
-    _exponent.cache_clear()
+    forget()
     registry.forget()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import numpy as np
 
 from corefw.devices import device
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import uint8
-from corefw.errors import CorefwError, DeviceError
+from corefw.errors import CaptureError, CorefwError, DeviceError
 from corefw.tensor import Tensor, wrap
 
 _MASK = (1 << 64) - 1
@@ -44,17 +45,19 @@ class Generator:
     tensor([0.3990, 0.8805])
     """
 
-    __slots__ = ("_lock", "_offset", "_seed", "device")
+    __slots__ = ("_before", "_lock", "_offset", "_seed", "device")
 
     def __init__(self, device: str | device | int = "cpu"):
         self.device = _as_device(device)
-        self._seed = DEFAULT_SEED
+        self._seed: Any = DEFAULT_SEED  # while a graph is captured, the device's state
         self._offset = 0
+        self._before: tuple[int, int] | None = None  # seed and offset, while a graph is captured
         self._lock = threading.Lock()
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed`; returns the generator."""
         seed = _seed(seed)
+        self._outside_captures("manual_seed")
         with self._lock:
             self._seed, self._offset = seed, 0
         return self
@@ -66,25 +69,49 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed of the stream."""
+        self._outside_captures("initial_seed")
         return self._seed
 
     def get_offset(self) -> int:
         """The number of the stream's next block."""
+        self._outside_captures("get_offset")
         return self._offset
 
     def set_offset(self, offset: int) -> None:
         """Go on with block `offset` of the stream."""
+        self._outside_captures("set_offset")
         self._offset = int(offset) & _MASK
 
-    def take(self, blocks: int) -> tuple[int, int]:
-        """Reserve `blocks` blocks of the stream; returns the seed and the first block's number."""
+    def take(self, blocks: int) -> tuple[Any, int]:
+        """Reserve `blocks` blocks of the stream; returns the seed and the first block's number (while a graph is
+        captured the device's state, and the number from the capture's start)."""
         with self._lock:
             offset = self._offset
             self._offset = (offset + blocks) & _MASK
             return self._seed, offset
 
+    def begin_capture(self, state: Any) -> None:
+        """Let kernels find seed and offset in `state`, of the device's runtime, as long as a graph is captured."""
+        self._outside_captures("capture_begin")
+        with self._lock:
+            self._before = self._seed, self._offset
+            self._seed, self._offset = state, 0
+
+    def end_capture(self) -> int:
+        """Go on as before the capture; returns how many blocks the graph takes in a replay."""
+        with self._lock:
+            assert self._before is not None, "end_capture comes after begin_capture"
+            blocks = self._offset
+            (self._seed, self._offset), self._before = self._before, None
+        return blocks
+
+    def _outside_captures(self, method: str) -> None:
+        if self._before is not None:
+            raise CaptureError(f"Generator.{method}: not possible while a graph that draws from it is captured")
+
     def get_state(self) -> Tensor:
         """The state, a uint8 tensor of 16 bytes on the CPU: seed and offset, little-endian."""
+        self._outside_captures("get_state")
         host = np.array([self._seed, self._offset], "<u8").view(np.uint8)
         return wrap(host, dispatch_key_of(_CPU, uint8))
 
@@ -98,17 +125,20 @@ class Generator:
             raise StateError(
                 f"Expected a Generator state of size 16 but found the input RNG state size to be {new_state.array.size}"
             )
+        self._outside_captures("set_state")
         seed, offset = new_state.array.tobytes()[:8], new_state.array.tobytes()[8:]
         with self._lock:
             self._seed, self._offset = int.from_bytes(seed, "little"), int.from_bytes(offset, "little")
 
     def clone_state(self) -> Generator:
         """A generator of its own that goes on as this one would."""
+        self._outside_captures("clone_state")
         clone = Generator(self.device)
         clone._seed, clone._offset = self._seed, self._offset
         return clone
 
     def __getstate__(self):
+        self._outside_captures("__getstate__")
         return self.device, self._seed, self._offset
 
     def __setstate__(self, state):
@@ -144,7 +174,7 @@ class _Defaults:
 defaults = _Defaults()
 
 
-def take(generator: Generator | None, where: device, blocks: int) -> tuple[int, int]:
+def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:
     """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
     if generator is None:
         return (defaults.generators.get(where) or defaults.of(where)).take(blocks)

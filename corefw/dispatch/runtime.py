@@ -37,6 +37,7 @@ class Runtime:
 
     device_type: str
     array_type: type
+    has_graphs = False  # then kernels of optimizer steps take learning rates and counts of steps on the device too
 
     def device_count(self) -> int:
         """How many devices there are."""
@@ -148,6 +149,31 @@ class Runtime:
     def record_stream(self, array, stream) -> None:
         """Keep the array's memory, once it is let go of, until the work that `stream` has been given is done."""
         raise DeviceError(f"record_stream: device '{self.device_type}' has no streams")
+
+    def is_capturing(self) -> bool:
+        """Whether the work that this thread gives to the device is recorded in a graph, instead of done."""
+        return False
+
+    def new_graph(self) -> Any:
+        """A graph of work: `begin(pool)`, `end()` and `abandon()` record what the current stream is given, `replay()`
+        does it, `reset()` forgets it; `pool` is where it allocates."""
+        raise self._no_graphs()
+
+    def _no_graphs(self) -> DeviceError:
+        return DeviceError(f"device '{self.device_type}' has no graphs: its work cannot be captured and replayed")
+
+    def capture_stream(self) -> Any:
+        """The stream, a with-block, on which the current device captures graphs unless another one is chosen."""
+        raise self._no_graphs()
+
+    def new_graph_pool(self) -> Any:
+        """Memory for graphs that are replayed one after another, in the order of their captures."""
+        raise self._no_graphs()
+
+    def new_generator_state(self) -> Any:
+        """A place on the device for a generator's seed and offset, given by `write(seed, offset)`; while a graph is
+        captured, kernels are given it for the seed, and offsets from there."""
+        raise self._no_graphs()
 
     def from_dlpack(self, producer) -> Any:
         """An array over the memory of another library's, an object with ``__dlpack__`` on this device.

@@ -15,6 +15,7 @@ from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
 from corefw.errors import (
+    CaptureError,
     CorefwError,
     DeviceError,
     OutOfMemoryError,
@@ -151,6 +152,8 @@ def raise_explained(op: Op, error: Exception, values, name: str) -> NoReturn:
 
 def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
     """The error to raise for a kernel's failure: of PyTorch's type, naming the op, what came and what was wanted."""
+    if isinstance(error, CaptureError):
+        return CaptureError(f"{name}: {error}")
     if isinstance(error, CorefwError):
         return error
     tensors = [v for v in values if isinstance(v, Tensor)]

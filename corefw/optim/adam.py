@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.optim.optimizer import Optimizer, check_options
+from corefw.tensor import Tensor
 
 
 class Adam(Optimizer):
@@ -20,7 +21,9 @@ class Adam(Optimizer):
             instead.
         amsgrad: use the largest mean square so far (Reddi et al. 2018).
         maximize: ascend instead.
-        foreach, capturable, fused: accepted; a step is always one kernel call per group.
+        capturable: count the steps where the parameters are, and read a learning rate that is a tensor there, so that a
+            graph with a step in it can be replayed (`corefw.cuda.CUDAGraph`).
+        foreach, fused: accepted; a step is always one kernel call per group.
     """
 
     _decoupled = False
@@ -59,9 +62,9 @@ class Adam(Optimizer):
 
     def update(self, group, params):
         amsgrad = group["amsgrad"]
-        steps, exp_avgs, exp_avg_sqs, *most = self.states(
-            params, "step", "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])
-        )
+        capturable, lr = group["capturable"], group["lr"]
+        names = ("step", "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else []))
+        steps, exp_avgs, exp_avg_sqs, *most = self.states(params, *names, capturable=capturable)
         beta1, beta2 = group["betas"]
         self.call(
             "adam_step",
@@ -70,7 +73,7 @@ class Adam(Optimizer):
             exp_avg_sqs,
             most[0] if amsgrad else [],
             steps,
-            float(group["lr"]),
+            lr if capturable and isinstance(lr, Tensor) else float(lr),
             beta1,
             beta2,
             group["eps"],

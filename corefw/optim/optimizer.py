@@ -14,6 +14,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.dtypes import float32, float64, get_default_dtype
+from corefw.errors import CaptureError
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.tensor import Tensor
 from corefw.tensor_api.construction import asarray
@@ -133,22 +134,35 @@ class Optimizer:
             return scalar(0)
         return ops.zeros_like(parameter).detach()
 
-    def states(self, params: list[Tensor], *names: str) -> list[list[Tensor]]:
-        """For each name, the states of `params` under it; missing ones are created."""
+    def states(self, params: list[Tensor], *names: str, capturable: bool = False) -> list[list[Tensor]]:
+        """For each name, the states of `params` under it; missing ones are created.
+
+        With `capturable`, steps are counted on the parameters' device, where that has graphs.
+        """
         columns = []
         for name in names:
             column = []
             for p in params:
                 state = self.state[p]
                 if name not in state:
-                    state[name] = self.initial(name, p)
+                    self.refuse_capture(p, "the state of a parameter would begin anew in each replay: step once before")
+                    on_device = name == "step" and capturable and p.dispatch_key.runtime.has_graphs
+                    state[name] = scalar(0, p.device) if on_device else self.initial(name, p)
                 column.append(state[name])
             columns.append(column)
+        if "step" in names and columns[names.index("step")][0].device.type == "cpu":
+            self.refuse_capture(params[0], "param_groups' capturable is False, and steps are counted on the host")
         return columns
+
+    def refuse_capture(self, parameter: Tensor, why: str) -> None:
+        """Raise CaptureError if this thread captures a graph on the parameter's device."""
+        if parameter.dispatch_key.runtime.is_capturing():
+            name = type(self).__name__
+            raise CaptureError(f"Attempting graph capture of step() for an instance of {name} but {why}")
 
     def call(self, op: str, params: list[Tensor], *arguments) -> None:
         """Run the kernel of a step op on the parameters, once per dispatch key; lists of tensors among the arguments
-        have one item per parameter."""
+        have one item per parameter, and a number may be a tensor."""
         dispatch_keys = {p.dispatch_key for p in params}
         if len(dispatch_keys) > 1:
             self._refuse_read_only(params)
@@ -160,7 +174,7 @@ class Optimizer:
         registry.declared[op].table[params[0].dispatch_key][0](
             [p.array for p in params],
             [p._grad.array for p in params],
-            *[_raw(a) if a.__class__ is list else a for a in arguments],
+            *[_raw(a) if a.__class__ is list else _number(a, params[0]) for a in arguments],
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -241,10 +255,12 @@ class Optimizer:
                 strict=True,
             )
         )
+        capturable = {number for g in saved if g.get("capturable") for number in g["params"]}
         state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         for number, values in state_dict["state"].items():
             parameter = by_number[number]
-            state[parameter] = {key: _as_state(key, value, parameter) for key, value in values.items()}
+            on_device = number in capturable
+            state[parameter] = {key: _as_state(key, value, parameter, on_device) for key, value in values.items()}
         self.state = state
         self.param_groups = [
             {**self.defaults, **deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
@@ -279,24 +295,35 @@ def _raw(items: list) -> list:
     return [item.array if isinstance(item, Tensor) else item for item in items]
 
 
-def _as_state(key: str, value: Any, parameter: Tensor) -> Any:
+def _number(value: Any, parameter: Tensor) -> Any:
+    """An argument of a step; a tensor as its number or, where the parameter's device has graphs and it lies there, its
+    array: what is replayed reads it again."""
+    if not isinstance(value, Tensor):
+        return value
+    own = value.device == parameter.device and value.dispatch_key.runtime.has_graphs
+    return value.array if own else float(value)
+
+
+def _as_state(key: str, value: Any, parameter: Tensor, capturable: bool) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_as_state(key, item, parameter) for item in value)
+        return type(value)(_as_state(key, item, parameter, capturable) for item in value)
+    counted_at = parameter.device if capturable and parameter.dispatch_key.runtime.has_graphs else "cpu"
     if key == "step" and isinstance(value, (int, float)):
-        return scalar(value)
+        return scalar(value, counted_at)
     if not isinstance(value, Tensor):
         if not hasattr(value, "__dlpack__"):
             return deepcopy(value)
         value = asarray(value)
-    if key in ("step", "mu_product"):  # counted on the host, wherever it was saved
-        return value.detach().to(device="cpu", copy=True)
+    if key in ("step", "mu_product"):  # wherever it was saved
+        return value.detach().to(device=counted_at if key == "step" else "cpu", copy=True)
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)
 
 
-def scalar(value: float) -> Tensor:
-    """A number of a parameter's state, kept on the host in float32, or float64 where that is the default dtype."""
-    return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device="cpu")
+def scalar(value: float, device: Any = "cpu") -> Tensor:
+    """A number of a parameter's state, kept on the host unless a device is given, in float32, or float64 where that is
+    the default dtype."""
+    return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device=device)
 
 
 def check_options(betas: tuple[float, float] = (0.0, 0.0), **options: Any) -> None:

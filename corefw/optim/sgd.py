@@ -7,6 +7,7 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.optim.optimizer import Optimizer, check_options
+from corefw.tensor import Tensor
 
 
 class SGD(Optimizer):
@@ -14,7 +15,7 @@ class SGD(Optimizer):
 
     Args:
         params: parameters or groups of them.
-        lr: learning rate.
+        lr: learning rate; a graph that is replayed reads one that is a tensor on the parameters' device again.
         momentum, dampening, nesterov: the momentum buffer is ``momentum * b + (1 - dampening) * grad``.
         weight_decay: adds ``weight_decay * p`` to the gradient.
         maximize: ascend instead.
@@ -60,7 +61,7 @@ class SGD(Optimizer):
         super().__init__(params, options)
 
     def update(self, group, params):
-        momentum = group["momentum"]
+        momentum, lr = group["momentum"], group["lr"]
         buffers, first, new = [], [], []
         if momentum:
             for p in params:
@@ -68,6 +69,7 @@ class SGD(Optimizer):
                 buffer = state.get("momentum_buffer")
                 first.append(buffer is None)
                 if buffer is None:
+                    self.refuse_capture(p, "a momentum buffer would begin anew in each replay: step once before")
                     buffer = ops.empty_like(p).detach()
                     new.append((state, buffer))
                 buffers.append(buffer)
@@ -76,7 +78,7 @@ class SGD(Optimizer):
             params,
             buffers,
             first,
-            float(group["lr"]),
+            lr if isinstance(lr, Tensor) else float(lr),
             momentum,
             group["dampening"],
             group["weight_decay"],

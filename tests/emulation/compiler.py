@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import cupy
 import numpy as np
 from cupy.cuda.function import CPointer
 
-from tests.emulation import driver, launches, memory, queue
+from tests.emulation import capture, driver, launches, memory, queue
 from tests.emulation.modes import MODES
 
 HEADERS = [Path(__file__).with_name("emulator.h")]
@@ -83,15 +84,21 @@ def launcher(loaded: ctypes.CDLL, name: str) -> Callable:
         if len(arguments) != len(signature):
             raise TypeError(f"{name} takes {len(signature)} arguments, {len(arguments)} were given")
         held = [_argument(kind, value, name) for kind, value in zip(signature, arguments)]
-        arrays = [value for value in arguments if isinstance(value, cupy.ndarray)]
+        stream = driver.get_current_stream().ptr
+        blocks = memory.blocks_of([value for value in arguments if isinstance(value, cupy.ndarray)])
+        if capture.of(stream) is not None:  # a graph keeps nothing alive
+            blocks = [*map(weakref.ref, blocks)]
 
         def work():
+            living = [block() if isinstance(block, weakref.ref) else block for block in blocks]
+            if None in living:
+                raise RuntimeError(f"{name} was captured with memory that has been given back")
             pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
             if not function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), pointers):
                 raise RuntimeError(f"{name}: some threads wait at a barrier that others never reach")
-            memory.check(name, arrays)
+            memory.check(name, living)
 
         launches.launched(name)
-        queue.submit(work, driver.get_current_stream().ptr)
+        queue.submit(work, stream)
 
     return launch

@@ -1,11 +1,12 @@
 """cuBLAS in NumPy: the functions of `cupy.cuda.cublas` that we call, over addresses as theirs are."""
 
 import ctypes
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 
-from tests.emulation import driver, launches, queue
+from tests.emulation import capture, driver, launches, queue
 
 TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16", 14: ml_dtypes.bfloat16}  # by cudaDataType_t
 COMPUTED = {68: ("f4", "c8"), 77: ("f4", "c8"), 70: ("f8", "c16")}  # by cublasComputeType_t
@@ -35,25 +36,41 @@ def factor(operand, form, rows, columns, count, computed):
     return read if form == 0 else read.swapaxes(1, 2) if form == 1 else read.swapaxes(1, 2).conj()
 
 
-def begin():
-    """A product begins: in order, and at once, since addresses keep nothing alive."""
+def submit(work):
+    """Compute a product: recorded if the stream is captured, otherwise in order and at once, since addresses keep
+    nothing alive."""
     launches.launched("gemm")
-    queue.drain(driver.get_current_stream().ptr)
+    stream = driver.get_current_stream().ptr
+    if not capture.record(work, stream):
+        queue.drain(stream)
+        work()
+
+
+def computed_in(compute, kind):
+    """The dtype in which matrices of a kind are multiplied."""
+    return np.dtype(COMPUTED[compute][kind in (4, 5)])
 
 
 @np.errstate(all="ignore")
-def _multiply(forms, sizes, alpha, a, b, beta, c, count, compute):
-    begin()
+def multiply(forms, sizes, alpha, a, b, beta, c, count):
+    """Fill a batch of products, given as its factors; `alpha` and `beta` are in the dtype of computation."""
     rows, columns, inner = sizes
-    computed = np.dtype(COMPUTED[compute][c[1] in (4, 5)])
+    computed = alpha.dtype
     out = matrices(c[0], c[1], rows, columns, c[2], c[3], count)
     result = np.zeros(out.shape, computed)
-    if scalar(alpha, computed):
+    if alpha:
         factors = (a, forms[0], rows, inner), (b, forms[1], inner, columns)
-        result = np.matmul(*(factor(*of, count, computed) for of in factors)) * scalar(alpha, computed)
-    if scalar(beta, computed):
-        result += scalar(beta, computed) * out.astype(computed)
+        result = np.matmul(*(factor(*of, count, computed) for of in factors)) * alpha
+    if beta:
+        result += beta * out.astype(computed)
     out[...] = result
+
+
+def _multiply(forms, sizes, alpha, a, b, beta, c, count, compute):
+    if capture.of(driver.get_current_stream().ptr) is not None:  # CuPy gives the handle its stream in each call
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+    computed = computed_in(compute, c[1])
+    submit(partial(multiply, forms, sizes, scalar(alpha, computed), a, b, scalar(beta, computed), c, count))
 
 
 def gemmEx(*arguments):

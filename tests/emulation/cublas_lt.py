@@ -10,14 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, PROTOTYPES
-from tests.emulation import cublas
+from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, PLAIN, PROTOTYPES
+from tests.emulation import cublas, driver
 
 SUCCESS, INVALID_VALUE, NOT_SUPPORTED = 0, 7, 15  # cublasStatus_t
 WORKSPACE = 64  # bytes that the algorithm for sums asks for
 REAL = {0: (68, 77), 2: (68,), 14: (68,)}  # cublasComputeType_t by cudaDataType_t, where there are epilogues
+COMPUTED = {**REAL, 1: (70,), 4: (68, 77), 5: (70,)}  # and where there are none
+SCALES = {0: 0, 2: 0, 14: 0, 1: 1, 4: 4, 5: 5}  # cudaDataType_t of alpha, by that of matrices
 #: bytes of the attributes, by kind of object
-ATTRIBUTES = {"MatmulDesc": {3: 4, 4: 4, 7: 4, 8: 8}, "MatmulPreference": {1: 8, 3: 4, 5: 4, 6: 4, 7: 4, 8: 4}}
+ATTRIBUTES = {
+    "MatmulDesc": {3: 4, 4: 4, 7: 4, 8: 8},
+    "MatmulPreference": {1: 8, 3: 4, 5: 4, 6: 4, 7: 4, 8: 4},
+    "MatrixLayout": {5: 4, 6: 8},
+}
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Multiplication(NamedTuple):
     forms: tuple[int, int]
     sizes: tuple[int, int, int]
     steps: tuple[int, int, int]
+    jumps: tuple[int, ...]
+    batch: int
     epilogue: int
     vector: int
 
@@ -79,7 +87,11 @@ def _setter(kind: str):
 
 def _multiplication(operation, *layouts) -> Multiplication:
     described = _found(operation, "MatmulDesc")
-    (kind, *left, _), (_, *right, _), third, fourth = found = [_found(at, "MatrixLayout").about for at in layouts]
+    described_layouts = [_found(at, "MatrixLayout") for at in layouts]
+    (kind, *left, _), (_, *right, _), third, fourth = found = [layout.about for layout in described_layouts]
+    batches = {layout.attributes.get(5, 1) for layout in described_layouts}
+    assert len(batches) == 1, "batches of different sizes"
+    jumps = tuple(layout.attributes.get(6, 0) for layout in described_layouts[:3])
     transa, transb = forms = tuple(described.attributes.get(attribute, 0) for attribute in (3, 4))
     (rows, inner), (other, columns) = left[::-1] if transa else left, right[::-1] if transb else right
     assert third == fourth, "layouts of C and D differ"
@@ -87,9 +99,10 @@ def _multiplication(operation, *layouts) -> Multiplication:
     for _, stored, _, step in found:
         assert step >= max(1, stored), f"a leading dimension of {step} for {stored} rows"
     epilogue, vector = described.attributes.get(7, 1), described.attributes.get(8, 0)
-    assert epilogue in (BIAS, COLUMN_SUMS) and vector, "an epilogue and its vector expected"
+    assert epilogue in (PLAIN, BIAS, COLUMN_SUMS) and bool(vector) == (epilogue != PLAIN), "an epilogue and its vector"
     steps = found[0][3], found[1][3], third[3]
-    return Multiplication((kind, *described.about), forms, (rows, columns, inner), steps, epilogue, vector)
+    types, sizes = (kind, *described.about), (rows, columns, inner)
+    return Multiplication(types, forms, sizes, steps, jumps, batches.pop(), epilogue, vector)
 
 
 def _heuristic(handle, operation, a, b, c, d, preference, requested, results, count):
@@ -99,7 +112,8 @@ def _heuristic(handle, operation, a, b, c, d, preference, requested, results, co
     assert requested == 1, "one algorithm expected"
     count[0] = 0
     kind, compute, scale = what.types
-    if compute not in REAL.get(kind, ()) or scale != 0:
+    possible = COMPUTED if what.epilogue == PLAIN else REAL
+    if compute not in possible.get(kind, ()) or scale != SCALES[kind] or (what.batch > 1 and what.epilogue != PLAIN):
         return NOT_SUPPORTED
     assert what.vector % alignment == 0, f"{what.vector:#x} is no multiple of {alignment}"
     count[0], results[0].state = 1, SUCCESS
@@ -108,27 +122,37 @@ def _heuristic(handle, operation, a, b, c, d, preference, requested, results, co
     return SUCCESS
 
 
-@np.errstate(all="ignore")
 def _matmul(handle, operation, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, *rest):
     algorithm, workspace, size, _ = rest
-    cublas.begin()
     what = _multiplication(operation, a_layout, b_layout, c_layout, d_layout)
     (kind, *_), (rows, columns, inner), vector = what.types, what.sizes, what.vector
     of, alignment, needed, key, *_ = (ctypes.c_uint64 * 8).from_address(algorithm)
     assert (of, key) == (operation, what.key()), "an algorithm for another product"
     assert not [x for x in (a, b, c, d, vector) if x % alignment], f"addresses that are no multiples of {alignment}"
     assert size >= needed and (workspace or not needed), f"a workspace of {size} bytes where {needed} are needed"
-    assert c == d and not cublas.scalar(beta, "f4"), "C is expected to be D, and not to be read"
-    if needed:
-        ctypes.memset(workspace, 0xFF, needed)
-    first = cublas.factor((a, kind, what.steps[0], 0), what.forms[0], rows, inner, 1, "f4")
-    second = cublas.factor((b, kind, what.steps[1], 0), what.forms[1], inner, columns, 1, "f4")
-    result = np.matmul(first, second) * cublas.scalar(alpha, "f4")
-    if what.epilogue == BIAS:
-        result += cublas.matrices(vector, kind, rows, 1, rows, 0, 1).astype("f4")
-    else:
-        cublas.matrices(vector, kind, columns, 1, columns, 0, 1)[0, :, 0] = second[0].sum(0)
-    cublas.matrices(d, kind, rows, columns, what.steps[2], 0, 1)[...] = result
+    assert rest[3] == driver.get_current_stream().ptr, "another stream than the current one"
+    computed = cublas.computed_in(what.types[1], kind)
+    alpha, beta = cublas.scalar(alpha, computed), cublas.scalar(beta, computed)
+    places = [(at, kind, step, jump) for at, step, jump in zip((a, b, d), what.steps, what.jumps)]
+    assert c == d and not (beta and what.epilogue != PLAIN), "C is expected to be D, and not to be read"
+
+    @np.errstate(all="ignore")
+    def work():
+        if needed:
+            ctypes.memset(workspace, 0xFF, needed)
+        if what.epilogue == PLAIN:
+            cublas.multiply(what.forms, (rows, columns, inner), alpha, *places[:2], beta, places[2], what.batch)
+            return
+        first = cublas.factor(places[0], what.forms[0], rows, inner, 1, computed)
+        second = cublas.factor(places[1], what.forms[1], inner, columns, 1, computed)
+        result = np.matmul(first, second) * alpha
+        if what.epilogue == BIAS:
+            result += cublas.matrices(vector, kind, rows, 1, rows, 0, 1).astype(computed)
+        else:
+            cublas.matrices(vector, kind, columns, 1, columns, 0, 1)[0, :, 0] = second[0].sum(0)
+        cublas.matrices(d, kind, rows, columns, what.steps[2], 0, 1)[...] = result
+
+    cublas.submit(work)
 
 
 _FUNCTIONS: dict[str, Any] = {

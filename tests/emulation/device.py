@@ -31,12 +31,13 @@ class EmulatedCuda(Cuda):
         generated = "\n".join(source for source in sources if source not in files)
         loaded = self._library(text("\n".join([*files, generated]), definitions))
         launch = compiler.launcher(loaded, function.name)
-        return self.device_asserts.checked(launch) if self.device_asserts.blocking else launch
+        return self.device_asserts.checked(launch, self.capturing) if self.device_asserts.blocking else launch
 
     def cublas_lt(self):
         return cublas_lt.library
 
     def number(self, array):
+        self.capturing.refuse("a result whose shape depends on elements", "they are not known before the replay")
         driver.State.log.append(("device to host", array.nbytes))
         value = int(memory.host(array).reshape(())[()])
         self.device_asserts.check()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import cupy
 import numpy as np
 
-from tests.emulation import memory, queue
+from tests.emulation import capture, memory, queue
 
 _PROPERTIES = {
     "name": b"emulated",
@@ -60,17 +60,46 @@ class Stream:
         """Let work of the current device go here."""
         Stream.current[State.device] = self
 
-    done = property(lambda self: queue.is_empty(self.ptr))
+    @property
+    def done(self):
+        """Whether all work is done."""
+        capture.forbid(self.ptr)
+        return queue.is_empty(self.ptr)
 
     def synchronize(self):
         """Wait."""
+        capture.forbid(self.ptr)
         State.log.append(("wait", self.ptr))
         queue.drain(self.ptr)
 
     def wait_event(self, event):
         """Let later work wait for a mark."""
         self.waited_for.append(event)
-        queue.submit(event.reach, self.ptr)
+        if event.capture is not None:
+            capture.join(self.ptr, event.stream.ptr, event.capture)
+        else:
+            queue.submit(event.reach, self.ptr)
+
+    def begin_capture(self, mode=None):
+        """Record what comes, in CuPy's relaxed mode."""
+        assert mode is None, "memory may be asked for in the relaxed mode only"
+        capture.begin(self.ptr)
+
+    def end_capture(self):
+        """What was recorded."""
+        return Graph(capture.end(self.ptr))
+
+
+class Graph:
+    """Recorded work."""
+
+    def __init__(self, work):
+        self.work = work
+
+    def launch(self, stream=None):
+        """Do it after what a stream was given before."""
+        for work in self.work:
+            queue.submit(work, (stream or get_current_stream()).ptr)
 
 
 Stream.null = Stream(null=True)
@@ -85,20 +114,30 @@ class Event:
     """A mark with the time at which it was reached."""
 
     def __init__(self, block=False, disable_timing=False):
-        self.block, self.timed, self.stream = block, not disable_timing, None
+        self.block, self.timed, self.stream, self.capture = block, not disable_timing, None, None
         self.times, self.reach = [0.0], lambda: None  # a mark that was never made counts as reached
 
     def record(self, stream=None):
         """Mark."""
         self.stream = stream or get_current_stream()
+        self.capture = capture.of(self.stream.ptr)
         self.times = times = []  # of this mark, not of a later one
         self.reach = partial(queue.advance, self.stream.ptr, lambda: bool(times))
         queue.submit(lambda: times.append(time.perf_counter()), self.stream.ptr)
 
-    done = property(lambda self: bool(self.times))
+    @property
+    def done(self):
+        """Whether the work before is done."""
+        self._not_captured()
+        return bool(self.times)
+
+    def _not_captured(self):
+        if self.capture is not None:
+            self.capture.fail("unsupported")
 
     def synchronize(self):
         """Wait."""
+        self._not_captured()
         State.log.append(("wait", self.stream.ptr))
         self.reach()
 
@@ -129,16 +168,19 @@ def _attributes(address):
 def _copy(target, source, size, kind, stream):
     State.log.append((("host to device", "device to host", "default")[{1: 0, 2: 1, 4: 2}[kind]], size))
     if kind != runtime.memcpyHostToDevice:
+        capture.forbid(stream)
         queue.drain(stream)
         ctypes.memmove(target, source, size)
     elif _attributes(source).type:  # pinned memory is read when the device comes to it
         queue.submit(lambda: ctypes.memmove(target, source, size), stream)
     else:  # other memory when it is asked for
+        capture.forbid(stream)
         staged = ctypes.string_at(source, size)
         queue.submit(lambda: ctypes.memmove(target, staged, size), stream)
 
 
 def _wait():
+    capture.forbid()
     State.log.append(("wait", None))
     queue.drain()
 
@@ -182,11 +224,14 @@ cuda = SimpleNamespace(
     Device=Device,
     Stream=Stream,
     Event=Event,
+    MemoryPool=memory.Pool,
     MemoryHook=memory.Hook,
     MemoryPointer=cupy.cuda.MemoryPointer,
     UnownedMemory=cupy.cuda.UnownedMemory,
     alloc_pinned_memory=alloc_pinned_memory,
+    get_allocator=memory.get_allocator,
     get_current_stream=get_current_stream,
     get_elapsed_time=get_elapsed_time,
     runtime=runtime,
+    using_allocator=memory.using_allocator,
 )

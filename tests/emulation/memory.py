@@ -1,6 +1,8 @@
 """Host memory that CuPy takes for a device's: guarded at both ends, and NaN (or -1) until it is written."""
 
 import weakref
+from collections import defaultdict
+from contextlib import contextmanager
 
 import cupy
 import numpy as np
@@ -32,7 +34,7 @@ class Block:
     def __init__(self, size: int):
         self.bytes = np.full(size + 2 * GUARD + 16, MARK, np.uint8)
         self.start = GUARD + -(self.bytes.ctypes.data + GUARD) % 16
-        self.size, self.rounded = size, -(-size // UNIT) * UNIT
+        self.size, self.rounded, self.pooled = size, -(-size // UNIT) * UNIT, False
         self.address = self.bytes.ctypes.data + self.start
         self.bytes[self.start : self.start + size] = POISON
         for hook in Hook.active:
@@ -53,25 +55,89 @@ def allocate(size: int) -> cupy.cuda.MemoryPointer:
     """What CuPy is given for an allocator."""
     block = Block(size)
     _blocks[block.address] = block
-    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, block.rounded, block, 0), 0)
+    return _pointer(block, block)
+
+
+def _pointer(block: Block, owner: object) -> cupy.cuda.MemoryPointer:
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(block.address, block.rounded, owner, 0), 0)
+
+
+class Lent:
+    """A block of a pool as long as an array has it."""
+
+    def __init__(self, pool: "Pool", block: Block):
+        self.pool, self.block = pool, block
+
+    def __del__(self):
+        self.pool.free[self.block.size].append(self.block)
+
+
+class Pool:
+    """Memory that is given out again to those who ask this pool."""
+
+    def __init__(self):
+        self.blocks: list[Block] = []
+        self.free: defaultdict[int, list[Block]] = defaultdict(list)  # by size
+
+    def malloc(self, size: int) -> cupy.cuda.MemoryPointer:
+        """What is an allocator for CuPy."""
+        if self.free[size]:
+            block = self.free[size].pop()
+        else:
+            block = Block(size)
+            block.pooled = True
+            _blocks[block.address] = block
+            self.blocks.append(block)
+        return _pointer(block, Lent(self, block))
+
+    def used_bytes(self) -> int:
+        """Bytes of arrays that live."""
+        return self.total_bytes() - sum(block.rounded for blocks in self.free.values() for block in blocks)
+
+    def total_bytes(self) -> int:
+        """Bytes held."""
+        return sum(block.rounded for block in self.blocks)
+
+
+_allocator = allocate
+
+
+def get_allocator():
+    """Where new arrays come from."""
+    return _allocator
+
+
+@contextmanager
+def using_allocator(chosen):
+    """A with-block in which new arrays come from another place."""
+    global _allocator
+    before, _allocator = _allocator, chosen
+    try:
+        yield
+    finally:
+        _allocator = before
 
 
 def empty(shape, dtype) -> cupy.ndarray:
     """A new array in such memory, wherever CuPy's other arrays lie."""
-    with cupy.cuda.using_allocator(allocate):
+    with cupy.cuda.using_allocator(_allocator):
         return cupy.empty(shape, dtype)
 
 
 def used() -> int:
-    """Bytes of all arrays that live."""
-    return sum(block.rounded for block in _blocks.values())
+    """Bytes of all arrays that live outside of pools."""
+    return sum(block.rounded for block in _blocks.values() if not block.pooled)
 
 
-def check(name: str, arrays: list[cupy.ndarray]) -> None:
-    """Raise if a kernel wrote outside of its arrays."""
-    for array in arrays:
-        block = _blocks.get(array.data.mem.ptr)
-        if block is not None and not block.whole():
+def blocks_of(arrays: list[cupy.ndarray]) -> list[Block]:
+    """The memory of arrays."""
+    return [block for array in arrays if (block := _blocks.get(array.data.mem.ptr)) is not None]
+
+
+def check(name: str, blocks: list[Block]) -> None:
+    """Raise if a kernel wrote outside of its arrays' memory."""
+    for block in blocks:
+        if not block.whole():
             block.bytes[: block.start] = MARK
             block.bytes[block.start + block.size :] = MARK
             raise RuntimeError(f"{name} wrote outside of an array of {block.size} bytes")

@@ -7,6 +7,7 @@ first, so that an event that nobody waited for shows.
 from collections import deque
 from collections.abc import Callable
 
+from tests.emulation import capture
 from tests.emulation.modes import MODES
 
 DEFERRED = "deferred" in MODES
@@ -17,7 +18,10 @@ _kept: list[object] = []  # memory that was given back while work that may use i
 
 
 def submit(work: Callable[[], None], stream: int) -> None:
-    """Do this after what a stream was given before: now, or later where launches are deferred."""
+    """Do this after what a stream was given before: now, or later where launches are deferred or the stream is
+    captured."""
+    if capture.record(work, stream):
+        return
     if not DEFERRED:
         work()
         return

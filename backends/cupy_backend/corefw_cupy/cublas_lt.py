@@ -1,4 +1,5 @@
-"""Products of matrices by cublasLt, which adds a bias, or sums a factor's columns, in the launch that multiplies.
+"""Products of matrices by cublasLt, which adds a bias, or sums a factor's columns, in the launch that multiplies, and
+which is given its stream in the call: so it multiplies while a graph is captured.
 
 CuPy does not bind the library, but cuBLAS stands on it: it is there wherever cuBLAS is, and takes cuBLAS's handles.
 """
@@ -13,6 +14,7 @@ from ctypes import (
     byref,
     c_float,
     c_int,
+    c_int32,
     c_int64,
     c_size_t,
     c_uint32,
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-BIAS, COLUMN_SUMS = 4, 512  # cublasLtEpilogue_t: EPILOGUE_BIAS, EPILOGUE_BGRADB
+PLAIN, BIAS, COLUMN_SUMS = 1, 4, 512  # cublasLtEpilogue_t: EPILOGUE_DEFAULT, EPILOGUE_BIAS, EPILOGUE_BGRADB
 TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8  # cublasLtMatmulDescAttributes_t
+BATCH_COUNT, BATCH_OFFSET = 5, 6  # cublasLtMatrixLayoutAttribute_t
 WORKSPACE, REDUCTION_SCHEME, *ALIGNMENTS = 1, 3, 5, 6, 7, 8  # cublasLtMatmulPreferenceAttributes_t
 SUMS_IN_COMPUTE_TYPE = 2  # cublasLtReductionScheme_t: parts of a sum are joined before they are rounded to a half type
 MOST_WORKSPACE = 32 << 20  # bytes, what NVIDIA recommends for sm_90
 MOST_ALIGNMENT = 256  # bytes that an algorithm may ask addresses to be multiples of
+_SINGLE = (1, 0, 0, 0)  # a batch of one product
 MOST_PRODUCTS = 1 << 12  # that are remembered
 
 
@@ -66,6 +70,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cublasLtMatmulPreferenceSetAttribute": (_ANY, c_int, _ANY, c_size_t),
     "cublasLtMatrixLayoutCreate": (_MADE, c_int, c_uint64, c_uint64, c_int64),
     "cublasLtMatrixLayoutDestroy": (_ANY,),
+    "cublasLtMatrixLayoutSetAttribute": (_ANY, c_int, _ANY, c_size_t),
 }
 
 
@@ -108,21 +113,22 @@ class Described:
 
 
 class Product:
-    """A product of two matrices of certain layouts with an epilogue, and the algorithm that computes it.
+    """A product of matrices of certain layouts with an epilogue, and the algorithm that computes it.
 
     Args:
         library: cublasLt.
         handle: of cuBLAS, for the device.
-        vector: address of the bias or of the sums, for now.
-        epilogue: BIAS or COLUMN_SUMS.
+        vector: address of the bias or of the sums, for now; 0 for none.
+        epilogue: PLAIN, BIAS or COLUMN_SUMS.
         types: cudaDataType_t of the matrices, cublasComputeType_t, cudaDataType_t of the factor alpha.
         forms: cublasOperation_t of both factors.
         sizes: rows and columns of the product, and the inner size, by columns as cuBLAS sees matrices.
         steps: from one column to the next, of both factors and the product.
+        batch: how many products there are; and from one matrix to the next, for both factors and the product.
         alignment: bytes that all addresses are multiples of.
     """
 
-    def __init__(self, library, handle, vector, epilogue, types, forms, sizes, steps, alignment):
+    def __init__(self, library, handle, vector, epilogue, types, forms, sizes, steps, batch, alignment):
         kind, compute, scale = types
         rows, columns, inner = sizes
         shapes = [(rows, inner), (inner, columns), (rows, columns)]
@@ -133,6 +139,11 @@ class Product:
         self.vector = c_uint64()
         self.join(vector)  # whose alignment matters too
         self.layouts = [Described(library, "MatrixLayout", kind, *s, step) for s, step in zip(turned, steps)]
+        count, *jumps = batch
+        if count > 1:
+            for layout, jump in zip(self.layouts, jumps):
+                layout.set(BATCH_COUNT, c_int32(count))
+                layout.set(BATCH_OFFSET, c_int64(jump))
         self.pointers = [layout.pointer for layout in self.layouts]
         preference = Described(library, "MatmulPreference")
         preference.set(WORKSPACE, c_uint64(MOST_WORKSPACE))
@@ -155,7 +166,7 @@ class Product:
 
 
 class CublasLt:
-    """Products with epilogues, on one kind of device.
+    """Products, with epilogues, on one kind of device.
 
     Attributes: ``library`` cublasLt, found when first needed; without it no product is computed.
     """
@@ -169,21 +180,22 @@ class CublasLt:
     def library(self) -> Any:
         return self.cuda.cublas_lt()
 
-    def __call__(self, epilogue, types, forms, sizes, alpha, beta, first, second, out, vector) -> bool:
+    def __call__(self, epilogue, types, forms, sizes, alpha, beta, first, second, out, vector=0, batch=_SINGLE) -> bool:
         """Fill `out`, and for COLUMN_SUMS `vector`, and say so; False if no algorithm does that.
 
         Args:
             epilogue, types, forms, sizes: as of `Product`.
-            alpha, beta: addresses of the product's factor and of zero.
+            alpha, beta: addresses of the factors of the product and of what `out` holds.
             first, second, out: (address, step from one column to the next) of the matrices.
             vector: address of the bias or of the sums.
+            batch: as of `Product`.
         """
         if self.library is None:
             return False
         device = self.cuda.xp.cuda
         handle = device.get_cublas_handle()
         addresses = first[0] | second[0] | out[0] | vector | MOST_ALIGNMENT
-        about = epilogue, types, forms, sizes, (first[1], second[1], out[1]), addresses & -addresses
+        about = epilogue, types, forms, sizes, (first[1], second[1], out[1]), batch, addresses & -addresses
         key = handle, *about
         with self.lock:
             if key not in self.products:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from corefw_cupy import cublas_lt
+from corefw_cupy.capturing import Capturing
 from corefw_cupy.compilation import launcher
 from corefw_cupy.copying import Copying
 from corefw_cupy.device_asserts import DeviceAsserts
@@ -16,16 +17,19 @@ class Cuda:
     """CuPy and our functions, on one kind of device.
 
     Attributes: ``xp`` CuPy; ``empty(shape, dtype)`` a new array (`xp.empty` costs 0.4 us more); ``functions`` all
-    functions that were asked for; ``device_asserts`` what kernels report; ``copying`` copies and conversions by our own
-    functions.
+    functions that were asked for; ``capturing`` what this thread captures in a graph; ``device_asserts`` what kernels
+    report; ``copying`` copies and conversions by our own functions; ``write_generator_state`` for random numbers in
+    graphs.
     """
 
     def __init__(self, xp: Any, device_asserts: DeviceAsserts, empty: Callable | None = None):
         self.xp = xp
         self.empty = xp.ndarray if empty is None else empty
         self.device_asserts = device_asserts
+        self.capturing = Capturing()
         self.functions: list[Function] = []
         self.copying = Copying(self)
+        self.write_generator_state = self.function("random/generator_state.cu", "write_generator_state")
 
     def function(self, file: str, name: str, **macros: Mapping[Any, str]) -> Function:
         """The function `name` of a file in source/, with the keys that each macro may have.
@@ -44,7 +48,7 @@ class Cuda:
     def compile(self, function: Function, definitions: dict[str, str]) -> Callable:
         """What launches a function."""
         launch = launcher(self.xp, text(function.source, definitions), function.name)
-        return self.device_asserts.checked(launch) if self.device_asserts.blocking else launch
+        return self.device_asserts.checked(launch, self.capturing) if self.device_asserts.blocking else launch
 
     def cublas_lt(self) -> Any:
         """The functions of cublasLt, None where the library is missing."""
@@ -56,6 +60,7 @@ class Cuda:
 
     def number(self, array) -> int:
         """The integer that an array of one element holds. Waits for it."""
+        self.capturing.refuse("a result whose shape depends on elements", "they are not known before the replay")
         value = int(array.get().reshape(())[()])
         self.device_asserts.check()
         return value

@@ -39,4 +39,5 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return explained(_SINGULAR_VALUES, linalg.svd, A, False, False)
 
     made = (cholesky_factor, linalg_eigh, linalg_eigvalsh, qr_factors, singular_values, svd_factors)
-    return [Kernel(kernel.__name__, kernel, offered({**REALS, **COMPLEX})) for kernel in made]
+    found = [Kernel(kernel.__name__, kernel, offered({**REALS, **COMPLEX})) for kernel in made]
+    return cuda.capturing.refused(found, "cuSOLVER")

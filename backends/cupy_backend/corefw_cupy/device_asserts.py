@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from corefw_cupy.capturing import Capturing
+
 
 class DeviceAsserts:
     """The reports of all kernels.
@@ -53,12 +55,13 @@ class DeviceAsserts:
             error, message = self.kinds[kind - 1]
             raise error(message.format(*numbers))
 
-    def checked(self, launch: Callable) -> Callable:
-        """A launch that waits and looks."""
+    def checked(self, launch: Callable, capturing: Capturing) -> Callable:
+        """A launch that waits and looks, unless it is captured."""
 
         def checked_launch(grid, block, arguments, **options):
             launch(grid, block, arguments, **options)
-            self.wait()
-            self.check()
+            if capturing.capture is None:
+                self.wait()
+                self.check()
 
         return checked_launch

@@ -8,7 +8,7 @@ from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, THREADS, blocks, offered
 from corefw_cupy.pointwise_function import Pointwise
-from corefw_cupy.random import word
+from corefw_cupy.random import place
 
 
 def _scale(p: float) -> float:
@@ -29,7 +29,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         dtype, n = input.dtype, input.size
         output, mask = empty(input.shape, dtype), empty(input.shape, np.bool_)
         if n:
-            arguments = (input, output, mask, n, word(seed), word(offset), 1.0 - p, _scale(p))
+            arguments = (input, output, mask, n, *place(cuda, seed, offset), 1.0 - p, _scale(p))
             forward[dtype](blocks(n * dtype.itemsize, 16 * THREADS), (THREADS,), arguments)
         return output, mask
 

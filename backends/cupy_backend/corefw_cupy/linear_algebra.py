@@ -1,7 +1,8 @@
 """Products of matrices, and of batches of them that broadcast.
 
 cuBLAS multiplies floating and complex numbers, a function of our own (matmul.cu) integers; cublasLt adds a bias, or
-sums a factor's columns, in the same launch. Factors are read as they lie in memory, transposed or not; few need a copy.
+sums a factor's columns, in the same launch, and multiplies while a graph is captured, which CuPy's cuBLAS refuses to.
+Factors are read as they lie in memory, transposed or not; few need a copy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from corefw import dtypes, shapes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.settings import settings
-from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, CublasLt
+from corefw.errors import CaptureError
+from corefw_cupy.cublas_lt import BIAS, COLUMN_SUMS, PLAIN, CublasLt
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, INTEGERS, offered
 from corefw_cupy.planned import Planned
@@ -37,11 +39,9 @@ CUBLAS = {
     dtypes.complex128.numpy: (5, DOUBLE, DOUBLE, "c16"),
 }
 DEFAULT_ALGORITHM = -1
-#: the dtypes of products that cublasLt is asked for, and cudaDataType_t of the factor alpha
-EPILOGUES = {
-    **dict.fromkeys((dtypes.float16.numpy, dtypes.bfloat16.numpy, dtypes.float32.numpy), 0),
-    dtypes.float64.numpy: 1,
-}
+#: cudaDataType_t of the factors alpha and beta, by their dtype
+SCALES = {"f4": 0, "f8": 1, "c8": 4, "c16": 5}
+EPILOGUES = frozenset(FLOATS)  # the dtypes of products with an epilogue that cublasLt is asked for
 AS_IT_IS, TRANSPOSED, ADJOINT = range(3)  # cublasOperation_t
 
 
@@ -174,7 +174,8 @@ class Products:
         self.cuda = cuda
         self.copying = cuda.copying
         self.plans = Planned(self._plan)
-        self.with_epilogue = CublasLt(cuda)
+        self.cublas_lt = CublasLt(cuda)
+        self.capturing = cuda.capturing
         self.total = Reduction(cuda, "reduction/reduction.cu", "Total", FLOATS)
         self.of_integers = cuda.function("core/matmul.cu", "integer_matmul", T=INTEGERS)
         formula = ("conjugated_factor", ("T",), 0, "int64", "T", "conj(x)", {"T": COMPLEX})
@@ -212,7 +213,7 @@ class Products:
     def _planned(self, left, right, forms: tuple[int, int]):
         """How matrices are multiplied, what does it, and they or copies of them that can be read so."""
         seen = left.shape, left.strides, left.dtype, right.shape, right.strides, right.dtype
-        how, multiply = self.plans[*seen, forms, settings.allow_tf32]
+        how, multiply = self.plans[*seen, forms, settings.allow_tf32, self.capturing.capture is not None]
         if multiply:
             return how, multiply, left, right
         if how.left is None:
@@ -221,7 +222,18 @@ class Products:
         right, form = self._readable(right, how, forms[1])
         return self._planned(left, right, (forms[0], form))
 
-    def _plan(self, left_shape, left_strides, left_dtype, right_shape, right_strides, right_dtype, forms, allow_tf32):
+    def _plan(
+        self,
+        left_shape,
+        left_strides,
+        left_dtype,
+        right_shape,
+        right_strides,
+        right_dtype,
+        forms,
+        allow_tf32,
+        captured,
+    ):
         """How matrices are multiplied, and what does it: called with (left, right, alpha, beta, out); None if a factor
         must be copied first."""
         if right_dtype != left_dtype:
@@ -229,7 +241,7 @@ class Products:
         how = plan((left_shape, left_strides), (right_shape, right_strides), left_dtype.itemsize, forms)
         if how.left is None or how.right is None:
             return how, None
-        prepare = self._integers if left_dtype.kind in "iu" else self._cublas
+        prepare = self._integers if left_dtype.kind in "iu" else self._captured if captured else self._cublas
         multiply = prepare(how, how.left, how.right, left_dtype)
         return how, multiply if how.inner else self._scaling(multiply)
 
@@ -250,9 +262,9 @@ class Products:
         element, compute, scale = _types(out.dtype)
         (_, alpha), (_, beta), first, second = _number(alpha, scale), _number(0, scale), how.left, how.right
         assert first and second
-        return self.with_epilogue(
+        return self.cublas_lt(
             epilogue,
-            (element, compute, EPILOGUES[out.dtype]),
+            (element, compute, SCALES[scale]),
             (second.form, first.form),
             (how.columns, how.rows, how.inner),
             alpha,
@@ -297,6 +309,24 @@ class Products:
             )
 
         return multiply if batch == 1 else multiply_batch
+
+    def _captured(self, how: Plan, first: Factor, second: Factor, dtype: np.dtype) -> Callable:
+        """As `_cublas`, while a graph is captured."""
+        element, compute, scale = _types(dtype)
+        types, forms = (element, compute, SCALES[scale]), (second.form, first.form)
+        sizes = how.columns, how.rows, max(how.inner, 1)
+        batch = how.batch, second.jump, first.jump, how.rows * how.columns
+
+        def multiply(left, right, alpha, beta, out):
+            numbers = _number(alpha, scale)[1], _number(beta, scale)[1]
+            places = (right.data.ptr, second.step), (left.data.ptr, first.step), (out.data.ptr, how.columns)
+            if not self.cublas_lt(PLAIN, types, forms, sizes, *numbers, *places, batch=batch):
+                raise CaptureError(
+                    "cublasLt, which multiplies while a graph is captured, is missing or has no algorithm for "
+                    f"{dtype} of shape {how.shape}"
+                )
+
+        return multiply
 
     def _integers(self, how: Plan, first: Factor, second: Factor, dtype: np.dtype) -> Callable:
         """By a function of our own."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from corefw_cupy.graphs import GraphPool
 
 
 class MemoryUse:
@@ -13,8 +17,8 @@ class MemoryUse:
     threads did in between.
     """
 
-    def __init__(self, cupy: Any):
-        self.cupy = cupy
+    def __init__(self, cupy: Any, graph_pools: Iterable[GraphPool]):
+        self.cupy, self.graph_pools = cupy, graph_pools
         self.pool = cupy.get_default_memory_pool()
         self.used = used = defaultdict[int, int](int)
         self.most_used = most_used = defaultdict[int, int](int)
@@ -51,12 +55,17 @@ class MemoryUse:
 
     def _total(self, index: int) -> int:
         with self.cupy.cuda.Device(index):
-            return self.pool.total_bytes()
+            return sum(pool.total_bytes() for pool in self._pools())
+
+    def _pools(self) -> list[Any]:
+        """The pool of all arrays, and those of graphs."""
+        return [self.pool, *(pool.memory for pool in self.graph_pools)]
 
     def statistics(self, index: int) -> dict[str, int]:
         """Bytes allocated and reserved, now and at most."""
         with self.cupy.cuda.Device(index):
-            allocated, reserved = self.pool.used_bytes(), self.pool.total_bytes()
+            allocated = sum(pool.used_bytes() for pool in self._pools())
+        reserved = self._total(index)
         self.used[index], self.most_used[index] = allocated, max(self.most_used[index], allocated)
         self.reserved(index)
         return {

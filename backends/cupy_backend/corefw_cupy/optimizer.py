@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import inf
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -14,6 +15,7 @@ from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, FLOATS, THREADS, offered
 from corefw_cupy.layouts import inverse, memory_order
+from corefw_cupy.optimizer_rates import DeviceRates
 from corefw_cupy.parameter_lists import fills_memory, tables
 
 _EVERY = {**FLOATS, **COMPLEX}
@@ -54,7 +56,7 @@ class Step:
         file: the function's, in source/.
         name: of the function.
         arrays: how many arrays a parameter may have.
-        rates: how many numbers each parameter has of its own.
+        rates: how many numbers each parameter has of its own, or for this step only.
     """
 
     def __init__(self, cuda: Cuda, file: str, name: str, arrays: Sequence[int], rates: int):
@@ -70,7 +72,7 @@ class Step:
         grads: list,
         states: Sequence[list],
         numbers: Sequence[list],
-        rates: Callable[..., Sequence[tuple]],
+        rates: Callable[..., Any],
         options: tuple,
     ) -> None:
         """Step once.
@@ -79,7 +81,8 @@ class Step:
             params, grads: the parameters and their gradients.
             states: further lists of arrays.
             numbers: lists of what is kept on the host.
-            rates: gives each parameter's rates for views of the numbers, which it may change.
+            rates: gives each parameter's rates for views of the numbers, which it may change; or an array that the
+                device fills with them.
             options: the other arguments of the function.
         """
         lists = (params, *states)
@@ -96,11 +99,14 @@ class Step:
         for table in plan.tables:
             begin, end = table.begin, table.end
             table.arrays[1] = [g.data.ptr for g in grads[begin:end]]
-            if self.rates:
+            computed = 0
+            if given.__class__ is not list:
+                computed = given[begin:]
+            elif self.rates:
                 own = given[begin:end]
                 same = own.count(own[0]) == len(own)
                 table.rates[...] = np.array(own[:1] if same else own).T
-            launch((table.blocks,), (THREADS,), (table.struct, *options))
+            launch((table.blocks,), (THREADS,), (table.struct, computed, *options))
 
     def _plan(self, lists: Sequence[list], numbers: Sequence[list]) -> Plan:
         """The plan of these very arrays, which is forgotten with the first of them."""
@@ -167,8 +173,9 @@ def _decay(lr: float, weight_decay: float, decoupled: bool) -> tuple[float, floa
 
 def _steps(cuda: Cuda) -> dict[str, Callable]:
     """The optimizers' steps by name."""
-    sgd = Step(cuda, "optimizer/sgd.cu", "sgd_step", (2, 3), 1)
-    adam = Step(cuda, "optimizer/adam.cu", "adam_step", (4, 5), 2)
+    on_device = DeviceRates(cuda)
+    sgd = Step(cuda, "optimizer/sgd.cu", "sgd_step", (2, 3), 2)
+    adam = Step(cuda, "optimizer/adam.cu", "adam_step", (4, 5), 3)
     adadelta = Step(cuda, "optimizer/adagrad.cu", "adadelta_step", (4,), 0)
     adagrad = Step(cuda, "optimizer/adagrad.cu", "adagrad_step", (3,), 1)
     adamax = Step(cuda, "optimizer/adam_variants.cu", "adamax_step", (4,), 1)
@@ -177,9 +184,13 @@ def _steps(cuda: Cuda) -> dict[str, Callable]:
     rmsprop = Step(cuda, "optimizer/rmsprop.cu", "rmsprop_step", (3, 4, 5), 0)
 
     def sgd_step(params, grads, buffers, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
-        options = (lr, float(momentum), float(dampening), float(weight_decay), nesterov, maximize)
-        firsts = [(1.0,) if f else (0.0,) for f in first] if momentum else [(0.0,)] * len(params)
-        sgd(params, grads, [buffers] if momentum else [], [], lambda: firsts, options)
+        options = (float(momentum), float(dampening), float(weight_decay), nesterov, maximize)
+        firsts = [1.0 if f else 0.0 for f in first] if momentum else [0.0] * len(params)
+
+        def rates():
+            return [(lr, f) for f in firsts] if lr.__class__ is float else on_device.sgd(lr, firsts)
+
+        sgd(params, grads, [buffers] if momentum else [], [], rates, options)
 
     def adam_step(
         params,
@@ -198,9 +209,16 @@ def _steps(cuda: Cuda) -> dict[str, Callable]:
         maximize,
     ):
         states = [exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
-        rates = _counted(lambda t: (lr / (1 - beta1**t), (1 - beta2**t) ** 0.5))
-        options = (float(beta1), float(beta2), float(eps), *_decay(lr, weight_decay, decoupled), maximize)
-        adam(params, grads, states, [steps], rates, options)
+        decay, decoupled_decay = (0.0, float(weight_decay)) if decoupled else (float(weight_decay), 0.0)
+        options = (float(beta1), float(beta2), float(eps), decay, maximize)
+        if on_device.counts(steps):
+            adam(params, grads, states, [], lambda: on_device.adam(steps, lr, beta1, beta2, decoupled_decay), options)
+            return
+
+        def of_step(t):
+            return lr / (1 - beta1**t), (1 - beta2**t) ** 0.5, 1.0 - lr * decoupled_decay
+
+        adam(params, grads, states, [steps], _counted(of_step), options)
 
     def adadelta_step(params, grads, square_avgs, acc_deltas, steps, lr, rho, eps, weight_decay, maximize):
         options = (lr, float(rho), float(eps), float(weight_decay), maximize)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf, log1p, prod
+from typing import Any
 
 import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
+from corefw.errors import CaptureError
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, COMPLEX, FLOATS, NUMBERS, REALS, THREADS, blocks, offered
 from corefw_cupy.ordering import ordering
@@ -28,6 +30,18 @@ def word(number: int) -> int:
     """An integer modulo 2^64 in the range that an argument of a launch has."""
     number %= _ALL
     return number - _ALL if number >= _HALF else number
+
+
+def place(cuda: Cuda, seed: Any, offset: int) -> tuple[int, int, Any]:
+    """Where a stream is read from, as three arguments of a launch: in a graph, the seed is the generator's state."""
+    if seed.__class__ is int:
+        if cuda.capturing.capture is not None:
+            raise CaptureError(
+                "each replay would draw the same numbers: give the generator to CUDAGraph.register_generator_state "
+                "before the capture"
+            )
+        return word(seed), word(offset), 0
+    return 0, word(offset), seed.for_launch()
 
 
 def drawing_blocks(n: int, itemsize: int, per_block: int) -> tuple[int]:
@@ -57,7 +71,7 @@ def _whole_kinds(cuda: Cuda) -> list[Kernel]:
             raise ValueError(f"integers_at: [{low}, {high}) is empty, or no type of 64 bits holds it")
         out = empty(size, dtype)
         if n := out.size:
-            drawn = (out, n, word(seed), word(offset), word(low), word(high - low), signed)
+            drawn = (out, n, *place(cuda, seed, offset), word(low), word(high - low), signed)
             integers[dtype](drawing_blocks(n, dtype.itemsize, 2), (THREADS,), drawn)
         return out
 
@@ -65,7 +79,7 @@ def _whole_kinds(cuda: Cuda) -> list[Kernel]:
         out = empty(size, dtype)
         if n := out.size:
             log_failure = log1p(-p) if p < 1 else -inf
-            drawn = (out, n, word(seed), word(offset), log_failure, _LARGEST.get(dtype, inf))
+            drawn = (out, n, *place(cuda, seed, offset), log_failure, _LARGEST.get(dtype, inf))
             geometric[dtype](drawing_blocks(n, dtype.itemsize, 2), (THREADS,), drawn)
         return out
 
@@ -78,7 +92,7 @@ def _whole_kinds(cuda: Cuda) -> list[Kernel]:
         else:
             probabilities = p if p.dtype in REALS else copying.cast(p, computed)
         if n:
-            drawn = (out, n, word(seed), word(offset), probabilities, single)
+            drawn = (out, n, *place(cuda, seed, offset), probabilities, single)
             grid = drawing_blocks(n, dtype.itemsize, 2 if computed is _FLOAT64 else 4)
             bernoulli[dtype, probabilities.dtype](grid, (THREADS,), drawn)
         return out
@@ -111,7 +125,7 @@ def _real_kinds(cuda: Cuda) -> list[Kernel]:
                 parts = dtype.kind == "c"
                 real = np.dtype(f"f{dtype.itemsize // 2}") if parts else dtype
                 n *= 1 + parts
-                drawn = (out, n, word(seed), word(offset), *launched(real, parts, *map(float, parameters)))
+                drawn = (out, n, *place(cuda, seed, offset), *launched(real, parts, *map(float, parameters)))
                 function[real](drawing_blocks(n, real.itemsize, 2 if real == _FLOAT64 else 4), (THREADS,), drawn)
             return out
 
@@ -150,7 +164,7 @@ def _by_weights(cuda: Cuda) -> list[Kernel]:
         if num_samples < 0 or (not replacement and num_samples > count) or (num_samples and not count):
             raise ValueError("more samples than weights")
         *batch, _ = input.shape
-        key, state = input.dtype, (word(seed), word(offset))
+        key, state = input.dtype, place(cuda, seed, offset)
         if not replacement and num_samples != 1:
             times = empty(input.shape, _FLOAT64)
             if n := times.size:

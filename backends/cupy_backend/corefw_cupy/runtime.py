@@ -11,6 +11,7 @@ import numpy as np
 from corefw.dispatch.runtime import Runtime
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.cudnn import frontend
+from corefw_cupy.graphs import GeneratorState, Graph, GraphPool, Graphs
 from corefw_cupy.in_flight import InFlight
 from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.memory_use import MemoryUse
@@ -18,12 +19,15 @@ from corefw_cupy.storages import Storages
 from corefw_cupy.streams import Event, Stream
 
 _HERE = nullcontext()
+_WAITS = "it waits for the device, whose work is not done before the replay"
+_UNKNOWN = "elements are not known before the replay"
 
 
 class CupyRuntime(Runtime):
     """`cuda`: an array is a `cupy.ndarray`; work goes to the current stream of its device."""
 
     device_type = "cuda"
+    has_graphs = True
 
     def __init__(self, cuda: Cuda):
         self.cupy = cuda.xp
@@ -32,8 +36,12 @@ class CupyRuntime(Runtime):
         self.allocate = cuda.empty
         self.copying = cuda.copying
         self.device_asserts = cuda.device_asserts
-        self.memory_use = MemoryUse(cuda.xp)
+        self.cuda = cuda
+        self.capturing = cuda.capturing
+        self.graphs = Graphs(cuda)
+        self.memory_use = MemoryUse(cuda.xp, self.graphs.pools)
         self.in_flight = InFlight(cuda.xp)
+        self.capture_streams: dict[int, Stream] = {}
         self.storages = Storages(cuda.xp)
 
     # -- devices ----------------------------------------------------------------------------------------------------
@@ -71,6 +79,7 @@ class CupyRuntime(Runtime):
         return None if module is None else module.backend_version()
 
     def synchronize(self, index=None):
+        self.capturing.refuse("synchronize", _WAITS)
         with self.on(index):
             self.driver.deviceSynchronize()
         self.device_asserts.check()
@@ -114,6 +123,7 @@ class CupyRuntime(Runtime):
 
     def empty_cache(self) -> None:
         """Give unused memory of all devices, and unused pinned memory, back."""
+        self.capturing.refuse("empty_cache", "memory is given back when the device has been waited for")
         self.memory_use.release()
 
     def memory_statistics(self, index: int) -> dict[str, int]:
@@ -128,6 +138,33 @@ class CupyRuntime(Runtime):
         """Bytes of a GPU that are free, and all."""
         with self.on(index):
             return self.driver.memGetInfo()
+
+    # -- graphs -----------------------------------------------------------------------------------------------------
+    def is_capturing(self):
+        return self.capturing.capture is not None
+
+    def new_graph(self):
+        return Graph(self.graphs)
+
+    def new_graph_pool(self) -> GraphPool:
+        return self.graphs.pool()
+
+    def new_generator_state(self):
+        return GeneratorState(self.cuda)
+
+    def capture_stream(self):
+        index = self.current_device()
+        if index not in self.capture_streams:
+            self.capture_streams[index] = self.new_stream(index, 0)
+        return self.capture_streams[index]
+
+    def constant(self, number, dtype, index):
+        if (graph := self.capturing.capture) is None:
+            return super().constant(number, dtype, index)
+        with self.graphs.outside():  # it is shared with what is not captured
+            made = super().constant(number, dtype, index)
+        graph.kept.append(made)
+        return made
 
     # -- arrays -----------------------------------------------------------------------------------------------------
     def empty(self, shape, dtype, index):
@@ -191,12 +228,25 @@ class CupyRuntime(Runtime):
                 host = np.not_equal(host.view(np.uint8), 0)
             array = self.cupy.empty(host.shape, host.dtype)
             if array.nbytes:
+                pinned = self.is_pinned(host)
+                if wait or not pinned:
+                    self.capturing.refuse(
+                        "a copy from the host", "only pinned memory can be read in a replay, with non_blocking=True"
+                    )
                 self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)
-                if self.is_pinned(host):  # it is read later; other memory has been read when the call returns
-                    self._stream().synchronize() if wait else self.in_flight.hold(host, self._stream())
+                if pinned:  # it is read later; other memory has been read when the call returns
+                    self._stream().synchronize() if wait else self._hold(host)
             return array.transpose(turned)
 
+    def _hold(self, host):
+        """Keep pinned memory until it has been read; that of a graph is read in each replay."""
+        if (graph := self.capturing.capture) is None:
+            self.in_flight.hold(host, self._stream())
+        else:
+            graph.kept.append(host)
+
     def download(self, array):
+        self.capturing.refuse("a copy to the host (item(), cpu(), numpy(), print, or a condition)", _UNKNOWN)
         with self.on(array.device.id):
             dense, turned = _in_memory_order(array, self.copying.dense)
             host = np.empty(dense.shape, dense.dtype)
@@ -208,6 +258,7 @@ class CupyRuntime(Runtime):
 
     def transfer(self, array, index):
         """The array on another device of this type."""
+        self.capturing.refuse("a copy to another device", _WAITS)
         with self.on(array.device.id):
             dense, turned = _in_memory_order(array, self.copying.dense)
             self._stream().synchronize()
@@ -225,7 +276,10 @@ class CupyRuntime(Runtime):
         self.driver.memcpyAsync(target, source, size, kind, self._stream().ptr)
 
     def record_stream(self, array, stream):
-        self.in_flight.use(self.storages.chunk(array), stream.queue)
+        if (graph := self.capturing.capture) is None:
+            self.in_flight.use(self.storages.chunk(array), stream.queue)
+        else:
+            graph.kept.append(self.storages.chunk(array))
 
     def pinned(self, host):
         size = max(1, prod(host.shape) * host.dtype.itemsize)

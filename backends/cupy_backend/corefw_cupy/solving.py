@@ -40,4 +40,5 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return tuple(linalg.slogdet(A))
 
     made = (linalg_det, linalg_inv, linalg_slogdet, solve_matrices)
-    return [Kernel(kernel.__name__, kernel, offered({**REALS, **COMPLEX})) for kernel in made]
+    found = [Kernel(kernel.__name__, kernel, offered({**REALS, **COMPLEX})) for kernel in made]
+    return cuda.capturing.refused(found, "cuSOLVER and cuBLAS")

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from corefw_cupy.runtime import CupyRuntime
 
 
+_NOT_DONE = "its work is not done before the replay"
+
+
 class Stream:
     """A queue of work; as a with-block, the one that work goes to."""
 
@@ -46,11 +49,13 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for the work given so far."""
+        self.runtime.capturing.refuse("Stream.synchronize", _NOT_DONE)
         self.queue.synchronize()
         self.runtime.device_asserts.check()
 
     def query(self) -> bool:
         """Whether all work is done."""
+        self.runtime.capturing.refuse("Stream.query", _NOT_DONE)
         return self.queue.done
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -85,10 +90,12 @@ class Event:
 
     def query(self) -> bool:
         """Whether the work before the mark is done."""
+        self.runtime.capturing.refuse("Event.query", _NOT_DONE)
         return self.mark.done
 
     def synchronize(self) -> None:
         """Wait for the work before the mark."""
+        self.runtime.capturing.refuse("Event.synchronize", _NOT_DONE)
         self.mark.synchronize()
         self.runtime.device_asserts.check()
 

@@ -23,7 +23,7 @@ _WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial
 _DTYPE_WORDS = {d: (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1) for d in dtypes.ALL}
 
 
-def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator: Generator | None) -> tuple[int, int]:
+def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator: Generator | None) -> tuple[Any, int]:
     """Seed and offset for `count` values of a kind at `dispatch_key`."""
     words = _WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]
     return take(generator, dispatch_key.device, -(-count * words // 4))

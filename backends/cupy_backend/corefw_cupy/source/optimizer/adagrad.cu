@@ -29,13 +29,13 @@ struct Adadelta {
     }
 };
 
-extern "C" __global__ void adagrad_step(Table<3, 1> table, double eps, double decay, bool maximize)
+extern "C" __global__ void adagrad_step(Table<3, 1> table, const double *rates, double eps, double decay, bool maximize)
 {
-    update(table, Adagrad{{decay, 1, maximize}, (A)eps});
+    update(table, rates, Adagrad{{decay, 1, maximize}, (A)eps});
 }
 
-extern "C" __global__ void adadelta_step(Table<4, 0> table, double lr, double square_rate, double eps, double decay,
+extern "C" __global__ void adadelta_step(Table<4, 0> table, const double *rates, double lr, double square_rate, double eps, double decay,
                                          bool maximize)
 {
-    update(table, Adadelta{{decay, 1, maximize}, square_rate, (A)lr, (A)eps});
+    update(table, rates, Adadelta{{decay, 1, maximize}, square_rate, (A)lr, (A)eps});
 }

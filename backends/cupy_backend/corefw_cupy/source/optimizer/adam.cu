@@ -6,7 +6,7 @@
 #define ARRAYS 4
 #endif
 
-// rate: the step size, and the correction of the root of the mean square.
+// rate: the step size, the correction of the root of the mean square, and what the parameter shrinks to.
 struct Adam {
     Descent descent;
     Mean mean, square;
@@ -14,6 +14,7 @@ struct Adam {
 
     __device__ void step(A *x, const A *rate) const
     {
+        x[0] *= rate[2];
         A d = descent.of(x), m = mean.follow(x[2], d), s = square.follow_square(x[3], d);
         if (ARRAYS == 5)
             s = x[ARRAYS - 1] = larger(x[ARRAYS - 1], s);
@@ -21,8 +22,8 @@ struct Adam {
     }
 };
 
-extern "C" __global__ void adam_step(Table<ARRAYS, 2> table, double mean_rate, double square_rate, double eps,
-                                     double decay, double shrinkage, bool maximize)
+extern "C" __global__ void adam_step(Table<ARRAYS, 3> table, const double *rates, double mean_rate,
+                                     double square_rate, double eps, double decay, bool maximize)
 {
-    update(table, Adam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+    update(table, rates, Adam{{decay, 1, maximize}, mean_rate, square_rate, (A)eps});
 }

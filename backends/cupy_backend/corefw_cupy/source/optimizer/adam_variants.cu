@@ -43,20 +43,20 @@ struct Radam {
     }
 };
 
-extern "C" __global__ void adamax_step(Table<4, 1> table, double mean_rate, double norm_rate, double eps, double decay,
+extern "C" __global__ void adamax_step(Table<4, 1> table, const double *rates, double mean_rate, double norm_rate, double eps, double decay,
                                        bool maximize)
 {
-    update(table, Adamax{{decay, 1, maximize}, mean_rate, (A)norm_rate, (A)eps});
+    update(table, rates, Adamax{{decay, 1, maximize}, mean_rate, (A)norm_rate, (A)eps});
 }
 
-extern "C" __global__ void nadam_step(Table<4, 3> table, double mean_rate, double square_rate, double eps, double decay,
+extern "C" __global__ void nadam_step(Table<4, 3> table, const double *rates, double mean_rate, double square_rate, double eps, double decay,
                                       double shrinkage, bool maximize)
 {
-    update(table, Nadam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+    update(table, rates, Nadam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
 }
 
-extern "C" __global__ void radam_step(Table<4, 2> table, double mean_rate, double square_rate, double eps, double decay,
+extern "C" __global__ void radam_step(Table<4, 2> table, const double *rates, double mean_rate, double square_rate, double eps, double decay,
                                       double shrinkage, bool maximize)
 {
-    update(table, Radam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
+    update(table, rates, Radam{{decay, shrinkage, maximize}, mean_rate, square_rate, (A)eps});
 }

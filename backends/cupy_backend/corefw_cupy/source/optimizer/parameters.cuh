@@ -5,7 +5,8 @@
 #define TABLE_BYTES 3840 // of the 4096 that the parameters of a kernel have; as in parameter_lists.py
 #define CHUNK 4096 // elements of a tensor that one block works on; as there
 
-// For each tensor the addresses of its arrays, its rates and its number of elements; and the first of its blocks.
+// For each tensor the addresses of its arrays, its rates (what is not the same in each step) and its number of
+// elements; and the first of its blocks.
 template <int arrays, int rates> struct Table {
     static const int rows = arrays + rates + 1, most = (TABLE_BYTES - 8) / (8 * rows + 4);
     int64 words[rows][most];
@@ -44,14 +45,15 @@ struct Share {
 };
 
 // Change tensors in place: rule.step(x, rate) changes an element of each array of a tensor, by the tensor's rates. The
-// second array is only read.
-template <int arrays, int rates, class Rule> __device__ void update(const Table<arrays, rates> &table, const Rule &rule)
+// second array is only read. Rates that were computed on the device (rates.cu) stand in `computed`, tensor by tensor.
+template <int arrays, int rates, class Rule>
+__device__ void update(const Table<arrays, rates> &table, const double *computed, const Rule &rule)
 {
     const int width = 16 / sizeof(T);
     Share share(table);
     A rate[rates ? rates : 1];
     for (int k = 0; k < rates; ++k)
-        rate[k] = table.rate(k, share.tensor);
+        rate[k] = computed ? computed[share.tensor * rates + k] : table.rate(k, share.tensor);
     T *data[arrays];
     bool even = true;
     for (int k = 0; k < arrays; ++k) {

@@ -27,8 +27,8 @@ struct Rmsprop {
     }
 };
 
-extern "C" __global__ void rmsprop_step(Table<ARRAYS, 0> table, double lr, double alpha, double eps, double decay,
+extern "C" __global__ void rmsprop_step(Table<ARRAYS, 0> table, const double *rates, double lr, double alpha, double eps, double decay,
                                         double momentum, bool centered, bool maximize)
 {
-    update(table, Rmsprop{{decay, 1, maximize}, alpha, (A)lr, (A)momentum, (A)eps, centered});
+    update(table, rates, Rmsprop{{decay, 1, maximize}, alpha, (A)lr, (A)momentum, (A)eps, centered});
 }

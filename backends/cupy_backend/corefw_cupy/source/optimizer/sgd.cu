@@ -6,10 +6,10 @@
 #define ARRAYS 3
 #endif
 
-// rate: whether this is the first step, which finds nothing in the buffer.
+// rate: the step size, and whether this is the first step, which finds nothing in the buffer.
 struct Sgd {
     Descent descent;
-    A lr, momentum, buffer_share;
+    A momentum, buffer_share;
     bool nesterov;
 
     __device__ void step(A *x, const A *rate) const
@@ -17,15 +17,15 @@ struct Sgd {
         A step = descent.of(x);
         if (ARRAYS == 3) {
             A &buffer = x[ARRAYS - 1];
-            buffer = rate[0] != 0 ? step : momentum * buffer + buffer_share * step;
+            buffer = rate[1] != 0 ? step : momentum * buffer + buffer_share * step;
             step = nesterov ? step + momentum * buffer : buffer;
         }
-        x[0] -= lr * step;
+        x[0] -= rate[0] * step;
     }
 };
 
-extern "C" __global__ void sgd_step(Table<ARRAYS, 1> table, double lr, double momentum, double dampening, double decay,
-                                    bool nesterov, bool maximize)
+extern "C" __global__ void sgd_step(Table<ARRAYS, 2> table, const double *rates, double momentum, double dampening,
+                                    double decay, bool nesterov, bool maximize)
 {
-    update(table, Sgd{{decay, 1, maximize}, (A)lr, (A)momentum, (A)(1 - dampening), nesterov});
+    update(table, rates, Sgd{{decay, 1, maximize}, (A)momentum, (A)(1 - dampening), nesterov});
 }

@@ -11,9 +11,9 @@ struct Less {
 };
 
 // When the weight at the row-major index i arrives.
-__device__ inline double arrival(T weight, uint64 seed, uint64 offset, int64 i)
+__device__ inline double arrival(T weight, const Part &part, int64 i)
 {
-    return -log_of_fraction(Grid<double>::open(long_word(seed, offset, i))) / (double)(A)weight;
+    return -log_of_fraction(Grid<double>::open(part.long_word(i))) / (double)(A)weight;
 }
 
 // The sums of each row's weights from the first on, by a block for each row. They never descend, and where a weight is
@@ -48,13 +48,13 @@ extern "C" __global__ void row_sums(const T *weights, double *sums, int64 count)
 
 // With replacement: the first index whose sum is above U times the total.
 extern "C" __global__ void draw_by_sums(const double *sums, int64 *out, int64 n, int64 count, int64 samples,
-                                        uint64 seed, uint64 offset)
+                                        uint64 seed, uint64 offset, const uint64 *state)
 {
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
     sums += i / samples * count;
-    double target = Grid<double>::closed(long_word(seed, offset, i)) * sums[count - 1];
+    double target = Grid<double>::closed(Part(seed, offset, state).long_word(i)) * sums[count - 1];
     int64 first = 0;
     for (int64 last = count - 1; first < last;) {
         int64 middle = (first + last) / 2;
@@ -67,20 +67,21 @@ extern "C" __global__ void draw_by_sums(const double *sums, int64 *out, int64 n,
 }
 
 // Without replacement: when all weights arrive.
-extern "C" __global__ void arrivals(const T *weights, double *times, int64 n, uint64 seed, uint64 offset)
+extern "C" __global__ void arrivals(const T *weights, double *times, int64 n, uint64 seed, uint64 offset, const uint64 *state)
 {
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        times[i] = arrival(weights[i], seed, offset, i);
+        times[i] = arrival(weights[i], {seed, offset, state}, i);
 }
 
 // The weight of each row that arrives first, by a block for each row.
-extern "C" __global__ void first_arrival(const T *weights, int64 *out, int64 count, uint64 seed, uint64 offset)
+extern "C" __global__ void first_arrival(const T *weights, int64 *out, int64 count, uint64 seed, uint64 offset, const uint64 *state)
 {
+    Part part(seed, offset, state);
     int64 row = blockIdx.x, index = count;
     double earliest = INFINITY;
     for (int64 i = threadIdx.x; i < count; i += blockDim.x) {
-        double time = arrival(weights[row * count + i], seed, offset, row * count + i);
+        double time = arrival(weights[row * count + i], part, row * count + i);
         if (time < earliest) {
             earliest = time;
             index = i;

@@ -25,11 +25,18 @@ __device__ inline Block philox(uint64 seed, uint64 counter)
     return {{c0, c1, c2, c3}};
 }
 
-// The long word `i` of a call.
-__device__ inline uint64 long_word(uint64 seed, uint64 offset, int64 i)
-{
-    return philox(seed, offset + i / 2).long_word(i % 2);
-}
+// The part of a stream that a call uses. Seed and first block are given or, in a graph, which is replayed, `state` has
+// those of the generator at the graph's start; `offset` counts from there.
+struct Part {
+    uint64 seed, offset;
+
+    __device__ Part(uint64 seed, uint64 offset, const uint64 *state)
+        : seed(state ? state[0] : seed), offset(state ? state[1] + offset : offset)
+    {
+    }
+    __device__ Block block(int64 i) const { return philox(seed, offset + i); }
+    __device__ uint64 long_word(int64 i) const { return block(i / 2).long_word(i % 2); }
+};
 
 // The type that random numbers of a type are computed in.
 template <class Element> struct Drawn {
@@ -75,7 +82,7 @@ __device__ inline double scaled(double a, double b, double c)
 
 // Fill n elements of a new array: kind.draw(block, i, values) makes the elements from the i-th on that a block gives.
 // A thread writes 16 bytes, or what one block gives if that is more.
-template <class Kind> __device__ void fill(T *out, int64 n, uint64 seed, uint64 offset, const Kind &kind)
+template <class Kind> __device__ void fill(T *out, int64 n, const Part &part, const Kind &kind)
 {
     const int per_block = Kind::per_block, packed = 16 / sizeof(T), width = packed > per_block ? packed : per_block;
     int64 first = ((int64)blockIdx.x * blockDim.x + threadIdx.x) * width;
@@ -84,7 +91,7 @@ template <class Kind> __device__ void fill(T *out, int64 n, uint64 seed, uint64 
     T values[width];
     for (int k = 0; k < width; k += per_block)
         if (first + k < n)
-            kind.draw(philox(seed, offset + (first + k) / per_block), first + k, values + k);
+            kind.draw(part.block((first + k) / per_block), first + k, values + k);
     for (int k = 0; k < width; k += packed) {
         T(&pack)[packed] = *(T(*)[packed])(values + k);
         deposit(out, first + k, n, first + k + packed <= n, pack);

@@ -110,29 +110,29 @@ struct Cauchy {
     }
 };
 
-extern "C" __global__ void uniform(T *out, int64 n, uint64 seed, uint64 offset, double bottom, double span,
+extern "C" __global__ void uniform(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double bottom, double span,
                                    double largest)
 {
-    fill(out, n, seed, offset, Uniform{(D)bottom, (D)span, (D)largest});
+    fill(out, n, {seed, offset, state}, Uniform{(D)bottom, (D)span, (D)largest});
 }
 
-extern "C" __global__ void normal(T *out, int64 n, uint64 seed, uint64 offset, double minus_twice_variance, double mean,
+extern "C" __global__ void normal(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double minus_twice_variance, double mean,
                                   double second_mean, double std)
 {
-    fill(out, n, seed, offset, Normal{(D)minus_twice_variance, (D)mean, (D)second_mean, (D)std});
+    fill(out, n, {seed, offset, state}, Normal{(D)minus_twice_variance, (D)mean, (D)second_mean, (D)std});
 }
 
-extern "C" __global__ void log_normal(T *out, int64 n, uint64 seed, uint64 offset, double mean, double std)
+extern "C" __global__ void log_normal(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double mean, double std)
 {
-    fill(out, n, seed, offset, LogNormal{{-2, (D)mean, (D)mean, (D)std}});
+    fill(out, n, {seed, offset, state}, LogNormal{{-2, (D)mean, (D)mean, (D)std}});
 }
 
-extern "C" __global__ void exponential(T *out, int64 n, uint64 seed, uint64 offset, double rate)
+extern "C" __global__ void exponential(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double rate)
 {
-    fill(out, n, seed, offset, Exponential{(D)rate});
+    fill(out, n, {seed, offset, state}, Exponential{(D)rate});
 }
 
-extern "C" __global__ void cauchy(T *out, int64 n, uint64 seed, uint64 offset, double median, double sigma)
+extern "C" __global__ void cauchy(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double median, double sigma)
 {
-    fill(out, n, seed, offset, Cauchy{(D)median, (D)sigma});
+    fill(out, n, {seed, offset, state}, Cauchy{(D)median, (D)sigma});
 }

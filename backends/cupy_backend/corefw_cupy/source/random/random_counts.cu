@@ -48,18 +48,18 @@ struct Bernoulli {
     }
 };
 
-extern "C" __global__ void integers(T *out, int64 n, uint64 seed, uint64 offset, uint64 low, uint64 span,
+extern "C" __global__ void integers(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, uint64 low, uint64 span,
                                     bool is_signed)
 {
-    fill(out, n, seed, offset, Integers{low, span, is_signed});
+    fill(out, n, {seed, offset, state}, Integers{low, span, is_signed});
 }
 
-extern "C" __global__ void geometric(T *out, int64 n, uint64 seed, uint64 offset, double log_failure, double most)
+extern "C" __global__ void geometric(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, double log_failure, double most)
 {
-    fill(out, n, seed, offset, Geometric{log_failure, most});
+    fill(out, n, {seed, offset, state}, Geometric{log_failure, most});
 }
 
-extern "C" __global__ void bernoulli(T *out, int64 n, uint64 seed, uint64 offset, const P *probabilities, bool single)
+extern "C" __global__ void bernoulli(T *out, int64 n, uint64 seed, uint64 offset, const uint64 *state, const P *probabilities, bool single)
 {
-    fill(out, n, seed, offset, Bernoulli{probabilities, n, single});
+    fill(out, n, {seed, offset, state}, Bernoulli{probabilities, n, single});
 }
