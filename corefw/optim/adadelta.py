@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, check_options
+from corefw.optim.optimizer import Optimizer, options_of
 
 
 class Adadelta(Optimizer):
@@ -44,18 +44,7 @@ class Adadelta(Optimizer):
     ):
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_options(lr=lr, eps=eps, weight_decay=weight_decay)
-        options = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "capturable": capturable,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
         square_avgs, acc_deltas, steps = self.states(params, "square_avg", "acc_delta", "step")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, check_options
+from corefw.optim.optimizer import Optimizer, options_of
 from corefw.tensor import Tensor
 
 
@@ -44,21 +44,8 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay)
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
-        }
-        super().__init__(params, options)
+        decoupled_weight_decay = decoupled_weight_decay or self._decoupled
+        super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
         amsgrad = group["amsgrad"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, check_options
+from corefw.optim.optimizer import Optimizer, options_of
 
 
 class Adamax(Optimizer):
@@ -42,18 +42,7 @@ class Adamax(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ):
-        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay)
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
         exp_avgs, exp_infs, steps = self.states(params, "exp_avg", "exp_inf", "step")

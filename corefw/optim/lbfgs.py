@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from corefw.dispatch.declare import ops
 from corefw.graph.grad_mode import no_recording
-from corefw.optim.optimizer import Optimizer, check_options
+from corefw.optim.optimizer import Optimizer, options_of
 from corefw.tensor import Tensor
 
 
@@ -61,17 +61,8 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
-        check_options(lr=lr)
-        options = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, options)
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, options_of(locals()))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 

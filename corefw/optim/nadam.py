@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, check_options, scalar
+from corefw.optim.optimizer import Optimizer, options_of, scalar
 
 
 class NAdam(Optimizer):
@@ -46,20 +46,7 @@ class NAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_of(locals()))
 
     def initial(self, name, parameter):
         return scalar(1) if name == "mu_product" else super().initial(name, parameter)

@@ -326,14 +326,32 @@ def scalar(value: float, device: Any = "cpu") -> Tensor:
     return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device=device)
 
 
-def check_options(betas: tuple[float, float] = (0.0, 0.0), **options: Any) -> None:
-    """Raise ValueError for options that are negative (or NaN), and for decay rates outside [0, 1)."""
-    spoken = {"lr": "learning rate", "eps": "epsilon value"}
-    for name, value in options.items():
+_NOT_NEGATIVE = {
+    "lr": "learning rate",
+    "lr_decay": "lr_decay value",
+    "eps": "epsilon value",
+    "alpha": "alpha value",
+    "momentum": "momentum value",
+    "momentum_decay": "momentum_decay value",
+    "weight_decay": "weight_decay value",
+    "initial_accumulator_value": "initial_accumulator_value value",
+}
+
+
+def options_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The options among the arguments of an optimizer's constructor, which gives its ``locals()``.
+
+    Raises:
+        ValueError: an option is negative or NaN that must not be, or a decay rate outside [0, 1).
+    """
+    options = {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+    for name, spoken in _NOT_NEGATIVE.items():
+        value = options.get(name, 0)
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"Tensor {name} must be 1-element")
         if not value >= 0:
-            raise ValueError(f"Invalid {spoken.get(name, name + ' value')}: {value}")
-    for i, beta in enumerate(betas):
+            raise ValueError(f"Invalid {spoken}: {value}")
+    for i, beta in enumerate(options.get("betas", ())):
         if not 0 <= beta < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    return options

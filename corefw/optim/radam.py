@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, check_options
+from corefw.optim.optimizer import Optimizer, options_of
 
 
 class RAdam(Optimizer):
@@ -44,19 +44,7 @@ class RAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_options(betas, lr=lr, eps=eps, weight_decay=weight_decay)
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
         exp_avgs, exp_avg_sqs, steps = self.states(params, "exp_avg", "exp_avg_sq", "step")
