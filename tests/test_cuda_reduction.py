@@ -25,7 +25,7 @@ REFERENCES = {
     name: kernel
     for family in ("extremes", "norms", "reduction", "scan", "statistics")
     for name, kernel in getattr(corefw_numpy, family).kernels(np).items()
-}
+} | corefw_numpy.scan.real_kernels(np)
 KERNELS = {kernel.op: kernel.function for family in FAMILIES for kernel in family.kernels(cuda())}
 
 
