@@ -131,6 +131,24 @@ def test_a_kernel_that_ends_the_process_is_named(kind, fault):
     assert ran > 180, "the programs behind the one that ended the process were not run"
 
 
+def test_a_worker_ends_while_another_holds_its_connection():
+    code = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.fuzzing.runs import Corefw
+from tests.fuzzing.workers import Worker
+
+first, second = (Worker([Corefw("numpy")], 0) for _ in range(2))
+first.close()
+second.close()
+print("ended")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(root=str(ROOT))], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "ended\n", done.stderr
+
+
 # -- programs are data -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_are_reproducible_and_survive_a_file(family):

@@ -99,16 +99,15 @@ class Worker:
         """End a process that died or hangs, and start another: the program, the framework and the kind of the fault."""
         number, position, _ = _MARK.unpack(self._marks[:])
         hangs = self.late()
-        if hangs:
-            os.kill(self.pid, signal.SIGKILL)
         self.close()
         self._start()
         return number, position, "hang" if hangs else "crash"
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, whatever it does: it has nothing to lose, and others hold copies of the connection."""
         self.connection.close()
-        with contextlib.suppress(ChildProcessError):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 
 
