@@ -1,15 +1,14 @@
-"""Tests of the random streams: published answers, the text of docs/random.md, and the distributions themselves."""
+"""Tests of the random streams: published answers, and the text of docs/random.md."""
 
 import math
 from fractions import Fraction
-from itertools import permutations
 
 import ml_dtypes
 import numpy as np
 import pytest
-from scipy import stats
 
 from corefw_numpy import philox
+from tests.naive_philox import Naive, cos_sin, log, naive_philox
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -28,74 +27,6 @@ class OtherNamespace:
 
     def __getattr__(self, name):
         return getattr(np, name)
-
-
-# The text of docs/random.md in Python integers, one element at a time.
-
-
-def naive_philox(counter, key):
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(10):
-        p0 = 0xD2511F53 * c0
-        p1 = 0xCD9E8D57 * c2
-        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 % 2**32, (p0 >> 32) ^ c3 ^ k1, p0 % 2**32
-        k0 = (k0 + 0x9E3779B9) % 2**32
-        k1 = (k1 + 0xBB67AE85) % 2**32
-    return c0, c1, c2, c3
-
-
-class Naive:
-    """The stream at one state."""
-
-    def __init__(self, seed, offset):
-        self.seed = seed % 2**64
-        self.offset = offset
-
-    def word(self, i):
-        b = (self.offset + i // 4) % 2**64
-        return naive_philox((b % 2**32, b // 2**32, 0, 0), (self.seed % 2**32, self.seed // 2**32))[i % 4]
-
-    def long_word(self, i):
-        return self.word(2 * i) + 2**32 * self.word(2 * i + 1)
-
-    def U(self, i, dtype):
-        bits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[np.dtype(dtype).name]
-        if bits == 53:
-            return Fraction(self.long_word(i) >> 11, 2**53)
-        return Fraction(self.word(i) >> (32 - bits), 2**bits)
-
-    def V(self, i, dtype):
-        if dtype == "float64":
-            return Fraction((self.long_word(i) >> 11) | 1, 2**53)
-        return Fraction((self.word(i) >> 8) | 1, 2**24)
-
-    def integer(self, i, low, high):
-        return low + self.long_word(i) * (high - low) // 2**64
-
-    def normal(self, i, dtype, variance=1.0):
-        r = math.sqrt(-2 * variance * log(self.V(i - i % 2, dtype)))
-        return r * cos_sin(self.V(i - i % 2 + 1, dtype))[i % 2]
-
-    def exponential(self, i, dtype):
-        return -log(self.V(i, dtype))
-
-    def cauchy(self, i, dtype):
-        c, s = cos_sin(self.V(i, dtype) / 2)  # tan(x - pi/2) = -cot x
-        return -c / s
-
-
-def log(v):
-    """The logarithm of a Fraction, accurate near one too."""
-    return math.log1p(float(v - 1)) if v > Fraction(1, 2) else math.log(v)
-
-
-def cos_sin(turns):
-    """Cosine and sine of an angle in turns, a Fraction, reduced exactly to an eighth turn."""
-    quarter = round(4 * turns)
-    x = 2 * math.pi * float(turns - Fraction(quarter, 4))
-    c, s = math.cos(x), math.sin(x)
-    return [(c, s), (-s, c), (-c, -s), (s, -c)][quarter % 4]
 
 
 def assert_close(actual, expected, dtype, ulps):
@@ -519,82 +450,6 @@ def test_orders():
     expected = np.argsort(keys, axis=-1, kind="stable")
     np.testing.assert_array_equal(philox._stable_argsort(np, keys), expected)
     assert philox.multinomial(np, np.array([0.0, 1.0, 0.0]), 3, False, 0, 0).tolist() == [1, 0, 2]
-
-
-# Distributions, at fixed seeds.
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    "kind, parameters, distribution",
-    [
-        ("uniform", (), stats.uniform()),
-        ("uniform", (-2.0, 3.0), stats.uniform(-2, 5)),
-        ("normal", (), stats.norm()),
-        ("normal", (1.0, 2.0), stats.norm(1, 2)),
-        ("log_normal", (0.5, 0.8), stats.lognorm(s=0.8, scale=math.exp(0.5))),
-        ("exponential", (1.5,), stats.expon(scale=1 / 1.5)),
-        ("cauchy", (1.0, 2.0), stats.cauchy(1, 2)),
-    ],
-)
-def test_continuous_distributions(kind, parameters, distribution, dtype):
-    x = getattr(philox, kind)(np, (50000,), dtype, 2024, 0, *parameters)
-    assert stats.kstest(x, distribution.cdf).pvalue > 1e-3
-    # Neighbours do not go together, in particular the two of a Box-Muller pair.
-    assert abs(stats.spearmanr(x[0::2], x[1::2]).statistic) < 0.02
-    assert abs(stats.spearmanr(np.abs(x[0::2]), np.abs(x[1::2])).statistic) < 0.02
-
-
-def test_complex_normal_distribution():
-    z = philox.normal(np, (50000,), "complex64", 6, 0)
-    for part in (z.real, z.imag):
-        assert stats.kstest(part, stats.norm(scale=math.sqrt(0.5)).cdf).pvalue > 1e-3
-    assert stats.kstest(np.abs(z) ** 2, stats.expon().cdf).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("p", [0.0, 0.01, 0.3, 0.5, 1.0])
-def test_bernoulli_distribution(p):
-    n = 50000
-    ones = int(philox.bernoulli(np, (n,), "bool", 8, 0, p).sum())
-    assert stats.binomtest(ones, n, p).pvalue > 1e-3 if 0 < p < 1 else ones == n * p
-
-
-def test_integers_distribution():
-    assert stats.chisquare(np.bincount(philox.integers(np, (60000,), "int64", 1, 0, 0, 37))).pvalue > 1e-3
-    # Even over a range that is no power of two and nearly fills 64 bits.
-    x = philox.integers(np, (60000,), "uint64", 1, 0, 0, 3 * 2**62)
-    assert stats.kstest(x.astype("float64") / (3 * 2.0**62), stats.uniform().cdf).pvalue > 1e-3
-
-
-def test_geometric_distribution():
-    n, p = 50000, 0.3
-    counts = np.bincount(np.minimum(philox.geometric(np, (n,), "int64", 1, 0, p), 20), minlength=21)[1:]
-    expected = n * stats.geom(p).pmf(np.arange(1, 21))
-    expected[-1] = n - expected[:-1].sum()
-    assert stats.chisquare(counts, expected).pvalue > 1e-3
-
-
-def test_permutation_distribution():
-    orders = dict.fromkeys(permutations(range(4)), 0)
-    for offset in range(0, 4800, 2):
-        orders[tuple(philox.permutation(np, 4, "int64", 3, offset).tolist())] += 1
-    assert stats.chisquare(list(orders.values())).pvalue > 1e-3
-
-
-def test_multinomial_distribution():
-    n = 20000
-    weights = np.array([1.0, 0.0, 2.0, 3.0, 0.5])
-    share = weights / weights.sum()
-    drawn = philox.multinomial(np, weights, n, True, 1, 0)
-    counts = np.bincount(drawn, minlength=5)
-    assert counts[1] == 0
-    assert stats.chisquare(np.delete(counts, 1), n * np.delete(share, 1)).pvalue > 1e-3
-    # Without replacement: first by weight, then by the weights that are left.
-    first, second = philox.multinomial(np, np.tile(weights, (n, 1)), 2, False, 1, 0).T
-    pairs = [(j, k) for j, k in permutations(range(5), 2) if 1 not in (j, k)]
-    counts = [int(np.sum((first == j) & (second == k))) for j, k in pairs]
-    expected = [n * share[j] * share[k] / (1 - share[j]) for j, k in pairs]
-    assert stats.chisquare(counts, expected).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])

@@ -258,3 +258,15 @@ def test_detach_shares_memory_and_version():
     assert x.tolist() == [5.0, 0.0]
     assert x._version == d._version == 1
     assert not d.requires_grad
+
+
+def test_a_view_given_other_memory_by_out_is_a_view_no_more():
+    base = torch.zeros(3).requires_grad_()
+    view = base[::2]
+    with torch.no_grad(), pytest.warns(UserWarning, match="resized"):
+        torch.add(torch.ones(3), 1, out=view)
+        base.fill_(7)
+    assert view.tolist() == [2, 2, 2]
+    assert not view.requires_grad
+    view.mul_(base).sum().backward()
+    assert base.grad.tolist() == [2, 2, 2]

@@ -494,15 +494,3 @@ def test_scenario(torch, program, outcome):
             program(torch)
     else:
         assert program(torch) == outcome
-
-
-def test_a_view_given_other_memory_by_out_is_a_view_no_more():
-    base = corefw.zeros(3).requires_grad_()
-    view = base[::2]
-    with corefw.no_grad(), pytest.warns(UserWarning, match="resized"):
-        corefw.add(corefw.ones(3), 1, out=view)
-        base.fill_(7)
-    assert view.tolist() == [2, 2, 2]
-    assert not view.requires_grad
-    view.mul_(base).sum().backward()
-    assert base.grad.tolist() == [2, 2, 2]
