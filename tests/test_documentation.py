@@ -1,5 +1,7 @@
-"""What docstrings and pages tell: an example shows the function that it stands with, code is what the sources say."""
+"""What docstrings and pages tell: an example shows the function that it stands with, code is what the sources say; and
+files short enough to be read."""
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -71,3 +73,39 @@ def test_code_of_the_pages_on_kernels_is_real(page, backend):
     shown = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
     assert len(shown) > 5
     assert not [line for line in shown if line not in written]
+
+
+#: files over `MOST_LINES`, with the reason
+LONG = {
+    "corefw/declarations/normalization.py": "all normalisations share one gradient, and families do not import others",
+}
+MOST_LINES = 500
+
+
+def lines_of_code(text: str) -> int:
+    """The lines of a Python file apart from its docstrings."""
+    count = len(text.splitlines())
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and ast.get_docstring(node, clean=False) is not None:
+                count -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return count
+
+
+def test_lines_of_docstrings_are_not_counted():
+    text = (
+        '"""A file\n\nand more."""\n\nclass A:\n    """One."""\n\n    def f(self):\n        """Two\n        lines."""\n'
+    )
+    assert lines_of_code(text) == len(text.splitlines()) - 3 - 1 - 2 == 4
+
+
+def test_files_are_short():
+    root = Path(__file__).resolve().parent.parent
+    folders = ("corefw", "backends", "tests", "scripts", "benchmarks")
+    files = [path for folder in folders for path in (root / folder).rglob("*.py") if "build" not in path.parts]
+    files += [path for path in (root / "scripts").iterdir() if path.is_file() and b"python" in path.read_bytes()[:30]]
+    lines = {str(path.relative_to(root)): lines_of_code(path.read_text()) for path in files}
+    assert len(lines) > 300
+    long = {path: count for path, count in lines.items() if count > MOST_LINES}
+    assert set(long) == set(LONG), f"{long}: split a file by theme; one that has become short is no exception any more"
