@@ -151,9 +151,19 @@ def _their_refusal(entry: Step, text: str) -> bool | None:
         return name == "index_put"  # which takes values with further dimensions of size 1, as x[key] does
     if "dim must be a 2-tuple" in text:
         return name == "norm"  # of any number of dimensions
+    if "result type Float can't be cast" in text:
+        return name == "soft_margin_loss"  # of integers, which are promoted
+    if "Invalid computed output size: 0" in text:
+        return _beyond_32_bits(entry)  # a stride: max_pool1d alone counts no window
     if "the input matrix is singular" in text:
         return entry.keywords.get("left") is False  # of infinities: another factorization meets no pivot of 0
     return False if entry.function == ".view" and "view size" in text else None
+
+
+def _beyond_32_bits(entry: Step) -> bool:
+    """Whether an option is a number of more than 32 bits."""
+    given = (*entry.arguments, *entry.keywords.values())
+    return any(isinstance(value, int) and value >= 2**31 for value in given)
 
 
 def _our_refusal(name: str, text: str) -> bool:
@@ -161,7 +171,8 @@ def _our_refusal(name: str, text: str) -> bool:
     if "leaf Variable that requires grad" in text:
         return name in COMPARISONS  # PyTorch overwrites a leaf by truths
     if "more than one element of the written-to tensor" in text:
-        return name in ("index_put", "setitem", "masked_fill", "copy", "norm")  # PyTorch warns at most
+        # PyTorch warns at most; its sums write such an out=, while mean, add and the others refuse it
+        return name in ("index_put", "setitem", "masked_fill", "copy", "norm", "sum", "nansum")
     if re.search(r"broadcast shape \[.*\b0\b|must be batches of square|at least 2 dim|size of tensor a", text):
         # PyTorch looks at no shape where there is no element
         return name in ("addbmm", "cholesky", "matrix_rank", "scaled_dot_product_attention")

@@ -142,9 +142,13 @@ def _no_dimensions(step: Step, run: Run) -> bool:
 
 
 def _tolerance_of_zero(step: Step, run: Run) -> bool:
-    given = [v for k, v in step.keywords.items() if k in ("atol", "rtol")]
+    given = [*step.arguments[1:], *(v for k, v in step.keywords.items() if k in ("atol", "rtol", "rcond"))]
     found = [run.pictures[v.number].array if isinstance(v, Ref) else np.array(v) for v in given]
-    return any((array == 0).any() for array in found)
+    return any(array.dtype.kind != "b" and (array == 0).any() for array in found)
+
+
+def _weighted_of_several_shapes(step: Step, run: Run) -> bool:
+    return "weight" in step.keywords and len({picture.array.shape for picture in _operands(step, run)}) > 1
 
 
 def _table(*rows: tuple[str, Callable[[Step, Run], bool], str]) -> tuple:
@@ -188,7 +192,12 @@ _VALUES = _table(
     ("interpolate", _smoothed_column, "what is one element wide is smoothed with the weights of the first row"),
     ("addmm addmv addbmm baddbmm", _nothing_times_unsettled, "a product is not computed if its factor is 0"),
     ("lcm", _with(_overflowing), "what overflows keeps another sign"),
-    ("pinv", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
+    ("pinv pinverse", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
+    (
+        "mse_loss l1_loss",
+        _weighted_of_several_shapes,
+        "a sum over all elements by that of a weight before it is broadcast",
+    ),
 )
 #: whose gradients are wrong
 _GRADIENTS = _table(
