@@ -30,10 +30,10 @@ def submit(work: Callable[[], None], stream: int) -> None:
         drain()
 
 
-def keep(memory: object) -> None:
+def keep(memory: object, waiting=_waiting, kept=_kept) -> None:  # at the end of the process the names may be gone
     """Let memory that is given back live until the work that was submitted is done."""
-    if any(_waiting.values()):
-        _kept.append(memory)
+    if any(waiting.values()):
+        kept.append(memory)
 
 
 def is_empty(stream: int | None = None) -> bool:

@@ -138,12 +138,12 @@ class Session:
         if task[0] == "shrink":  # a smaller program ends the process: what is known is the larger one
             self._keep(task[1])
             return
-        self.fatal += 1
         family, numbers = task[1], task[2]
         found = fatal(family, self.seed, number, position, kind, self.sides, self.limited)
         if found.difference.sides[0] == "torch":
             print(f"PyTorch: {found.difference.kind} of {found.difference.function} in {family}:{number}")
         else:
+            self.fatal += 1
             self.times[found.difference.signature] += 1
             self._keep(found)
         rest = [n for n in numbers if n != number]
