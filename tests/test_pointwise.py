@@ -140,6 +140,7 @@ def test_integer_division_by_zero(function):
             function(integers, zero)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torch.div(integers, 0, rounding_mode="trunc")
+    assert function(integers[:0], 0).shape == (0,)
     assert function(torch.tensor([3.0]), 0).isfinite().logical_not().all()
 
 

@@ -11,7 +11,7 @@ def kernels(xp):
         """A division that refuses integer zeros, of which NumPy makes zeros."""
 
         def divide(input, other, out=None):
-            if other.dtype.kind in "iu" and not other.all():
+            if input.size and other.dtype.kind in "iu" and not other.all():
                 raise RuntimeError("ZeroDivisionError")
             return ufunc(input, other, out=out)
 
