@@ -33,6 +33,7 @@ FLOORS = {
     "corefw.demo": 6,
     "corefw.__main__": 6,
     "corefw.cli": 6,
+    "corefw.commands": 6,
 }
 #: imported inside functions: optional, or slow and seldom needed
 LAZY = {
