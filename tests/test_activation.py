@@ -1,4 +1,4 @@
-"""Activations: in-place forms, options and errors beyond what the rows of tests/cases say."""
+"""Activations: in-place forms, options and errors beyond what the rows of corefw/testing/cases say."""
 
 import pytest
 

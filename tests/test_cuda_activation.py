@@ -1,5 +1,5 @@
 """Softmax on the CUDA backend: how rows are shared among threads, and rows, columns and values beyond what the rows of
-tests/cases reach."""
+corefw/testing/cases reach."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Losses on the CUDA backend beyond what the rows of tests/cases reach: many samples and classes, sums of blocks, half
-types, and classes that there are not."""
+"""Losses on the CUDA backend beyond what the rows reach: many samples and classes, sums of blocks, half types, and
+classes that there are not."""
 
 import numpy as np
 import pytest

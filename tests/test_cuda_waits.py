@@ -1,12 +1,10 @@
 """No op on a GPU waits for it, or copies to or from the host, unless its result's shape depends on the data."""
 
-from pathlib import Path
-
 import pytest
 
 from corefw.dispatch.registry import registry
-from corefw.testing import load_cases
 from corefw.testing.checks import given, representative
+from corefw.testing.families import kit_families
 from corefw.testing.samples import samples
 from corefw.testing.targets import Target
 
@@ -15,7 +13,6 @@ if "emulated" not in registry.runtimes:
 
 from tests.emulation import driver
 
-CASES = [case for rows in load_cases(Path(__file__).parent / "cases").values() for case in rows]
 #: ops that must wait, and why; PyTorch's wait too, but for those made of `nonzero`
 WAITING = {
     **dict.fromkeys(("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"), "the result's shape"),
@@ -28,7 +25,7 @@ WAITING = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+@pytest.mark.parametrize("case", kit_families().cases(), ids=lambda case: case.op)
 def test_nothing_waits(case):
     op = registry.declared[case.op]
     waited = set()

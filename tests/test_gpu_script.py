@@ -14,7 +14,7 @@ import pytest
 import corefw
 from corefw.dispatch.registry import registry
 from corefw.testing import checks, targets
-from tests.cases import CASES
+from corefw.testing.families import kit_families
 from tests.on_device.shards import Report, Shards, pytest_command
 from tests.on_device.summary import passes, rated, told
 
@@ -146,7 +146,7 @@ def test_nothing_run_and_too_few_checks_are_failures():
 def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
     if "emulated" not in registry.runtimes:
         pytest.skip("there is no emulated device")
-    count = len(list(checks(CASES, targets("emulated"))))
+    count = len(list(checks(kit_families().cases(), targets("emulated"))))
     assert 0.95 * count < script.LEAST_CHECKS <= count
 
 

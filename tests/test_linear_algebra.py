@@ -1,4 +1,4 @@
-"""Matrix products: errors, broadcasting rules and precision beyond what the rows of tests/cases say."""
+"""Matrix products: errors, broadcasting rules and precision beyond what the rows of corefw/testing/cases say."""
 
 import math
 from contextlib import nullcontext

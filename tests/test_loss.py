@@ -1,4 +1,4 @@
-"""Losses: errors, warnings, deprecated arguments and special values beyond what the rows of tests/cases say."""
+"""Losses: errors, warnings, deprecated arguments and special values beyond what the rows say."""
 
 from math import inf, isnan
 

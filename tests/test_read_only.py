@@ -12,7 +12,7 @@ from corefw.dispatch.registry import registry
 from corefw.errors import ReadOnlyError
 from corefw.testing import Target, samples
 from corefw.testing.checks import call, representative
-from tests.cases import CASES
+from corefw.testing.families import kit_families
 
 torch.zeros(1)
 BACKENDS = [name for name in registry.backends if name in ("numpy", "c")]
@@ -232,7 +232,7 @@ def test_c_kernels_write_to_no_read_only_result(monkeypatch):
     modules = [m for name, m in sys.modules.items() if name.startswith("corefw_c.") and hasattr(m, "empty")]
     target, refused = Target("c", "cpu"), set()
     with target.preferred():
-        for case in CASES:
+        for case in kit_families().cases():
             op = registry.declared[case.op]
             if not target.concerns(op):
                 continue

@@ -15,9 +15,9 @@ import corefw
 from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
 from corefw.testing.checks import given, representative
+from corefw.testing.families import kit_families
 from corefw.testing.samples import samples
 from corefw.testing.targets import Target
-from tests.cases import CASES
 
 ROOT = Path(corefw.__file__).parents[1]
 PROGRAM = """\
@@ -138,7 +138,7 @@ def fits(value, kind) -> bool:
     return isinstance(value, origin or kind)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+@pytest.mark.parametrize("case", kit_families().cases(), ids=lambda case: case.op)
 def test_results_are_what_the_stub_says(generator, case):
     op, target = registry.declared[case.op], Target("corefw", "cpu")
     kinds = [generator.annotated(form, "return") for form in generator.forms_of(op.body)]

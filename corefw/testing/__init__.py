@@ -1,9 +1,10 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
 from corefw.testing import agreement, documentation, forms, halves, properties, refusals  # each registers its own
-from corefw.testing.cases import Case, CaseFileError, Families, RequirementError, load_cases, require
+from corefw.testing.case import Case, RequirementError, require
 from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
+from corefw.testing.families import CaseFileError, Families, kit_families, load_folder
 from corefw.testing.oracle import available as oracle_available
 from corefw.testing.samples import Sample, make_tensor, samples
 from corefw.testing.targets import Target, targets
@@ -24,7 +25,8 @@ __all__ = [
     "documentation",
     "forms",
     "halves",
-    "load_cases",
+    "kit_families",
+    "load_folder",
     "make_tensor",
     "oracle_available",
     "properties",

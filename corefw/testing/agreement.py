@@ -13,7 +13,7 @@ from corefw.devices import device
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.tensor import Tensor, wrap
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import about, call, case_dtypes, property_of
 from corefw.testing.expectations import compare_calls
 from corefw.testing.samples import LAYOUTS, Sample, samples, special_samples, to_tensor

@@ -13,7 +13,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.samples import Sample, to_tensor
 from corefw.testing.targets import Target
 

@@ -6,7 +6,7 @@ import doctest
 
 import corefw
 from corefw.dispatch.op import Op
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import (
     property_of,
 )

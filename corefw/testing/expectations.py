@@ -12,7 +12,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.promotion import result_type
 from corefw.dtypes import BOOL, COMPLEX, FLOATING, dtype
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import (
     about,
     flat,

@@ -16,7 +16,7 @@ from corefw.dtypes import BOOL, dtype
 from corefw.errors import GradientError, ReadOnlyError, ShapeError
 from corefw.graph.views import node_of
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import (
     about,
     call,

@@ -12,7 +12,7 @@ from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import about, case_dtypes, flat, property_of
 from corefw.testing.comparison import host
 from corefw.testing.differences import differentiable, gradients

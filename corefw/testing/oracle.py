@@ -14,7 +14,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import PROPERTIES, Property, about, call, case_dtypes, flat
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import gradients

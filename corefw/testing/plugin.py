@@ -1,6 +1,6 @@
 """The pytest plugin for authors of backends: gives ``corefw_check`` to tests, one for each row, property and target.
 
-pytest -p corefw.testing.plugin --pyargs corefw.testing.conformance --corefw-backend acme --corefw-cases tests/cases
+pytest -p corefw.testing.plugin --pyargs corefw.testing.conformance --corefw-backend acme
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from corefw.testing import CaseFileError, checks, load_cases, oracle_available, targets
+from corefw.testing import CaseFileError, checks, kit_families, load_folder, oracle_available, targets
 
 _MARK = "corefw_check"  # of the tests that are checks of rows
 _NOT_RUN = "NOT RUN: "  # how the reason begins for which rows are left out
@@ -20,8 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the conformance tests."""
     group = parser.getgroup("corefw", "conformance of corefw's backends")
     group.addoption("--corefw-backend", help="test this backend only")
-    group.addoption("--corefw-cases", action="append", default=[], help="a folder with files of rows (CASES)")
-    parser.addini("corefw_cases", "folders with files of rows", type="paths", default=[])
+    group.addoption("--corefw-cases", action="append", default=[], help="a folder with more files of rows (CASES)")
+    parser.addini("corefw_cases", "folders with more files of rows", type="paths", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,20 +63,18 @@ class Report:
 
 def _parameters(config: pytest.Config) -> Iterator:
     folders = [Path(folder) for folder in config.getoption("--corefw-cases")] or config.getini("corefw_cases")
-    if not folders:
-        raise pytest.UsageError("no rows to check: name a folder of them by --corefw-cases")
     tested = targets(config.getoption("--corefw-backend"))
     if not tested:
         raise pytest.UsageError(f"no usable backend is called {config.getoption('--corefw-backend')!r}")
     check_mark = getattr(pytest.mark, _MARK)
-    for folder in folders:
-        try:
-            families = load_cases(folder)
-        except CaseFileError as error:
-            raise pytest.UsageError(str(error)) from error
+    try:
+        everything = [kit_families(), *map(load_folder, folders)]
+    except CaseFileError as error:
+        raise pytest.UsageError(str(error)) from error
+    for families in everything:
         for what, reason in families.not_run.items():
             skipped = pytest.mark.skip(reason=f"{_NOT_RUN}{what} {reason}")
-            yield pytest.param(None, id=f"not run: {what}", marks=[check_mark, skipped])
+            yield pytest.param(None, id=f"not-run-{what}", marks=[check_mark, skipped])
         for family, cases in families.items():
             for check in checks(cases, tested):
                 marks: list[pytest.MarkDecorator] = [check_mark]

@@ -12,7 +12,7 @@ from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import (
     about,
     call,

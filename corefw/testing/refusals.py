@@ -10,7 +10,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.op import Op
 from corefw.errors import CorefwError, ShapeError
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.checks import (
     UNPROMOTED,
     about,

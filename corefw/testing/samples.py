@@ -18,7 +18,7 @@ from corefw.dtypes import dtype
 from corefw.graph.nodes import leaf_node
 from corefw.shapes import as_shape, contiguous_strides
 from corefw.tensor import Tensor, wrap
-from corefw.testing.cases import Case
+from corefw.testing.case import Case
 from corefw.testing.comparison import host
 
 

@@ -27,7 +27,7 @@ def stop(process: subprocess.Popen) -> None:
 def pytest_command(tests: list[str], *options: str) -> list[str]:
     """A pytest command that needs pytest alone and none of the project's settings."""
     settings = ["-c", "/dev/null", "--rootdir", ".", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    settings += ["-p", "corefw.testing.plugin", "-p", "tests.on_device.worker", "--corefw-cases", "tests/cases"]
+    settings += ["-p", "corefw.testing.plugin", "-p", "tests.on_device.worker"]
     return [sys.executable, "-m", "pytest", "-q", *settings, *options, *tests]
 
 

@@ -1,9 +1,8 @@
-"""The calls of the conformance rows (tests/cases) with other sizes, values, layouts and forms."""
+"""The calls of the conformance rows (corefw/testing/cases) with other sizes, values, layouts and forms."""
 
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 import corefw
 from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
-from corefw.testing import Case, Sample, load_cases, samples
+from corefw.testing import Case, Sample, kit_families, samples
 from corefw.testing.checks import case_dtypes
 from corefw.testing.oracle import path as torch_path
 from tests.fuzzing import drawing
@@ -19,7 +18,6 @@ from tests.fuzzing.builder import Builder
 from tests.fuzzing.generators.promotion import out
 from tests.fuzzing.programs import Name, Ref
 
-FOLDER = Path(__file__).resolve().parents[2] / "cases"
 _LONGEST = 4000  # elements of an array that is listed in a program
 
 
@@ -38,7 +36,7 @@ def _path(case: Case) -> str:
 @cache
 def table() -> list[tuple[Case, str]]:
     """All rows with the path of their function."""
-    found = [case for cases in load_cases(FOLDER).values() for case in cases if case.op in registry.declared]
+    found = [case for case in kit_families().cases() if case.op in registry.declared]
     return [(case, _path(case)) for case in found if "empty" not in case.op]
 
 

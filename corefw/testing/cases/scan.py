@@ -1,0 +1,120 @@
+"""Scans along one dimension."""
+
+import numpy as np
+
+from corefw.testing.case import Case
+
+SHAPES = (((2, 3),), ((),), ((3, 1, 4),), ((0, 3),), ((7,),))
+DIMS = ({"dim": 0}, {"dim": -1}, {"dim": 1})
+
+
+def fits(shape, dim=-1, **attributes):
+    """Whether the dimension exists."""
+    return -max(len(shape), 1) <= dim < max(len(shape), 1)
+
+
+def over(function):
+    """A NumPy scan with PyTorch's arguments."""
+    return lambda a, dim: function(a, axis=dim) if a.ndim else function(a.reshape(1)).reshape(())
+
+
+def _logcumsumexp(a, axis=0):
+    return np.log(np.cumsum(np.exp(a), axis))
+
+
+def _extremes(better):
+    def line(values):
+        best = 0
+        for i, value in enumerate(values):
+            if value != value or (values[best] == values[best] and better(value, values[best])):
+                best = i
+            yield best
+
+    def positions(a, dim):
+        if not a.ndim or not a.size:
+            return np.zeros(a.shape, np.int64)
+        return np.apply_along_axis(lambda values: np.array(list(line(values))), dim, a)
+
+    def reference(a, dim):
+        found = positions(a, dim)
+        return np.take_along_axis(a, found, dim) if a.ndim else a, found
+
+    return reference
+
+
+def _products(rng, dtype):
+    """Lines with no, one and several zeros, and of several lengths."""
+    samples = [
+        ([np.asarray(rng.uniform(-2, 2, shape)).astype(dtype)], {"dim": 0}) for shape in ((), (1, 3), (0, 3), (8,))
+    ]
+    for zeros in ((), (1,), (0, 3), (0, 1, 2, 3, 4)):
+        line = np.asarray(rng.uniform(0.5, 2, (2, 5))).astype(dtype)
+        line[:, list(zeros)] = 0
+        samples += [([line], {"dim": 1}), ([line.T.copy()], {"dim": -2})]
+    return samples
+
+
+def _recurrence(factor, input, dim):
+    result = np.zeros_like(np.moveaxis(input, dim, 0))
+    for i, (f, x) in enumerate(zip(np.moveaxis(factor, dim, 0), np.moveaxis(input, dim, 0))):
+        result[i] = x + (f * result[i - 1] if i else 0)
+    return np.moveaxis(result, 0, dim)
+
+
+def _diff(a, n=1, dim=-1, prepend=None, append=None):
+    ends = {name: part for name, part in (("prepend", prepend), ("append", append)) if part is not None}
+    return np.diff(a, n, dim, **ends)
+
+
+def _diff_samples(rng, dtype):
+    def draw(*shape):
+        return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
+
+    return [
+        ([draw(2, 5)], {}),
+        ([draw(2, 5)], {"n": 2, "dim": 1}),
+        ([draw(2, 5)], {"n": 3, "dim": 0}),
+        ([draw(2, 5)], {"n": 0}),
+        ([draw(0, 5)], {"dim": 0}),
+        ([draw(2, 5)], {"prepend": draw(2, 1), "append": draw(2, 2)}),
+    ]
+
+
+def _trapezoids(rng, dtype):
+    def draw(*shape):
+        return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
+
+    return [
+        ([draw(5)], {}),
+        ([draw(2, 5)], {"dx": 0.5}),
+        ([draw(3, 5), draw(5)], {}),
+        ([draw(3, 5), draw(3)], {"dim": 0}),
+        ([draw(3, 5), draw(3, 5)], {"dim": 0}),
+    ]
+
+
+def _running_trapezoid(y, x=None, *, dx=1.0, dim=-1):
+    size = y.shape[dim]
+    first = [np.take(y, range(n), dim) for n in range(2, size + 1)]
+    points = [None if x is None else x[:n] if x.ndim == 1 else np.take(x, range(n), dim) for n in range(2, size + 1)]
+    return np.stack([np.trapezoid(part, at, dx, dim) for part, at in zip(first, points)], dim)
+
+
+CASES = (
+    Case("cumsum", over(np.cumsum), SHAPES, DIMS, valid=fits),
+    Case("cumprod", over(np.cumprod), make=_products),
+    Case("logcumsumexp", over(_logcumsumexp), SHAPES, DIMS, special=False, valid=fits),
+    Case(
+        "linear_recurrence",
+        _recurrence,
+        tuple((s, s) for s in ((5,), (1, 3), (4, 2), (0, 2))),
+        ({"dim": 0},),
+        dtypes=("float32", "float64", "complex128", "int64"),
+        special=False,
+    ),
+    Case("cummax", _extremes(lambda new, best: new >= best), SHAPES, DIMS, valid=fits),
+    Case("cummin", _extremes(lambda new, best: new <= best), SHAPES, DIMS, valid=fits),
+    Case("diff", _diff, make=_diff_samples),
+    Case("trapezoid", lambda y, x=None, dx=1.0, dim=-1: np.trapezoid(y, x, dx, dim), make=_trapezoids),
+    Case("cumulative_trapezoid", _running_trapezoid, make=_trapezoids),
+)
