@@ -51,7 +51,7 @@ def test_products_are_captured(cuda, name, dtype):
 
 def test_without_cublas_lt_products_are_refused(cuda, monkeypatch):
     a = of(torch.float32, 3, 3)
-    monkeypatch.setattr(cublas_lt.CublasLt, "__call__", lambda *arguments, **options: False)
+    monkeypatch.setattr(cublas_lt.Multiplication, "__call__", lambda *arguments, **options: False)
     with pytest.raises(CaptureError, match=r"matmul: cublasLt, which multiplies while a graph is captured, is missing"):
         captured(lambda: a @ a)
 

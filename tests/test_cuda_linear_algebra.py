@@ -13,7 +13,8 @@ pytest.importorskip("cupy")
 from corefw.dispatch.settings import settings
 from corefw_cupy import cublas_lt as lt
 from corefw_cupy import linear_algebra as family
-from corefw_cupy.linear_algebra import ADJOINT, AS_IT_IS, TRANSPOSED, Factor, plan
+from corefw_cupy import products
+from corefw_cupy.products import ADJOINT, AS_IT_IS, TRANSPOSED, Factor, plan
 from tests.emulation import cublas, cublas_lt, launches, memory
 from tests.emulation.device import cuda
 
@@ -159,19 +160,23 @@ def test_addresses_are_aligned_as_the_algorithm_was_told():
 
 
 def test_descriptions_are_given_back():
-    multiply = lt.CublasLt(cuda())
     arrays = [memory.device(numbers(*shape, dtype=np.float32)) for shape in ((3, 2), (4, 3), (4, 2), (4,))]
     alpha, beta = (np.array(number, np.float32) for number in (1, 0))
-    addresses = [(array.data.ptr, step) for array, step in zip(arrays, (2, 3, 2))]
+    addresses = alpha.ctypes.data, beta.ctypes.data, *(array.data.ptr for array in arrays)
+    about = (0, 68, 0), (0, 0), (2, 4, 3)
     gc.collect()
     before = len(cublas_lt.objects)
-    about = (0, 68, 0), (0, 0), (2, 4, 3), alpha.ctypes.data, beta.ctypes.data
-    for epilogue in (lt.BIAS, lt.COLUMN_SUMS) * 2:
-        assert multiply(epilogue, *about, *addresses, arrays[3].data.ptr)
+    made = [
+        lt.Multiplication(cuda(), cublas_lt.library, epilogue, *about, (2, 3, 2), lt.SINGLE)
+        for epilogue in (lt.BIAS, lt.COLUMN_SUMS)
+    ]
+    for multiply in made * 2:
+        assert multiply(*addresses)
     assert len(cublas_lt.objects) == before + 2 * 4
+    multiply = lt.Multiplication(cuda(), cublas_lt.library, lt.BIAS, *about, (1, 3, 2), lt.SINGLE)
     with pytest.raises(AssertionError, match="leading dimension of 1 for 2 rows"):
-        multiply(lt.BIAS, *about, (addresses[0][0], 1), *addresses[1:], arrays[3].data.ptr)
-    del multiply
+        multiply(*addresses)
+    made, multiply = [], None
     gc.collect()
     assert len(cublas_lt.objects) == before
 
@@ -184,7 +189,7 @@ def test_precision_of_float32(monkeypatch):
         monkeypatch.setattr(settings, "allow_tf32", allowed)
         computed("mm", numbers(2, 3, dtype=np.float32), numbers(3, 2, dtype=np.float32))
         computed("mm", numbers(2, 3), numbers(3, 2))
-    assert kinds == [family.SINGLE, family.DOUBLE, family.TF32, family.DOUBLE]
+    assert kinds == [products.FLOAT, products.DOUBLE, products.TF32, products.DOUBLE]
 
 
 def test_refused():

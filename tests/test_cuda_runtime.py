@@ -23,6 +23,7 @@ pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
 import cupy
 
+from corefw_cupy.cuda import allocating
 from tests.emulation import compiler, driver, memory, queue
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
@@ -337,3 +338,11 @@ def test_a_machine_without_cupy():
         print(corefw_cupy.corefw_backend().unusable)
     """)
     assert "CuPy cannot be imported" in out and "corefw-cupy[cuda13]" in out
+
+
+def test_new_arrays_are_what_the_constructor_makes(cuda):
+    made, wanted = (make((2, 3), np.dtype("f4")) for make in (allocating(cupy.ndarray), cupy.ndarray))
+    for name in ("shape", "strides", "dtype", "size", "nbytes", "base"):
+        assert getattr(made, name) == getattr(wanted, name)
+    assert type(made) is cupy.ndarray and made.flags.c_contiguous and made.data.ptr != wanted.data.ptr
+    assert allocating(np.ndarray) is np.ndarray  # a constructor of C's

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 import cupy
 import numpy as np
 
+from corefw_cupy.cuda import allocating
 from tests.emulation import queue
 
 GUARD = 64
 UNIT = 512  # bytes: CuPy's pool gives out multiples, and says so of memory whose array is smaller
 MARK = 0xA5
 POISON = 0xFF  # what is read before it was written, as with COREFW_POISON
+_new = allocating(cupy.ndarray)
 _blocks: "weakref.WeakValueDictionary[int, Block]" = weakref.WeakValueDictionary()  # by the address that CuPy has
 
 
@@ -121,7 +123,7 @@ def using_allocator(chosen):
 def empty(shape, dtype) -> cupy.ndarray:
     """A new array in such memory, wherever CuPy's other arrays lie."""
     with cupy.cuda.using_allocator(_allocator):
-        return cupy.empty(shape, dtype)
+        return _new(shape, dtype)
 
 
 def used() -> int:

@@ -19,8 +19,8 @@ from corefw_cupy import cudnn
 from corefw_cupy.convolution_geometry import Geometry, Layout
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, COMPLEX, FLOATS, HALVES, INTEGERS, THREADS, blocks, offered
-from corefw_cupy.linear_algebra import AS_IT_IS, TRANSPOSED, Products
 from corefw_cupy.pointwise_function import Pointwise
+from corefw_cupy.products import AS_IT_IS, TRANSPOSED, Products
 
 NUMBERS = {**FLOATS, **COMPLEX, **INTEGERS}
 SMALL = {dtype: name for dtype, name in FLOATS.items() if dtype.itemsize <= 4}

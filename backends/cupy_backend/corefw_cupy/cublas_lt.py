@@ -22,12 +22,13 @@ from ctypes import (
     c_void_p,
     sizeof,
 )
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import numpy as np
+
+from corefw_cupy.planned import Planned
 
 if TYPE_CHECKING:
     from corefw_cupy.cuda import Cuda
@@ -41,8 +42,7 @@ WORKSPACE, REDUCTION_SCHEME, *ALIGNMENTS = 1, 3, 5, 6, 7, 8  # cublasLtMatmulPre
 SUMS_IN_COMPUTE_TYPE = 2  # cublasLtReductionScheme_t: parts of a sum are joined before they are rounded to a half type
 MOST_WORKSPACE = 32 << 20  # bytes, what NVIDIA recommends for sm_90
 MOST_ALIGNMENT = 256  # bytes that an algorithm may ask addresses to be multiples of
-_SINGLE = (1, 0, 0, 0)  # a batch of one product
-MOST_PRODUCTS = 1 << 12  # that are remembered
+SINGLE = (1, 0, 0, 0)  # a batch of one product
 
 
 class Heuristic(Structure):
@@ -118,17 +118,16 @@ class Product:
     Args:
         library: cublasLt.
         handle: of cuBLAS, for the device.
-        vector: address of the bias or of the sums, for now; 0 for none.
+        alignment: bytes that all addresses are multiples of.
         epilogue: PLAIN, BIAS or COLUMN_SUMS.
         types: cudaDataType_t of the matrices, cublasComputeType_t, cudaDataType_t of the factor alpha.
         forms: cublasOperation_t of both factors.
         sizes: rows and columns of the product, and the inner size, by columns as cuBLAS sees matrices.
         steps: from one column to the next, of both factors and the product.
         batch: how many products there are; and from one matrix to the next, for both factors and the product.
-        alignment: bytes that all addresses are multiples of.
     """
 
-    def __init__(self, library, handle, vector, epilogue, types, forms, sizes, steps, batch, alignment):
+    def __init__(self, library, handle, alignment, epilogue, types, forms, sizes, steps, batch):
         kind, compute, scale = types
         rows, columns, inner = sizes
         shapes = [(rows, inner), (inner, columns), (rows, columns)]
@@ -136,8 +135,8 @@ class Product:
         self.operation = Described(library, "MatmulDesc", compute, scale)
         for attribute, number in ((TRANSA, forms[0]), (TRANSB, forms[1]), (EPILOGUE, epilogue)):
             self.operation.set(attribute, c_uint32(number))
-        self.vector = c_uint64()
-        self.join(vector)  # whose alignment matters too
+        self.description = self.operation.pointer
+        self.join(0 if epilogue == PLAIN else alignment)  # an address for now, as any that comes
         self.layouts = [Described(library, "MatrixLayout", kind, *s, step) for s, step in zip(turned, steps)]
         count, *jumps = batch
         if count > 1:
@@ -156,69 +155,56 @@ class Product:
         _check(choose(*given, 1, byref(self.found), byref(count)), "cublasLtMatmulAlgoGetHeuristic")
         if self.found.state or not count.value:
             raise RuntimeError("there is no algorithm")
-        self.algorithm = byref(self.found)
+        self.workspace, self.algorithm = self.found.workspace, byref(self.found)
 
     def join(self, vector: int) -> None:
-        """Let a vector of this address be the bias or take the sums."""
-        if self.vector.value != vector:
-            self.vector.value = vector
-            self.operation.set(BIAS_POINTER, self.vector)
+        """Let the vector at this address be the bias or take the sums."""
+        self.operation.set(BIAS_POINTER, c_uint64(vector))
+        self.at = vector
 
 
-class CublasLt:
-    """Products, with epilogues, on one kind of device.
+class Multiplication:
+    """What multiplies matrices of certain layouts, with an epilogue, at any addresses.
 
-    Attributes: ``library`` cublasLt, found when first needed; without it no product is computed.
+    Args:
+        cuda: what allocates.
+        library: cublasLt.
+        about: the arguments of `Product` from `epilogue` on.
     """
 
-    def __init__(self, cuda: Cuda):
-        self.cuda = cuda
+    def __init__(self, cuda: Cuda, library: Any, *about: Any):
+        self.library, self.about, self.multiply = library, about, library.cublasLtMatmul
+        self.empty, self.device = cuda.empty, cuda.xp.cuda
         self.lock = Lock()  # a product's description holds the address of a vector from before until after a launch
-        self.products: dict[tuple, Product | None] = {}
+        self.products = Planned(self._product)
 
-    @cached_property
-    def library(self) -> Any:
-        return self.cuda.cublas_lt()
-
-    def __call__(self, epilogue, types, forms, sizes, alpha, beta, first, second, out, vector=0, batch=_SINGLE) -> bool:
+    def __call__(self, alpha: int, beta: int, first: int, second: int, out: int, vector: int = 0) -> bool:
         """Fill `out`, and for COLUMN_SUMS `vector`, and say so; False if no algorithm does that.
 
         Args:
-            epilogue, types, forms, sizes: as of `Product`.
             alpha, beta: addresses of the factors of the product and of what `out` holds.
-            first, second, out: (address, step from one column to the next) of the matrices.
-            vector: address of the bias or of the sums.
-            batch: as of `Product`.
+            first, second, out, vector: addresses of the matrices, and of the bias or the sums.
         """
-        if self.library is None:
-            return False
-        device = self.cuda.xp.cuda
-        handle = device.get_cublas_handle()
-        addresses = first[0] | second[0] | out[0] | vector | MOST_ALIGNMENT
-        about = epilogue, types, forms, sizes, (first[1], second[1], out[1]), batch, addresses & -addresses
-        key = handle, *about
+        device, bits = self.device, first | second | out | vector | MOST_ALIGNMENT
+        handle, alignment = device.get_cublas_handle(), bits & -bits
         with self.lock:
-            if key not in self.products:
-                if len(self.products) == MOST_PRODUCTS:
-                    self.products.clear()
-                self.products[key] = self._product(handle, vector, about)
-            product = self.products[key]
+            product = self.products[handle, alignment]
             if product is None:
                 return False
-            product.join(vector)
-            size, (a, b, c) = product.found.workspace, product.pointers
-            workspace = self.cuda.empty((size,), np.uint8).data if size else None
-            operands = alpha, first[0], a, second[0], b, beta, out[0], c, out[0], c
+            if product.at != vector:
+                product.join(vector)
+            size, (a, b, c) = product.workspace, product.pointers
+            workspace = self.empty((size,), np.uint8).data if size else None
+            operands = alpha, first, a, second, b, beta, out, c, out, c, product.algorithm
             where = workspace.ptr if workspace else 0, size, device.get_current_stream().ptr
-            description = product.operation.pointer
-            if status := self.library.cublasLtMatmul(handle, description, *operands, product.algorithm, *where):
-                _log.warning("cublasLt refuses its own algorithm for %s: status %s", about, status)
-                self.products[key] = None
+            if status := self.multiply(handle, product.description, *operands, *where):
+                _log.warning("cublasLt refuses its own algorithm for %s: status %s", (alignment, *self.about), status)
+                self.products[handle, alignment] = None
         return not status
 
-    def _product(self, handle: int, vector: int, about: tuple) -> Product | None:
+    def _product(self, handle: int, alignment: int) -> Product | None:
         try:
-            return Product(self.library, handle, vector, *about)
+            return Product(self.library, handle, alignment, *self.about)
         except RuntimeError as error:
-            _log.info("cublasLt has no algorithm for %s: %s", about, error)
+            _log.info("cublasLt has no algorithm for %s: %s", self.about, error)
             return None

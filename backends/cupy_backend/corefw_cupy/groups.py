@@ -14,7 +14,7 @@ from corefw_cupy.launch import argument
 _FIELDS = ("outer", "groups", "inner", "period", "channels", "run")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # `view` makes one of each
 class View:
     """An array of outer x groups x inner elements, and which number of a weight belongs to which."""
 

@@ -71,13 +71,13 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return array, at_offsets(array, first, len(dims), offsets), offsets, 0
 
     def index(input, indices):
-        if min(input.strides, default=0) < 0:
-            input = copying.dense(input)
         if len(indices) == 1 and (item := indices[0]) is not None:
             if item.dtype in INDICES:
                 return at.read_slices(input, 0, item, True, index_bounds)
             if item.dtype == BOOL and item.shape == input.shape:
                 return masked_select(input, item)
+        if min(input.strides, default=0) < 0:
+            input = copying.dense(input)
         if all(item is None for item in indices):
             return copying.dense(input)
         return at.read(*located(input, without_masks(input, indices), index_bounds))

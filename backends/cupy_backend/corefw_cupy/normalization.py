@@ -8,6 +8,7 @@ from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.groups import View, channel_groups, channels, layers, standing, view
 from corefw_cupy.launch import FLOATS, STATISTIC, THREADS, blocks, offered
+from corefw_cupy.planned import Planned
 from corefw_cupy.pointwise_function import Pointwise
 from corefw_cupy.rows import (
     ITEMS,
@@ -28,7 +29,7 @@ def vector(cuda, array, shape):
         return 0
     if array.shape != shape:
         raise ValueError(f"a weight or bias of shape {shape} expected")
-    return cuda.dense(array)
+    return array if array._c_contiguous else cuda.copying.dense(array)
 
 
 def column_tiles(columns: int, rows: int) -> tuple[int, int, int, int, int]:
@@ -85,17 +86,23 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         if parts > 1:
             join_moments[dtype](blocks(groups), (THREADS,), (of_parts, *statistics, groups, parts, eps))
 
+    def in_registers(seen: View, dtype):
+        """What launches the normalisation of groups that fit into registers, with its blocks, threads and geometry."""
+        held = None if seen.in_columns or not seen.groups else share(seen.size, seen.groups)
+        return held and (resident[dtype, held.items], held.grid, held.block, (seen.struct, held.lanes))
+
+    planned = Planned(in_registers)
+
     def normalize(input, seen: View, weight, bias, eps, means, variances, scales, centred=True):
         """The output; the statistics that are arrays are filled in."""
-        input, dtype = cuda.dense(input), input.dtype
+        input, dtype = input if input._c_contiguous else cuda.copying.dense(input), input.dtype
+        if found := planned[seen, dtype]:
+            launch, grid, block, geometry = found
+            output = cuda.empty(input.shape, dtype)
+            launch(grid, block, (input, weight, bias, output, means, variances, scales, *geometry, eps, centred))
+            return output
         if not seen.groups:
             return cuda.empty(input.shape, dtype)
-        held = None if seen.in_columns else share(seen.size, seen.groups)
-        if held:
-            output = cuda.empty(input.shape, dtype)
-            arrays = (input, weight, bias, output, means, variances, scales)
-            resident[dtype, held.items](held.grid, held.block, (*arrays, seen.struct, held.lanes, eps, centred))
-            return output
         if scales.__class__ is int:
             scales = cuda.empty((seen.groups,), STATISTIC[dtype])
         measure(input, means, variances, scales, seen, eps, centred)

@@ -206,8 +206,8 @@ class Positions:
     """Functions that read and write at positions."""
 
     def __init__(self, cuda: Cuda):
-        self.cuda = cuda
-        self.copying = cuda.copying
+        self.cuda, self.empty, self.copying = cuda, cuda.empty, cuda.copying
+        self.faults = cuda.device_asserts.address
         macros: dict[str, Any] = {"T": BITS, "I": INDICES, "SIZE": SIZES}
         self.read_at = cuda.function("indexing/positions.cu", "read_at", **macros)
         self.write_at = cuda.function("indexing/positions.cu", "write_at", **macros)
@@ -219,9 +219,9 @@ class Positions:
         address = array.data.ptr | 16
         seen = array.shape, array.strides, array.dtype, dim, index.shape, index.strides, index.dtype, from_end
         shape, launch, grid, struct = self.of_slices[*seen, address & -address]
-        out = self.cuda.empty(shape, array.dtype)
+        out = self.empty(shape, array.dtype)
         if launch:
-            launch(grid, BLOCK, (array, index, out, struct, self.cuda.device_asserts.address, kind))
+            launch(grid, BLOCK, (array, index, out, struct, self.faults, kind))
         return out
 
     def _plan_slices(self, shape, steps, dtype, dim, index_shape, index_steps, index_dtype, from_end, alignment):
@@ -255,7 +255,7 @@ class Positions:
         found = walk(grid, steps, size, index.dtype.itemsize, size, pointers & -pointers)
         if found.n:
             function[found.size, index.dtype, found.wide](
-                blocks(found.n), BLOCK, (array, index, other, found.struct, self.cuda.device_asserts.address, kind)
+                blocks(found.n), BLOCK, (array, index, other, found.struct, self.faults, kind)
             )
 
     def apart(self, array, other):
@@ -280,8 +280,7 @@ class Positions:
         struct["arrays"][0, : len(indices)] = [index.data.ptr for index in indices]
         found = self.cuda.empty(shape, INT64)
         if found.size:
-            address = self.cuda.device_asserts.address
-            self.combine_indices[()](blocks(found.size), BLOCK, (found, argument(struct), address, kind))
+            self.combine_indices[()](blocks(found.size), BLOCK, (found, argument(struct), self.faults, kind))
         return found
 
     def changed(self, input, out):

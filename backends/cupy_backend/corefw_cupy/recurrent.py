@@ -12,7 +12,7 @@ from corefw.dispatch.backend import Kernel
 from corefw.shapes import packed_steps
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, HALVES, THREADS, argument, blocks, offered
-from corefw_cupy.linear_algebra import AS_IT_IS, TRANSPOSED, Products
+from corefw_cupy.products import AS_IT_IS, TRANSPOSED, Products
 
 STEP = np.dtype([(name, "i8") for name in ("hidden", "start", "size", "before", "known")])  # as in recurrent.cuh
 SEQUENCES = np.dtype([(name, "i8") for name in ("steps", "batch", "hidden", "reverse")])  # as in recurrent_whole.cu
