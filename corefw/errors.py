@@ -13,6 +13,7 @@ __all__ = [
     "DtypeError",
     "GradientError",
     "KernelNotFoundError",
+    "KernelResultError",
     "LinAlgError",
     "OutOfMemoryError",
     "PositionError",
@@ -81,6 +82,10 @@ class SettingError(BackendError):
 
 class KernelNotFoundError(CorefwError, NotImplementedError):
     """No backend offers a kernel for (op, device, dtype); the text lists the candidates and why each lost."""
+
+
+class KernelResultError(CorefwError, TypeError):
+    """A kernel returned what is no array of its device."""
 
 
 class LinAlgError(CorefwError, RuntimeError):

@@ -4,6 +4,9 @@ it was written."""
 import importlib
 import importlib.util
 import os
+import subprocess
+import sys
+import textwrap
 
 os.environ.setdefault("COREFW_POISON", "1")  # before a backend is loaded
 
@@ -15,6 +18,7 @@ from corefw import dtypes
 from corefw.devices import DispatchKey
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
+from tests.plugins import install
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +27,35 @@ def defaults():
     np.random.seed(0)
     yield
     assert dtypes.get_default_dtype() is dtypes.float32, "a test left another default dtype behind"
+
+
+@pytest.fixture(scope="session")
+def plugin_site(tmp_path_factory):
+    """A function giving the folder in which the named plugins are installed."""
+    made = {}
+
+    def installed(*entries):
+        if entries not in made:
+            made[entries] = install(tmp_path_factory.mktemp("plugins"), *entries)
+        return made[entries]
+
+    return installed
+
+
+@pytest.fixture
+def beside_plugins(plugin_site):
+    """Run a program beside the named plugins; returns what it printed, line by line."""
+
+    def run(program, *entries, **environment):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("COREFW_")}
+        path = os.pathsep.join([str(plugin_site(*entries)), *filter(None, [os.environ.get("PYTHONPATH")])])
+        env |= {"PYTHONPATH": path, "COREFW_DISABLE": "c"} | environment  # it outranks those tried here
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return run
 
 
 def _register_levels() -> None:

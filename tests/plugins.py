@@ -53,6 +53,34 @@ SOURCES = {
     "acme.acme": HOOK + DEVICE.format(name="acme", device="acme", kernels="table(np)"),
     "zeta.zeta": HOOK + DEVICE.format(name="zeta", device="zeta", kernels="table(np)"),
     "bare.bare": HOOK + DEVICE.format(name="bare", device="bare", kernels="[k for k in table(np) if k.op != 'mul']"),
+    "cpu.newer": HOOK
+    + """
+@hookimpl
+def corefw_backend():
+    kernels = iter([Kernel("frobnicate", abs), Kernel("neg", lambda input: input + 7), Kernel("agglomerate", abs)])
+    return Backend(name="newer", version="2", devices=("cpu",), kernels={"cpu": kernels}, priority=7)
+""",
+    "cpu.foreign": HOOK
+    + """
+import array
+
+@hookimpl
+def corefw_backend():
+    kernels = [Kernel(op, lambda *arguments: array.array("f", [1.0])) for op in ("neg", "exp", "add")]
+    kernels.append(Kernel("sin", lambda input: 0.25))
+    return Backend(name="foreign", version="2", devices=("cpu",), kernels={"cpu": kernels}, priority=7)
+""",
+    "cpu.careful": HOOK
+    + """
+def add(input, other, out=None):
+    print("called with", input.shape, other.shape)
+    return input + other
+
+@hookimpl
+def corefw_backend():
+    kernels = [Kernel("add", add, out=True, check_shapes=True), Kernel("nonzero", abs, check_shapes=True)]
+    return Backend(name="careful", version="2", devices=("cpu",), kernels={"cpu": kernels}, priority=7)
+""",
     "cpu.broken": "raise OSError('its library is missing')\n",
     "cpu.future": HOOK
     + """

@@ -2,44 +2,17 @@
 installed."""
 
 import ast
-import os
 import re
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.plugins import SOURCES, install
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A function giving the folder in which the named plugins are installed."""
-    made = {}
-
-    def installed(*entries):
-        if entries not in made:
-            made[entries] = install(tmp_path_factory.mktemp("plugins"), *entries)
-        return made[entries]
-
-    return installed
+from tests.plugins import SOURCES
 
 
 @pytest.fixture
-def run(site):
-    """Run a program beside the named plugins; returns what it printed, line by line."""
-
-    def run(program, *entries, **environment):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("COREFW_")}
-        env |= {"PYTHONPATH": str(site(*entries)), "COREFW_DISABLE": "c"} | environment  # it outranks those tried here
-        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]
-        done = subprocess.run(command, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
-
-    return run
+def run(beside_plugins):
+    return beside_plugins
 
 
 ADD = """
@@ -367,9 +340,8 @@ def test_a_broken_plugin_is_listed_and_harms_nobody(run):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("cpu.future", ("9.1", "1.0", "upgrade corefw")),
+        ("cpu.future", ("9.1", "1.1", "upgrade corefw")),
         ("cpu.hookless", ("corefw_backend",)),
-        ("cpu.twin", ("'numpy' and 'twin' both offer add on cpu", "priority 0")),
     ],
 )
 def test_a_plugin_that_cannot_be_registered_is_listed_with_the_reason(run, entry, words):
@@ -442,6 +414,8 @@ def test_an_unknown_device_is_refused(run):
 
 
 def test_every_plugin_is_tested():
-    with open(__file__, encoding="utf-8") as file:
-        text = file.read()
+    tests = Path(__file__).parent
+    text = "".join(
+        (tests / name).read_text(encoding="utf-8") for name in ("test_plugins.py", "test_kernel_contract.py")
+    )
     assert all(f'"{entry}"' in text for entry in SOURCES)

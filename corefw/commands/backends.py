@@ -20,6 +20,8 @@ def backends(arguments: argparse.Namespace) -> int:
         print(backend)
         if backend.usable:
             print(f"    dtypes: {', '.join(backend.dtypes)}")
+        if backend.dropped:
+            print(f"    kernels dropped, of ops that corefw {corefw.__version__} lacks: {', '.join(backend.dropped)}")
     for kind in [*registry.runtimes]:
         registry.runtime(kind)  # raises what is wrong with the user's preferences for it
     return 0

@@ -9,7 +9,7 @@ from corefw import dtypes
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
 
-API_VERSION = (1, 0)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+API_VERSION = (1, 1)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Kernel:
     Attributes: ``function`` called with the op's arguments in declared order, tensors as raw arrays; ``dtypes`` the
     computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's);
     ``numbers`` the function to call where 0-d arrays of float32 stand beside arrays of half types, None if there is
-    none.
+    none; ``check_shapes`` whether the op's shape rule is to refuse wrong shapes before the function is called, for one
+    that would read outside of its arrays.
     """
 
     op: str
@@ -27,6 +28,7 @@ class Kernel:
     dtypes: frozenset[dtype] = frozenset(dtypes.ALL)
     out: bool = False
     numbers: Callable | None = None
+    check_shapes: bool = False
 
 
 @dataclass
@@ -34,7 +36,8 @@ class Backend:
     """What a plugin gives: runtimes and kernels for some device types.
 
     Attributes: ``name``; ``version``; ``devices`` the device types served; ``kernels`` per device type;
-    ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first;
+    ``runtimes`` per device type, for devices that this backend owns; ``priority`` the higher one is asked first, of
+    equal ones the first by name;
     ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``detail`` what else tells which kernels
     run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
     backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the

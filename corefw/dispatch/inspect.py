@@ -32,6 +32,7 @@ class BackendInfo:
     usable: bool
     reason: str
     detail: str = ""
+    dropped: tuple[str, ...] = ()  # the ops it has kernels for that this corefw does not know
 
     def __str__(self) -> str:
         state = "usable" if self.usable else f"not usable: {self.reason}"
@@ -64,6 +65,7 @@ def backends() -> list[BackendInfo]:
                 usable=not reason,
                 reason=reason,
                 detail=backend.detail,
+                dropped=registry.dropped[backend.name],
             )
         )
     for name, error in registry.failures.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,9 @@ def manager():
     return _manager
 
 
-def register(plugin: ModuleType | object, name: str) -> None:
-    """Register a plugin object (a module or an instance with the hook ``corefw_backend``) under `name`.
+def register(plugin: ModuleType | object, name: str) -> Backend:
+    """Register a plugin object (a module or an instance with the hook ``corefw_backend``) under `name`; returns what it
+    offers.
 
     Raises BackendError if the hook is missing, wrong, or the backend contradicts one that is there.
     """
@@ -57,10 +59,8 @@ def register(plugin: ModuleType | object, name: str) -> None:
             backend = hooks[0].function()
             if not isinstance(backend, Backend):
                 raise BackendError(f"plugin '{name}': corefw_backend returned {type(backend).__name__}, not a Backend")
-            unknown = sorted({k.op for ks in backend.kernels.values() for k in ks} - set(registry.declared))
-            if unknown:
-                raise BackendError(f"plugin '{name}' offers kernels for ops that do not exist: {', '.join(unknown)}")
             registry.add_backend(backend)
+            return backend
         except Exception as error:
             if pm.get_plugin(name) is not None:
                 pm.unregister(name=name)
@@ -87,12 +87,27 @@ def _load_entry(entry: EntryPoint) -> None:
         module = entry.load()
         if any(plugin is module for _, plugin in manager().list_name_plugin()):
             return  # the same plugin, found under another device
-        register(module, name)
+        backend = register(module, name)
     except SettingError:  # the user's mistake, not the plugin's: raised whenever the plugin is asked for
         _loaded.remove(key)
         raise
     except Exception as error:  # whatever a plugin does wrong stays with the plugin
         registry.failures[name] = error
+        return
+    _warn_of_ties(backend)
+
+
+def _warn_of_ties(backend: Backend) -> None:
+    """Tell the user who comes first by nothing but its name, and how to choose."""
+    for (kind, other), ops in registry.ties(backend.name).items():
+        first, second = sorted((backend.name, other))
+        more = f" and {len(ops) - 1} other ops" if len(ops) > 1 else ""
+        warnings.warn(
+            f"backends '{first}' and '{second}' both offer {ops[0]}{more} on {kind} with priority {backend.priority}: "
+            f"'{first}' is asked first, by its name. Choose with COREFW_BACKENDS=\"{kind}={second},{first}\", or for "
+            f'one op with COREFW_OPS="{ops[0]}@{kind}={second}".',
+            stacklevel=2,
+        )
 
 
 def _is_foreign(entry: EntryPoint) -> bool:

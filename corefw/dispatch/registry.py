@@ -21,6 +21,7 @@ class Registry:
     def __init__(self):
         self.declared: dict[str, Op] = {}
         self.backends: dict[str, Backend] = {}
+        self.dropped: dict[str, tuple[str, ...]] = {}  # backend -> ops it has kernels for that are not declared
         self.failures: dict[str, BaseException] = {}  # plugins that could not be registered, with the reason
         self.runtimes: dict[str, tuple[str, Runtime]] = {}  # device type -> (backend, runtime)
         self.kernels: dict[tuple[str, str], list[tuple[Backend, Kernel]]] = {}  # (op, device type) -> offers
@@ -62,15 +63,9 @@ class Registry:
                     f"device '{kind}' is owned by backend '{self.runtimes[kind][0]}'; '{backend.name}' cannot own it "
                     "too"
                 )
+        backend.kernels = {kind: list(kernels) for kind, kernels in backend.kernels.items()}
+        self.dropped[backend.name] = self._drop_unknown(backend)
         offers = [] if backend.unusable else [(kind, kernel) for kind, ks in backend.kernels.items() for kernel in ks]
-        for kind, kernel in offers:
-            for other, offered in self.kernels.get((kernel.op, kind), ()):
-                if other.priority == backend.priority and offered.dtypes & kernel.dtypes:
-                    first, second = sorted((other.name, backend.name))
-                    raise BackendError(
-                        f"backends '{first}' and '{second}' both offer {kernel.op} on {kind} with priority "
-                        f"{backend.priority}; one of them must declare another priority"
-                    )
         self.backends[backend.name] = backend
         if backend.set_num_threads is not None:
             backend.set_num_threads(self.threads)
@@ -82,8 +77,29 @@ class Registry:
         for kind, kernel in offers:
             listed = self.kernels.setdefault((kernel.op, kind), [])
             listed.append((backend, kernel))
-            listed.sort(key=lambda offer: -offer[0].priority)
+            listed.sort(key=lambda offer: (-offer[0].priority, offer[0].name))
         self.forget()
+
+    def _drop_unknown(self, backend: Backend) -> tuple[str, ...]:
+        """Take from a backend the kernels of ops that are not declared here, such as a newer corefw's; their names."""
+        unknown = {k.op for kernels in backend.kernels.values() for k in kernels} - self.declared.keys()
+        backend.kernels = {kind: [k for k in ks if k.op not in unknown] for kind, ks in backend.kernels.items()}
+        return tuple(sorted(unknown))
+
+    def ties(self, name: str) -> dict[tuple[str, str], list[str]]:
+        """The ops that a backend offers with the priority of another one, by device type and name of the other, apart
+        from those for which the user prefers one of the two."""
+        found: dict[tuple[str, str], list[str]] = {}
+        backend = self.backends[name]
+        for kind in [] if backend.unusable else backend.kernels:
+            for kernel in backend.kernels[kind]:
+                for other, offered in self.kernels[kernel.op, kind]:
+                    if other is backend or other.priority != backend.priority or not offered.dtypes & kernel.dtypes:
+                        continue
+                    if not {name, other.name} & {*self.preference(kernel.op, kind)}:
+                        ops = found.setdefault((kind, other.name), [])
+                        ops += [] if kernel.op in ops else [kernel.op]
+        return found
 
     def set_num_threads(self, number: int) -> None:
         """Tell the backends that have threads how many to use, now and when they are registered."""

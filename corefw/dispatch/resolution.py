@@ -122,6 +122,8 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
             function, who = decision.kernel.function, decision.backend.name
             if numbers and decision.wide is None:
                 function = decision.kernel.numbers or _widening(op, dispatch_key)
+            if decision.kernel.check_shapes and op.shape is not None:
+                function = _checking_shapes(op, function)
             kernel = dispatch_key.runtime.guarded(function, dispatch_key.device.index)
             if decision.wide is not None:
                 kernel = _computing_in(decision.wide, op, dispatch_key, kernel)
@@ -154,6 +156,16 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
         kernel = mode.wrap(op, dispatch_key, who, kernel)
     results = tuple(dispatch_key.with_dtype(result(dispatch_key.dtype)) for result in op.rule.results)
     return kernel, results if op.outputs else results[0], dispatch_key.runtime.array_type, writes
+
+
+def _checking_shapes(op: Op, kernel: Callable) -> Callable:
+    """`kernel`, called only with arguments that the op's shape rule accepts."""
+
+    def checked(*arguments, **options):
+        shape_of(op, arguments)
+        return kernel(*arguments, **options)
+
+    return checked
 
 
 def _array_positions(op: Op, kinds=("tensor", "optional")) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
@@ -11,7 +12,7 @@ import numpy as np
 
 from corefw import shapes
 from corefw.dtypes import dtype
-from corefw.errors import DeviceError
+from corefw.errors import DeviceError, KernelResultError
 from corefw.shapes import Shape
 
 
@@ -37,6 +38,7 @@ class Runtime:
 
     device_type: str
     array_type: type
+    dlpack_type: int | None = None  # the DLDeviceType of its memory; None if other libraries cannot share it
     has_graphs = False  # then kernels of optimizer steps take learning rates and counts of steps on the device too
 
     def device_count(self) -> int:
@@ -117,8 +119,20 @@ class Runtime:
         """Wait until all work given to the device is done."""
 
     def wrap(self, value) -> Any:
-        """An array from what a kernel returned instead of one (NumPy ufuncs give scalars for 0-d operands)."""
-        return self.upload(np.asarray(value), None)
+        """An array from what a kernel returned instead of one: from a number, as NumPy ufuncs give for 0-d operands.
+
+        Raises KernelResultError for anything else, such as an array of another device, which is never copied unasked.
+        """
+        if isinstance(value, NUMBERS):
+            return self.upload(np.asarray(value), None)
+        raise self.refused(value)
+
+    def refused(self, value) -> KernelResultError:
+        """The error for what a kernel returned instead of an array."""
+        return KernelResultError(
+            f"{_calling_op()}: its kernel on '{self.device_type}' returned {_class_name(type(value))}, not "
+            f"{_class_name(self.array_type)}; nothing is copied to a device unasked: return an array of the device"
+        )
 
     def constant(self, number, dtype: dtype, index: int | None) -> Any:
         """A 0-d array of a Python number; the array may be shared and is never written to."""
@@ -175,6 +189,10 @@ class Runtime:
         captured, kernels are given it for the seed, and offsets from there."""
         raise self._no_graphs()
 
+    def to_dlpack(self, array, **options) -> Any:
+        """A DLPack capsule of the array's memory; `options` are those of ``__dlpack__`` in the array API."""
+        return array.__dlpack__(**options)
+
     def from_dlpack(self, producer) -> Any:
         """An array over the memory of another library's, an object with ``__dlpack__`` on this device.
 
@@ -189,6 +207,22 @@ class Runtime:
     def item(self, array) -> Any:
         """The only element as a Python number."""
         return self.download(array).item()
+
+
+#: what a kernel may return instead of a 0-d array
+NUMBERS = (np.generic, bool, int, float, complex)
+
+
+def _class_name(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _calling_op() -> str:
+    """The op whose generated function is running."""
+    frame = sys._getframe()
+    while frame.f_back is not None and "OP" not in frame.f_globals:
+        frame = frame.f_back
+    return frame.f_globals["OP"].name if "OP" in frame.f_globals else "an op"
 
 
 def host_number(number, dtype: dtype) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import device
+from corefw.dispatch import plugins
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import dtype
 from corefw.errors import CorefwError, GradientError
@@ -142,14 +143,13 @@ class ExportError(CorefwError, BufferError):
 
 
 _device = device  # arguments are called device too
-_DLPACK_DEVICES = {"cpu": 1, "cuda": 2}
 
 
 @method
 def __dlpack_device__(self) -> tuple[int, int]:
     """The DLPack device type and index."""
     where = self.dispatch_key.device
-    found = _DLPACK_DEVICES.get(where.type)
+    found = self.dispatch_key.runtime.dlpack_type
     if found is None:
         raise ExportError(f"Cannot pack tensors on {where}")
     return found, where.index or 0
@@ -168,6 +168,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: boo
     if self.requires_grad:
         raise ExportError("Can't export tensors that require gradient, use tensor.detach()")
     self.__dlpack_device__()
+    runtime = self.dispatch_key.runtime
     options: dict[str, Any] = (
         {"stream": stream} if stream is not None and self.dispatch_key.device.type != "cpu" else {}
     )
@@ -175,10 +176,17 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: boo
         if value is not None:
             options[name] = value
     if self.dispatch_key.dtype is dtypes.bfloat16:
-        capsule = self.array.view(np.uint16).__dlpack__(**options)
+        capsule = runtime.to_dlpack(_as_integers(self), **options)
         _opened(capsule)[0].value = _BFLOAT
         return capsule
-    return self.array.__dlpack__(**options)
+    return runtime.to_dlpack(self.array, **options)
+
+
+def _as_integers(tensor: Tensor):
+    """The elements of a tensor of bfloat16 as unsigned integers, in the same memory."""
+    array, runtime = tensor.array, tensor.dispatch_key.runtime
+    steps = tuple(step // array.dtype.itemsize for step in array.strides)
+    return runtime.as_strided(array, tuple(array.shape), steps, runtime.storage_offset(array), dtypes.uint16)
 
 
 @attribute
@@ -258,6 +266,21 @@ class _Source:
         return self._where
 
 
+def _device_type(kind: int, wanted: str | device | int | None) -> str:
+    """The device type that takes memory of a DLPack device type: the wanted one if it does, else the first."""
+    if wanted is not None:
+        named = _device(wanted).type
+        if registry.runtime(named).dlpack_type == kind:
+            return named
+    if registry.runtime("cpu").dlpack_type == kind:
+        return "cpu"
+    plugins.load(None)
+    for name, (_, runtime) in registry.runtimes.items():
+        if runtime.dlpack_type == kind:
+            return name
+    raise CapsuleError(f"from_dlpack: no corefw device has the DLPack device type {kind}")
+
+
 def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array.
 
@@ -279,9 +302,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
             f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, not {type(ext_tensor).__name__}. A "
             "capsule can be consumed only once."
         )
-    name = next((name for name, code in _DLPACK_DEVICES.items() if code == int(kind)), None)
-    if name is None:
-        raise CapsuleError(f"from_dlpack: no corefw device has the DLPack device type {kind}")
+    name = _device_type(int(kind), device)
     if isinstance(ext_tensor, np.ndarray):
         array = np.asarray(ext_tensor)  # NumPy knows best what it holds, read-only memory included
     else:
@@ -289,7 +310,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
         array = registry.runtime(name).from_dlpack(source)
         if source.bfloat:
             array = array.view(dtypes.bfloat16.numpy)
-    where = _device(name) if name == "cpu" else _device(name, index)
+    where = _device(name) if registry.runtime(name).current_device() is None else _device(name, index)
     result = wrap(array, dispatch_key_of(where, check_array(array)))
     if device is None:
         return result.clone() if copy else result

@@ -60,6 +60,7 @@ class EmulatedRuntime(CupyRuntime):
     """The first of the driver's devices, as a device type of its own."""
 
     device_type = "emulated"
+    dlpack_type = None
 
     def device_count(self):
         return 1

@@ -27,6 +27,7 @@ class CupyRuntime(Runtime):
     """`cuda`: an array is a `cupy.ndarray`; work goes to the current stream of its device."""
 
     device_type = "cuda"
+    dlpack_type = 2
     has_graphs = True
 
     def __init__(self, cuda: Cuda):
@@ -181,7 +182,7 @@ class CupyRuntime(Runtime):
         return self.copying.cast(array, dtype.numpy)
 
     def wrap(self, value):
-        return value if isinstance(value, self.array_type) else self.upload(np.asarray(value), None)
+        return value if isinstance(value, self.array_type) else super().wrap(value)
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         element = array.dtype if dtype is None else dtype.numpy

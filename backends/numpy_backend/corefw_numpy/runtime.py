@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.runtime import Runtime
+from corefw.dispatch.runtime import NUMBERS, Runtime
 from corefw.errors import read_only
 from corefw_numpy.memory import order_like
 
@@ -28,11 +28,16 @@ def _copying(copyto: Callable, read_only: Callable):
     return copy
 
 
+#: what NumPy's functions give instead of an array: for 0-d operands numbers, of subclasses their own
+_RESULTS = (*NUMBERS, np.ndarray)
+
+
 class NumpyRuntime(Runtime):
     """`cpu`: an array is a `numpy.ndarray`, shared with NumPy in both directions."""
 
     device_type = "cpu"
     array_type = np.ndarray
+    dlpack_type = 1
 
     def __init__(self, xp=np):
         self._new = xp.empty
@@ -62,7 +67,9 @@ class NumpyRuntime(Runtime):
             return array.astype(dtype.numpy, order_like(array))
 
     def wrap(self, value):
-        return np.asarray(value)
+        if isinstance(value, _RESULTS):
+            return np.asarray(value)
+        raise self.refused(value)
 
     def from_dlpack(self, producer):
         array = np.from_dlpack(producer)
