@@ -1295,7 +1295,7 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
-    probabilities."""
+    probabilities. Arguments as for `softmax`."""
 
 def logaddexp(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the
@@ -2266,8 +2266,8 @@ def triu_indices(
     device: str | device | builtins.int | None = None,
     layout: layout | None = None,
 ) -> Tensor:
-    r"""The positions of the upper triangle of a matrix of `row` rows and `col` columns: shape (2, n), row
-    by row."""
+    r"""The positions of the upper triangle, whose first diagonal is `offset`. Arguments as for
+    `tril_indices`."""
 
 def true_divide(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The quotient ``input / other``, as `div` without rounding."""

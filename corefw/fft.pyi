@@ -103,7 +103,7 @@ def ifftn(
     r"""The inverse of `fft.fftn`."""
 
 def ifftshift(input: _Tensor, dim: int | Sequence[int] | None = None) -> _Tensor:
-    r"""The inverse of `fft.fftshift`."""
+    r"""The inverse of `fft.fftshift`. Arguments as for it."""
 
 def ihfft(
     input: _Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: _Tensor | None = None

@@ -38,7 +38,7 @@ def log_ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 
 def log_softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
-    probabilities."""
+    probabilities. Arguments as for `softmax`."""
 
 def logit(input: _Tensor, eps: float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""

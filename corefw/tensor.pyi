@@ -822,7 +822,7 @@ class Tensor:
         r"""Fill the tensor with exponentials of normal random numbers of this `mean` and `std`."""
     def log_softmax(self, dim: builtins.int, dtype: _dtype | None = None) -> Tensor:
         r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
-        probabilities."""
+        probabilities. Arguments as for `softmax`."""
     def logaddexp(self, other: Tensor | complex) -> Tensor:
         r"""The logarithm of a sum of exponentials, ``log(exp(input) + exp(other))``, without overflow on the
         way."""

@@ -87,8 +87,8 @@ def custom_function(torch, x, y, w1, w2, steps):
     return autograd(torch, x, y, w1, w2, steps, relu=Clipped.apply)
 
 
-def module(torch, w1, w2):
-    """The network as a Module with the given weights and zero biases."""
+def two_layer_net(torch):
+    """The network as a Module, which lays out its own parameters."""
 
     class TwoLayerNet(torch.nn.Module):
         def __init__(self, inputs, hidden, outputs):
@@ -99,7 +99,12 @@ def module(torch, w1, w2):
         def forward(self, x):
             return self.linear2(self.linear1(x).clamp(min=0))
 
-    net = TwoLayerNet(w1.shape[0], w1.shape[1], w2.shape[1])
+    return TwoLayerNet
+
+
+def module(torch, w1, w2):
+    """The network as a Module with the given weights and zero biases."""
+    net = two_layer_net(torch)(w1.shape[0], w1.shape[1], w2.shape[1])
     with torch.no_grad():
         net.linear1.weight.copy_(torch.tensor(w1).t())
         net.linear2.weight.copy_(torch.tensor(w2).t())

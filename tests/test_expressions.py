@@ -1,8 +1,6 @@
 """The elementwise functions of the C backend: generated from one table, accurate, right for every layout and dtype."""
 
-import importlib.machinery
-import importlib.util
-import sys
+import importlib
 import warnings
 from functools import cache
 from pathlib import Path
@@ -14,8 +12,8 @@ import scipy.special
 
 import corefw
 from corefw.dispatch.expressions import EXPRESSIONS, ULPS
+from tests import scripts
 
-ROOT = Path(corefw.__file__).parents[1]
 elementwise = pytest.importorskip("corefw_c.elementwise", reason="the C backend is not installed")
 library = importlib.import_module("corefw_c.library")
 
@@ -69,13 +67,7 @@ def ufuncs(request):
 
 def generated() -> tuple[Path, str]:
     """The file that scripts/make_expressions writes, and what it would write now."""
-    loader = importlib.machinery.SourceFileLoader("make_expressions", str(ROOT / "scripts" / "make_expressions"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_expressions", loader))
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache file in scripts/
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
+    module = scripts.load("make_expressions")
     return module.TARGET, module.text()
 
 

@@ -2,8 +2,6 @@
 
 import builtins
 import dis
-import importlib.machinery
-import importlib.util
 from pathlib import Path
 from types import CodeType
 
@@ -13,6 +11,7 @@ from corefw.dispatch.generation.compiling import RESERVED
 from corefw.dispatch.generation.fill import fill
 from corefw.dispatch.generation.functions import backward, forward, inplace
 from corefw.dispatch.registry import registry
+from tests import scripts
 
 ROOT = Path(__file__).resolve().parent.parent
 OPS = {op.name: op for op in registry.declared.values() if op.rule is not None}
@@ -20,16 +19,8 @@ OPS = {op.name: op for op in registry.declared.values() if op.rule is not None}
 GIVEN = {"BODY", "DEFAULTS", "INPLACE", "INPLACE_BODY", "NODE", "OP", "PART", "RESULT", "THIS", "inplace_table"}
 
 
-def golden():
-    """scripts/make_golden as a module."""
-    loader = importlib.machinery.SourceFileLoader("make_golden", str(ROOT / "scripts" / "make_golden"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_golden", loader))
-    loader.exec_module(module)
-    return module
-
-
 def test_golden_files_are_current():
-    script = golden()
+    script = scripts.load("make_golden")
     assert {path.stem for path in script.FOLDER.glob("*.py")} == set(script.OPS)
     for name in script.OPS:
         assert (script.FOLDER / f"{name}.py").read_text() == script.text(registry.declared[name]), "run make generated"

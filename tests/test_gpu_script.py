@@ -1,7 +1,5 @@
 """The script that runs everything on a GPU: what it finds, reads and says."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,6 +13,7 @@ import corefw
 from corefw.dispatch.registry import registry
 from corefw.testing import checks, targets
 from corefw.testing.families import kit_families
+from tests import scripts
 from tests.on_device.shards import Report, Shards, pytest_command
 from tests.on_device.summary import passes, rated, told
 
@@ -24,14 +23,7 @@ ROOT = Path(corefw.__file__).parents[1]
 @pytest.fixture(scope="module")
 def script():
     """The script as a module."""
-    loader = importlib.machinery.SourceFileLoader("gpu_script", str(ROOT / "scripts" / "gpu"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_script", loader))
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-    return module
+    return scripts.load("gpu")
 
 
 def test_the_checkout_is_used_as_it_lies(script, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import corefw as torch
+from tests.programs import two_layer_net
 
 
 def test_ways_to_create():
@@ -126,14 +127,5 @@ def test_the_current_seed_of_a_gpu_that_is_not_there():
 
 
 def test_a_list_of_parameters_from_instances():
-    class TwoLayerNet(torch.nn.Module):
-        def __init__(self, inputs, hidden, outputs):
-            super().__init__()
-            self.linear1 = torch.nn.Linear(inputs, hidden)
-            self.linear2 = torch.nn.Linear(hidden, outputs)
-
-        def forward(self, x):
-            return self.linear2(self.linear1(x).clamp(min=0))
-
-    params = list(TwoLayerNet(10, 5, 2).parameters())
+    params = list(two_layer_net(torch)(10, 5, 2).parameters())
     assert [tuple(p.shape) for p in params] == [(5, 10), (5,), (2, 5), (2,)]

@@ -1,7 +1,5 @@
 """The type stubs: current, complete, and what a type checker says of a user's program."""
 
-import importlib.machinery
-import importlib.util
 import re
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from corefw.testing.checks import given, representative
 from corefw.testing.families import kit_families
 from corefw.testing.samples import samples
 from corefw.testing.targets import Target
+from tests import scripts
 
 ROOT = Path(corefw.__file__).parents[1]
 PROGRAM = """\
@@ -110,15 +109,7 @@ WRONG = (
 def generator():
     """scripts/make_stubs as a module."""
     pytest.importorskip("ruff", reason="the generator formats what it writes")
-    path = str(ROOT / "scripts" / "make_stubs")
-    loader = importlib.machinery.SourceFileLoader("make_stubs", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_stubs", loader))
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache file in scripts/
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-    return module
+    return scripts.load("make_stubs")
 
 
 def test_the_stubs_are_current(generator):

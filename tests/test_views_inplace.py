@@ -261,27 +261,29 @@ def leaf_changed_without_gradients(torch):
     return x.tolist(), x.grad.tolist()
 
 
+def first_without_gradients(torch, y):
+    with torch.no_grad():
+        return y[0:1]
+
+
 @scenario("A view was created in no_grad mode and is being modified inplace")
 def view_taken_without_gradients(torch):
     y = leaf(torch, 1, 2) * 1
-    with torch.no_grad():
-        v = y[0:1]
+    v = first_without_gradients(torch, y)
     v.mul_(2)
 
 
 @scenario("A view was created in no_grad mode and is being modified inplace")
 def view_taken_without_gradients_of_a_plain_tensor(torch):
     y = torch.ones(2, dtype=torch.float64)
-    with torch.no_grad():
-        v = y[0:1]
+    v = first_without_gradients(torch, y)
     v.mul_(leaf(torch, 3))
 
 
 @scenario("A view was created in no_grad mode and its base or another view of its base has been modified inplace")
 def base_of_a_view_taken_without_gradients(torch):
     y = leaf(torch, 1, 2) * 1
-    with torch.no_grad():
-        v = y[0:1]
+    v = first_without_gradients(torch, y)
     y.mul_(2)
     return (v * 2).tolist()
 

@@ -494,11 +494,7 @@ def softmax_backward(grad, output, dim: Dim):
 @composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True, public="corefw Tensor special")
 def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     """The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small probabilities.
-
-    Args:
-        input: any shape.
-        dim: the dimension of the sum.
-        dtype: convert the elements to this dtype first.
+    Arguments as for `softmax`.
 
     >>> import corefw as torch
     >>> torch.log_softmax(torch.tensor([0.0, 1000.0]), dim=0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from corefw.declarations._shared.families import in_each_dimension
+from corefw.declarations._shared.windowed import batched
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import numbers, same
 from corefw.errors import ShapeError
@@ -226,19 +227,7 @@ def convolution_weight_vjp_output_grad(grad, input, output_grad_shape, stride, p
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
-def _batched(name: str, input, n: int):
-    """`input` with a batch dimension, and whether it came without."""
-    try:
-        ndim = input.array.ndim
-    except AttributeError:
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
-    if ndim not in (n + 1, n + 2):
-        raise ShapeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
-            f"{list(input.shape)}"
-        )
-    unbatched = ndim == n + 1
-    return (input.unsqueeze(0) if unbatched else input), unbatched
+_NOT_BATCHED = "Expected {unbatched}D (unbatched) or {batched}D (batched) input to {name}, but got input of size"
 
 
 def _same_padding(input, weight, dilation):
@@ -250,7 +239,7 @@ def _same_padding(input, weight, dilation):
 
 
 def _convolve(name: str, n: int, input, weight, bias, stride, padding, dilation, groups):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     stride = _per_dimension("stride", stride, n)
     dilation = _per_dimension("dilation", dilation, n)
     if padding == "same":
@@ -268,7 +257,7 @@ def _convolve(name: str, n: int, input, weight, bias, stride, padding, dilation,
 
 
 def _convolve_transposed(name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     stride, padding = _per_dimension("stride", stride, n), _per_dimension("padding", padding, n)
     dilation = _per_dimension("dilation", dilation, n)
     output_padding = _per_dimension("output_padding", output_padding, n)

@@ -117,6 +117,17 @@ def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, 
 
 
 # -- feature maps -----------------------------------------------------------------------------------------------------
+def _certain(input: Tensor, p: float, train: bool, inplace: bool) -> Tensor | None:
+    """The result where it is no matter of chance, because nothing is dropped or everything; else None."""
+    _check_dropout(p)
+    if not train or p == 0 or 0 in input.array.shape:
+        return input
+    _check_floating(input)
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    return None
+
+
 def _noise(input: Tensor, p: float, features: bool) -> Tensor:
     """Ones with probability ``1 - p`` for each element, or for each feature map of the first two dimensions."""
     shape = tuple(input.array.shape)
@@ -135,12 +146,9 @@ def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = F
     >>> torch.feature_dropout(torch.ones(1, 2, 3), 0.5, True).std(-1)
     tensor([[0., 0.]])
     """
-    _check_dropout(p)
-    if not train or p == 0 or 0 in input.array.shape:
-        return input
-    _check_floating(input)
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
+    certain = _certain(input, p, train, inplace)
+    if certain is not None:
+        return certain
     factor = _noise(input, p, True) * (1 / (1 - p))
     return input.mul_(factor) if inplace else input * factor
 
@@ -151,12 +159,9 @@ _SATURATION = -1.7580993408473766
 
 
 def _alpha(name: str, input: Tensor, p: float, train: bool, inplace: bool, features: bool) -> Tensor:
-    _check_dropout(p)
-    if not train or p == 0 or 0 in input.array.shape:
-        return input
-    _check_floating(input)
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
+    certain = _certain(input, p, train, inplace)
+    if certain is not None:
+        return certain
     keep = _noise(input, p, features)
     a = 1 / math.sqrt((_SATURATION * _SATURATION * p + 1) * (1 - p))
     b = (keep - 1) * (-_SATURATION * a) + (-_SATURATION * a * p)

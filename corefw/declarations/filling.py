@@ -138,6 +138,14 @@ def bernoulli_(input, p: Any = 0.5, *, generator: Generator | None = None):
     return input.copy_(draw_bernoulli(dispatch_key, probability, shape, generator))
 
 
+def _check_continuous(distribution: str, d: dtype) -> None:
+    if not d.is_floating_point:
+        raise ArgumentError(
+            f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but "
+            f"you specified {d.title}"
+        )
+
+
 @composite(public="Tensor")
 def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = None):
     """Fill the tensor with exponential random numbers of the rate `lambd`.
@@ -146,11 +154,7 @@ def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = Non
     >>> bool((torch.zeros(2).exponential_() > 0).all())
     True
     """
-    if not input.dispatch_key.dtype.is_floating_point:
-        raise ArgumentError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {input.dispatch_key.dtype.title}"
-        )
+    _check_continuous("Exponential", input.dispatch_key.dtype)
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _fill(input, "exponential_at", generator, float(lambd))
@@ -164,11 +168,7 @@ def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Genera
     >>> torch.zeros(2).cauchy_().shape
     torch.Size([2])
     """
-    if not input.dispatch_key.dtype.is_floating_point:
-        raise ArgumentError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {input.dispatch_key.dtype.title}"
-        )
+    _check_continuous("Cauchy", input.dispatch_key.dtype)
     if not sigma > 0:
         raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _fill(input, "cauchy_at", generator, float(median), float(sigma))

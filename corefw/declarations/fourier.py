@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from corefw.declarations._shared.families import declare_as, family
-from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.declare import ops, primitive
 from corefw.dispatch.rules import complex_of, real, same
 from corefw.dtypes import FLOATING, get_default_dtype
 from corefw.errors import DimensionError, DtypeError, ShapeError
@@ -376,14 +376,26 @@ def fft_rfftfreq():
     """
 
 
-def _shift_dims(input, dim) -> list[int]:
-    if dim is None:
-        return list(range(input.ndim))
-    return [canonical_dim(d, input.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+@family()
+def _rolled(name: str, amount: Callable[[int], int]):
+    """Functions that roll dimensions.
+
+    Args:
+        amount: by how much, from the size.
+    """
+
+    def rolled(input, dim: int | Sequence[int] | None = None):
+        if dim is None:
+            dims = list(range(input.ndim))
+        else:
+            dims = [canonical_dim(d, input.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+        return ops.roll(input, [amount(input.shape[d]) for d in dims], dims) if dims else input.clone()
+
+    return rolled
 
 
-@composite()
-def fft_fftshift(input, dim: int | Sequence[int] | None = None):
+@_rolled(lambda size: size // 2)
+def fft_fftshift():
     """The elements of a transform reordered so that the frequency 0 is in the middle.
 
     Args:
@@ -394,21 +406,13 @@ def fft_fftshift(input, dim: int | Sequence[int] | None = None):
     >>> torch.fft.fftshift(torch.tensor([0, 1, -2, -1]))
     tensor([-2, -1,  0,  1])
     """
-    dims = _shift_dims(input, dim)
-    return ops.roll(input, [input.shape[d] // 2 for d in dims], dims) if dims else input.clone()
 
 
-@composite()
-def fft_ifftshift(input, dim: int | Sequence[int] | None = None):
-    """The inverse of `fft.fftshift`.
-
-    Args:
-        input: any shape.
-        dim: the dimensions to reorder; None for all.
+@_rolled(lambda size: (size + 1) // 2)
+def fft_ifftshift():
+    """The inverse of `fft.fftshift`. Arguments as for it.
 
     >>> import corefw as torch
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
-    dims = _shift_dims(input, dim)
-    return ops.roll(input, [(input.shape[d] + 1) // 2 for d in dims], dims) if dims else input.clone()

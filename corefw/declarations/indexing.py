@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from operator import index as as_int
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from corefw import dtypes
+from corefw.declarations._shared.families import family
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
@@ -287,7 +289,7 @@ def _taken(item) -> int:
 def _item(self: Tensor, item):
     """An entry of a key as int, slice, None, Ellipsis, bool or a tensor with dimensions."""
     kind = item.__class__
-    if kind is slice and item.step is not None and as_int(item.step) < 0:
+    if kind is slice and item.step is not None and operator.index(item.step) < 0:
         raise ShapeError("step must be greater than zero")
     if kind in _BASIC or kind is bool:
         return item
@@ -297,7 +299,7 @@ def _item(self: Tensor, item):
         if isinstance(item, (list, tuple, range, np.ndarray)):
             item = _from_host(self, _host_index(item))
         elif hasattr(item, "__index__"):
-            return as_int(item)
+            return operator.index(item)
         else:
             raise PositionError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
@@ -589,18 +591,28 @@ def argwhere(input):
     return nonzero(input)
 
 
-def _triangle(name: str, below: bool, row: int, col: int, offset: int, dtype, device):
-    for side, size in (("row", row), ("col", col)):
-        if size < 0:
-            raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
-    if dtype not in (None, dtypes.int64, dtypes.int32):
-        raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
-    diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
-    return nonzero(diagonal <= offset if below else diagonal >= offset).t().to(dtype or dtypes.int64).contiguous()
+@family()
+def _triangle(name: str, kept: Callable[[Any, int], Any]):
+    """Functions that give the positions in a triangle of a matrix.
+
+    Args:
+        kept: what lies in it, by the numbers of the diagonals and the offset.
+    """
+
+    def positions(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
+        for side, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
+        if dtype not in (None, dtypes.int64, dtypes.int32):
+            raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
+        diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
+        return nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
+
+    return positions
 
 
-@composite()
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
+@_triangle(operator.le)
+def tril_indices():
     """The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row.
 
     Args:
@@ -613,21 +625,14 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle("tril_indices", True, row, col, offset, dtype, device)
 
 
-@composite()
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
-    """The positions of the upper triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row.
-
-    Args:
-        offset: the first diagonal of the triangle: 0 the main one, positive above it.
-        dtype: int64, or int32.
-        device: where the result lies.
+@_triangle(operator.ge)
+def triu_indices():
+    """The positions of the upper triangle, whose first diagonal is `offset`. Arguments as for `tril_indices`.
 
     >>> import corefw as torch
     >>> torch.triu_indices(2, 2)
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle("triu_indices", False, row, col, offset, dtype, device)

@@ -84,14 +84,7 @@ def squared_error_backward(grad, input, target, reduction: str):
 def l1_loss(
     input, target, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", weight=None
 ):
-    """The absolute differences, ``|input - target|``.
-
-    Args:
-        input: any shape.
-        target: the input's shape.
-        size_average, reduce: deprecated forms of `reduction`.
-        reduction: "none", "mean" or "sum".
-        weight: a weight per element; a mean is then divided by the weights' sum.
+    """The absolute differences, ``|input - target|``. Arguments as for `mse_loss`.
 
     >>> import corefw as torch
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))

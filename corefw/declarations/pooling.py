@@ -8,6 +8,7 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.declarations._shared.families import in_each_dimension
+from corefw.declarations._shared.windowed import batched
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, real_floats, real_numbers, same
 from corefw.errors import DtypeError, ShapeError
@@ -68,16 +69,7 @@ def _per_dimension(name: str, argument: str, value, n: int) -> tuple[int, ...]:
     return value
 
 
-def _batched(name: str, input, n: int):
-    """`input` with a batch dimension, and whether it came without."""
-    try:
-        ndim = input.array.ndim
-    except AttributeError:
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
-    if ndim not in (n + 1, n + 2):
-        raise ShapeError(f"{name}(): Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got: {list(input.shape)}")
-    unbatched = ndim == n + 1
-    return (input.unsqueeze(0) if unbatched else input), unbatched
+_NOT_BATCHED = "{name}(): Expected {unbatched}D or {batched}D (batch mode) tensor, but got"
 
 
 # -- maxima -----------------------------------------------------------------------------------------------------------
@@ -270,7 +262,7 @@ def _step(name: str, stride, kernel_size: tuple) -> tuple[int, ...]:
 
 
 def _pooled_max(name: str, n: int, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
     stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
@@ -284,7 +276,7 @@ def _pooled_max(name: str, n: int, input, kernel_size, stride, padding, dilation
 def _pooled_mean(
     name: str, n: int, input, kernel_size, stride, padding, ceil_mode, count_include_pad=True, divisor_override=None
 ):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     kernel_size = _per_dimension(name, "kernel_size", kernel_size, n)
     stride = _step(name, stride, kernel_size)
     padding = _per_dimension(name, "padding", padding, n)
@@ -302,7 +294,7 @@ def _output_size(name: str, output_size, input, n: int) -> tuple[int, ...]:
 
 
 def _adapted_max(name: str, n: int, input, output_size, return_indices):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     values, indices = ops.adaptive_max_pool(input, _output_size(name, output_size, input, n))
     if unbatched:
         values, indices = values.squeeze(0), indices.squeeze(0)
@@ -310,13 +302,13 @@ def _adapted_max(name: str, n: int, input, output_size, return_indices):
 
 
 def _adapted_mean(name: str, n: int, input, output_size):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     result = ops.adaptive_avg_pool(input, _output_size(name, output_size, input, n))
     return result.squeeze(0) if unbatched else result
 
 
 def _unpooled(name: str, n: int, input, indices, kernel_size, stride, padding, output_size):
-    input, unbatched = _batched(name, input, n)
+    input, unbatched = batched(name, input, n, _NOT_BATCHED)
     if indices.shape[-n:] != input.shape[-n:]:
         raise ShapeError(
             f"{name}: Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "

@@ -131,12 +131,7 @@ def logcumsumexp_vjp(grad, input, out, dim):
 
 
 # -- running extremes -------------------------------------------------------------------------------------------------
-@primitive(
-    dtype=picks,
-    shape=values_and_indices,
-    outputs=("values", "indices"),
-    out=True,
-)
+@primitive(dtype=picks, shape=values_and_indices, outputs=("values", "indices"), out=True)
 def cummax(input, dim: Dim):
     """The largest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN.
 
@@ -146,12 +141,7 @@ def cummax(input, dim: Dim):
     """
 
 
-@primitive(
-    dtype=picks,
-    shape=values_and_indices,
-    outputs=("values", "indices"),
-    out=True,
-)
+@primitive(dtype=picks, shape=values_and_indices, outputs=("values", "indices"), out=True)
 def cummin(input, dim: Dim):
     """The smallest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN.
 

@@ -365,7 +365,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: _Tensor | None = None,
 ) -> _Tensor:
-    r"""The absolute differences, ``|input - target|``."""
+    r"""The absolute differences, ``|input - target|``. Arguments as for `mse_loss`."""
 
 def layer_norm(
     input: _Tensor,

@@ -194,6 +194,14 @@ _DEFAULT_WARNING = (
 )
 
 
+def _meant_reentrant(name: str, use_reentrant: bool | None) -> bool:
+    """The argument `use_reentrant` of the function `name`; a warning where it is missing."""
+    if use_reentrant is None:
+        warnings.warn(f"{name}: {_DEFAULT_WARNING}", stacklevel=3)
+        return True
+    return use_reentrant
+
+
 def checkpoint(
     function: Callable,
     *args: Any,
@@ -224,9 +232,7 @@ def checkpoint(
     >>> x.grad
     tensor([ 3., 12.])
     """
-    if use_reentrant is None:
-        warnings.warn(f"corefw.utils.checkpoint: {_DEFAULT_WARNING}", stacklevel=2)
-        use_reentrant = True
+    use_reentrant = _meant_reentrant("corefw.utils.checkpoint", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of default, none but got {determinism_check}")
@@ -260,9 +266,7 @@ def checkpoint_sequential(functions, segments: int, input: Any, use_reentrant: b
     >>> x.grad
     tensor([1., 0.])
     """
-    if use_reentrant is None:
-        warnings.warn(f"corefw.utils.checkpoint.checkpoint_sequential: {_DEFAULT_WARNING}", stacklevel=2)
-        use_reentrant = True
+    use_reentrant = _meant_reentrant("corefw.utils.checkpoint.checkpoint_sequential", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

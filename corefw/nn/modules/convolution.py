@@ -56,10 +56,9 @@ class _Convolution(Spatial):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = Parameter(ops.empty((first, second // groups, *self.kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(ops.empty((out_channels,), device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter(
+            "bias", Parameter(ops.empty((out_channels,), device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

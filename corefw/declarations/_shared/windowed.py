@@ -1,0 +1,22 @@
+"""What functions whose windows slide over spatial dimensions share."""
+
+from __future__ import annotations
+
+from corefw.errors import ShapeError
+
+
+def batched(name: str, input, n: int, refusal: str):
+    """`input` with a batch dimension, and whether it came without.
+
+    Args:
+        n: the number of spatial dimensions.
+        refusal: the start of the error for other inputs, with the holes {name}, {unbatched} and {batched}.
+    """
+    try:
+        ndim = input.array.ndim
+    except AttributeError:
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
+    if ndim not in (n + 1, n + 2):
+        raise ShapeError(f"{refusal.format(name=name, unbatched=n + 1, batched=n + 2)}: {list(input.shape)}")
+    unbatched = ndim == n + 1
+    return (input.unsqueeze(0) if unbatched else input), unbatched
