@@ -45,6 +45,13 @@ def near(a: np.ndarray, b: np.ndarray, dtype: str, ulps: float = ULPS) -> bool:
     return bool((errors_of(a, b, dtype) <= ulps).all())
 
 
+def near_beside_the_largest(a: np.ndarray, b: np.ndarray, dtype: str) -> bool:
+    """Whether no two elements differ by more than some roundings of the largest one, or of 1."""
+    with np.errstate(all="ignore"):
+        largest = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)), 1.0)
+        return bool((np.abs(a - b) <= 8 * ULPS * EPS.get(dtype, 0.0) * largest).all())
+
+
 def worst(a: np.ndarray, b: np.ndarray, dtype: str) -> str:
     """The element that differs most."""
     errors = errors_of(a, b, dtype)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.fuzzing import documented, no_reference
-from tests.fuzzing.closeness import EPS, ULPS, identical, near, worst
+from tests.fuzzing import documented, no_reference, refusals
+from tests.fuzzing.closeness import EPS, ULPS, identical, near, near_beside_the_largest, worst
 from tests.fuzzing.programs import Leaf, Program, Step, references
 from tests.fuzzing.reasons import POINTWISE, explained, part_of, single
 from tests.fuzzing.runs import MISSING, Picture, Raised, Run, run_in_scope
@@ -90,19 +90,46 @@ class _Comparison:
         outputs = list(references(replace(entry, arguments=entry.arguments[:1])))
         return "gradient of " + self._function(outputs[-1]) if outputs else entry.function
 
+    def _differentiated(self, number: int) -> list[str]:
+        """The functions whose results' gradients an entry asks for."""
+        entry = self.program.entries[number]
+        if isinstance(entry, Leaf) or entry.function != "gradients":
+            return []
+        outputs = references(replace(entry, arguments=entry.arguments[:1]))
+        return [self._function(output) for output in outputs]
+
+    def _passed(self, number: int) -> set[str]:
+        """The functions of the steps that an entry depends on, and its own."""
+        needed, functions = {number}, set()
+        for n in range(number, -1, -1):
+            entry = self.program.entries[n]
+            if isinstance(entry, Step) and (n in needed or not needed.isdisjoint(documented.changed(entry))):
+                needed |= set(references(entry))
+                functions.add(entry.function)
+        return functions
+
+    def _without_reference(self, number: int, entry: Step) -> bool:
+        """Whether it is a gradient that PyTorch computes wrongly."""
+        steps = self.program.entries[: number + 1]
+        return entry.function == "gradients" and no_reference.gradient(steps, self.first, self.sides)
+
     def step(self, number: int, entry: Step) -> tuple[Difference, Program] | None:
         a, b = self.first.pictures[number], self.second.pictures[number]
         if a is MISSING or b is MISSING:
             return None
+        if no_reference.reshapes(entry, self.first, self.sides):
+            raise Amplified
         if type(a) is Raised or type(b) is Raised:
             found = _raised(a, b, self.sides)
-            if found and not documented.refusal(entry, a, b, self.sides):
+            known = refusals.refusal(entry, a, b, self.sides) or self._without_reference(number, entry)
+            if found and not known:
                 kind, text, what = found
                 return self.difference(kind, number, text, what)
             if type(a) is not type(b):
                 raise Amplified  # one side has a value that the other lacks
             self._half_written |= documented.half_written(entry, self.first)
             return None
+        self._half_written |= documented.written_several_times(entry, self.first)
         return self.pictures(number, entry, a, b, entry.function)
 
     def pictures(self, number: int, entry: Step, a, b, where: str) -> tuple[Difference, Program] | None:
@@ -130,7 +157,7 @@ class _Comparison:
         if a.dtype != b.dtype:
             return self.difference("dtype", number, f"{where}: {a.dtype}, {b.dtype}")
         steps = self.program.entries[: number + 1]
-        if a.requires_grad != b.requires_grad and not documented.history(steps, self.sides):
+        if a.requires_grad != b.requires_grad and not documented.history(steps, self.first, self.sides):
             return self.difference(
                 "requires_grad", number, f"{where}: requires_grad {a.requires_grad}, {b.requires_grad}"
             )
@@ -143,7 +170,9 @@ class _Comparison:
     def _others(self, number: int, entry: Step, a, b) -> tuple[Difference, Program] | None:
         """Compare results that are not both tensors."""
         if entry.function == "gradients" and (a is None or b is None):
-            if documented.rough(self._function(number), self.program.entries[:number], self.sides):
+            passed = self._passed(number)
+            rough = documented.rough(passed, self.program.entries[:number], self.sides)
+            if rough or self._without_reference(number, entry):
                 return None
             rest = b if a is None else a
             if rest is None or not rest.array.any():
@@ -176,10 +205,12 @@ class _Comparison:
         if special and _near_but(no_reference.unsettled(a.array, b.array), a, b):
             raise Amplified
         if entry.function == "gradients":
-            function = self._function(number)
-            if documented.tied(function) or documented.rough(function, steps, self.sides):
+            passed = self._passed(number)
+            if documented.tied(passed) or documented.rough(passed, steps, self.sides):
                 raise Amplified
-            if no_reference.gradient(steps, self.first, self.sides):
+            if self._without_reference(number, entry) or no_reference.degenerate(steps, self.first):
+                raise Amplified
+            if documented.amplified(steps) and near_beside_the_largest(a.array, b.array, a.dtype):
                 raise Amplified
             odd = self._odd(number, a, b)
             a, b = (replace(side, array=np.where(odd, side.array.dtype.type(0), side.array)) for side in (a, b))
@@ -215,9 +246,10 @@ class _Comparison:
     def _odd(self, number: int, a: Picture, b: Picture) -> np.ndarray:
         """The elements of a gradient that are not compared: what infinities and NaN that a layer met do to its
         gradients, nobody says."""
-        name = documented.short(self._function(number).rpartition(" ")[2])
+        functions = self._differentiated(number) or [self.program.entries[number].function]
         met = [p.array for p in self.first.pictures[:number] if type(p) is Picture and p.dtype in EPS]
-        pointwise = name in POINTWISE and not no_reference.steps_at_nan(name, self.sides)
+        pointwise = all(documented.short(f) in POINTWISE for f in functions)
+        pointwise = pointwise and not no_reference.steps_at_nan(self._passed(number), self.sides)
         if pointwise or all(np.isfinite(array).all() for array in met):
             return np.zeros(a.array.shape, np.bool_)
         if self.sides[1] == "torch":  # a mask there is a product with 0 here, or the other way round
@@ -261,7 +293,8 @@ class _Comparison:
                         "final", number, f"in the end: {worst(a.array, b.array, a.dtype)}", late=True
                     )
                 raise Amplified
-            if a.requires_grad != b.requires_grad and not documented.history(self.program.entries, self.sides):
+            entries = self.program.entries
+            if a.requires_grad != b.requires_grad and not documented.history(entries, self.first, self.sides):
                 return self.difference(
                     "requires_grad",
                     number,
@@ -278,9 +311,9 @@ class _Comparison:
     def _versions(self) -> tuple[Difference, Program] | None:
         if documented.uncounted(self.program, self.sides) or documented.relaid(self.program, self.sides):
             return None
-        exchanged = self._exchanged()
+        uncertain = self._exchanged() | self._half_written
         for number, (a, b) in enumerate(zip(self.first.finals, self.second.finals)):
-            if type(a) is Picture and type(b) is Picture and a.memory not in exchanged:
+            if type(a) is Picture and type(b) is Picture and a.memory not in uncertain:
                 mine, yours = (
                     final.version - side.pictures[number].version for final, side in ((a, self.first), (b, self.second))
                 )
@@ -342,7 +375,7 @@ def _raised(a, b, sides: tuple[str, str]) -> tuple[str, str, str] | None:
     """What is wrong about what was raised, if anything is."""
     if type(a) is Raised and type(b) is Raised:
         first, second = a.error, b.error
-        if isinstance(first, type(second)) or documented.classes(first, second):
+        if isinstance(first, type(second)) or refusals.classes(first, second):
             return None
         names = type(first).__name__, type(second).__name__
         return "class", f"{names[0]} ({first}), {names[1]} ({second})", _gist(first) + " / " + _gist(second)

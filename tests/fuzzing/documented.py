@@ -1,88 +1,16 @@
-"""Where corefw differs from PyTorch on purpose, or where nobody promises anything: what the fuzzer does not report."""
+"""Where results differ from PyTorch's on purpose, or where nobody promises anything: the fuzzer does not report it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from corefw.errors import CorefwError, OutOfMemoryError
 from corefw.tensor import Tensor
 from tests.fuzzing.programs import Leaf, Program, Ref, Step, references, words
-from tests.fuzzing.runs import Picture, Raised, Run
+from tests.fuzzing.runs import Picture, Run
 
-#: what PyTorch alone refuses: (part of its message, why corefw does not)
-THEIR_REFUSALS = (
-    (r"not implemented for|not supported|does not support|[Uu]nsupported|Expected both inputs to be", "more dtypes"),
-    (r"only supports floating-point dtypes|result dtype \w+ does not match input dtype", "the same"),
-    (r"doesn't handle types other|of float, double|expected input to have floating|Integer division with", "the same"),
-    (r"could not infer output dtype|Expected a floating point or complex tensor as input", "the same"),
-    (r"cannot be converted to type c10::Half", "numbers keep their precision beside half types"),
-    (r"refers? to a single memory location|overlap", "operands that overlap are read before they are written"),
-    (r"Such functions do not allow the output views", "a view among several may be changed in place as any other"),
-    (r"leaf Variable that requires grad is being used", "a view is a leaf or not as its base now is"),
-    (r"must be \w[\w ]*, not|missing \d+ required positional|invalid combination of arguments", "numbers for tensors"),
-    (
-        r"unexpected keyword|positional arguments? but|multiple values for",
-        "one signature of a function in all namespaces",
-    ),
-    (r"not enough values to unpack|takes no arguments", "one number for several, an option that changes nothing"),
-    (r"It is expected \w+ equals to \d, but got size 1|There should be exactly .* but got 1 elements", "the same"),
-    (r"must be torch\.\w+, not", "of several wrong arguments, another is named first"),
-    (r"Expected object of scalar type", "promotion"),
-    (r"expected dtype|did not match|different dtypes|(have|be) (the )?same dtype|Expected dtype int64", "promotion"),
-    (r"Expected out|only supports bool tensor for result|the output given to|the base given to", "out= of more dtypes"),
-    (r"result must have the same scalar type|dtype of out: \w+ should|expected out tensor (to have|dtype)", "the same"),
-    (r"only supports boolean masks", "masks of bytes"),
-    (r"dtype must match dtype of result|Found dtype \w+ but expected|floating point output tensor", "the same"),
-    (r"dtype for input and out to match|the output tensor to have dtype|output tensor's dtype is wrong", "the same"),
-    (
-        r"expected scalar.type \w+ but found|without narrowing to the specified dtype",
-        "dtype= of more dtypes",
-    ),
-    (r"derivative for .* is not implemented|Autograd not support dtype|is not differentiable", "more gradients"),
-    (r"modified by an inplace operation", "corefw saves less: not the result where an input says as much"),
-    (r"half of kernel size", "the padding of a dilated pool is at most half of what its windows span"),
-    (r"smaller than kernel size", "a window that reaches beyond the end, with ceil_mode"),
-    (r"eps must be positive", "no division by zero happens unless a variance is zero"),
-    (r"all elements of target should be between|only supports non-negative p|must be of length 1 or 2", "any number"),
-    (r"pin_memory=True requires", "memory of a CPU alone is pinned by nobody"),
-    (r"mat2 must be a matrix|Weights and input must have the same size", "operands that broadcast"),
-    (r"input.dim\(\) must be greater or equal to other.dim\(\)", "the same"),
-    (r"expected Tensor as element \d+ in argument \d+, but got NoneType", "None for a dimension taken whole"),
-    (r"INTERNAL ASSERT FAILED|Could this error message be improved|invalid python storage", "a fault of PyTorch's own"),
-    (r"tensor does not have a device|is invalid for input of size|non-zero size for non-batch", "the same, when empty"),
-    (r"because the unspecified dimension size -1 can be any value|output with shape .* doesn't match", "the same"),
-    (r"`shifts` required|last dimension with stride 1|ArrayRef: invalid|at least one index must be", "the same"),
-    (
-        r"undefined Tensor|nullptr|MKL FFT error|could not create a primitive descriptor|Trying to resize storage",
-        "the same",
-    ),
-    (r"view size is not compatible with input tensor's size and stride", "the same, inside of other functions"),
-    (r"grad_input must be contiguous", "the same"),
-    (r"start out of range|0 sized dimensions, and they aren't selected", "no element, from no element"),
-    (r"dilation_width: -\d", "sizes of 64 bits"),
-)
-#: faults of PyTorch's gradients: of an integer operand, of no elements, of a start that counts from the end
-THEIR_GRADIENT_FAULTS = r"can't be cast to the desired output type|returned an invalid gradient|size of tensor a \(0\)"
-#: what corefw alone refuses: (part of its message, why)
-OUR_REFUSALS = (
-    (r"repeats \[|are too large to count|Output size is too small", "sizes are checked where there is no element, too"),
-    (r"not implemented for", "dtypes are checked where there is no element, too"),
-    (r"dtype must be a floating point but|dtype of indices should be Long|Expected a floating point or", "the same"),
-    (r"Unable to allocate", "what is padded is held in memory"),
-    (r"output padding must be smaller|running_mean must be defined", "arguments are checked for empty batches too"),
-    (r"out of bounds for dimension", "positions are checked where nothing is read, too"),
-    (r"padding must either be a single int", "one number for each dimension: PyTorch reads the first ones"),
-    (r"in-place changes of a conjugate are refused", "decision 18"),
-    (r"functions with out=\.\.\. arguments don't support", "every function; PyTorch lets some record a history"),
-    (r"Only zero batch or zero channel inputs", "places are counted for empty batches, too"),
-    (r"label_smoothing must be between", "a negative one, too, which PyTorch takes for 0"),
-    (r"wants heads in dimension -3", "heads are looked for where there is no element, too"),
-    (r"selected index k out of range", "none of one element: PyTorch returns memory that nobody wrote"),
-)
 #: results that are left open: (function, number of the result), of ties, and of what is not sorted
 OPEN_RESULTS = frozenset((name, 1) for name in words("sort topk mode median nanmedian kthvalue cummax cummin"))
 #: decompositions whose factors are not unique, and solutions that follow from them
@@ -95,13 +23,9 @@ RANDOM = frozenset(
         randint_like gumbel_softmax rand randn randint randperm
     """)
 )
-#: functions that PyTorch computes whatever the dtype or the dimension is, where there is no element or no reader
-_UNCHECKED = frozenset(
-    words("cummax cummin log_softmax softmax cholesky mode nansum vecdot rnn_relu_cell rnn_tanh_cell soft_margin_loss")
-)
 COMPARISONS = frozenset(words("eq ne lt le gt ge logical_and logical_or logical_xor logical_not"))
 #: functions whose gradient goes to one of several equal elements: nobody says to which
-TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist"))
+TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist sort"))
 #: gradients that PyTorch computes with a constant of float32, for NaN as for a number, with another guard against
 #: division by zero, of parts that are not read, or of what was overwritten by a comparison
 THEIR_GRADIENTS = COMPARISONS | frozenset(
@@ -110,102 +34,20 @@ THEIR_GRADIENTS = COMPARISONS | frozenset(
 #: results that cannot be differentiated, which PyTorch says when it is asked to
 CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
 #: functions whose results are constant for a number of 0, or given back as they came where nothing is recorded
-IDENTITIES = frozenset(words("matrix_power linalg_matrix_power addr diff"))
+IDENTITIES = frozenset(words("matrix_power linalg_matrix_power addr diff conj_physical"))
+#: functions whose results are constant where there is no element
+CONSTANT_OF_NOTHING = frozenset(words("linalg_cond trapezoid trapz cumulative_trapezoid"))
 #: products whose factors NumPy hands to BLAS as numbers if they have one element
-PRODUCTS = frozenset(words("mm matmul addmm linear matmul_adjoint adjoint_matmul"))
+PRODUCTS = frozenset(words("mm matmul addmm linear matmul_adjoint adjoint_matmul gru_cell lstm_cell"))
 #: functions whose results are conjugates, or may be (decision 18)
 CONJUGATES = frozenset(words("conj adjoint conj_physical"))
 #: functions that change an argument without counting it
 UNCOUNTED = frozenset(words("batch_norm instance_norm kron dropout dropout1d dropout2d dropout3d"))
 
 
-def _matches(table, error: Exception) -> bool:
-    return any(re.search(pattern, str(error)) for pattern, _ in table)
-
-
 def short(function: str) -> str:
     """A function's name without its namespace and the mark of its form."""
     return function.rpartition(".")[2].removeprefix("op:").removesuffix("_")
-
-
-def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
-    """Whether one side may refuse what the other computes."""
-    if sides[1] != "torch":
-        return sides[0] == "numpy" and type(a) is Raised and isinstance(a.error, OutOfMemoryError)  # of paddings
-    if type(b) is Raised:
-        known = _their_refusal(entry, str(b.error))
-        if known is None:
-            known = isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error)
-        return known
-    return _matches(OUR_REFUSALS, a.error) or _our_refusal(short(entry.function), str(a.error))
-
-
-def _their_refusal(entry: Step, text: str) -> bool | None:
-    """Whether PyTorch alone refuses what this function does, None if the function does not matter."""
-    name = short(entry.function)
-    if entry.function == "gradients" and re.search(THEIR_GRADIENT_FAULTS, text):
-        return True
-    if "cannot be converted to type int without overflow" in text:
-        return entry.function.startswith("nn.functional.")  # sizes of 64 bits
-    if "cannot be broadcast to indexing result" in text:
-        return name == "index_put"  # which takes values with further dimensions of size 1, as x[key] does
-    if "dim must be a 2-tuple" in text:
-        return name == "norm"  # of any number of dimensions
-    if "result type Float can't be cast" in text:
-        return name == "soft_margin_loss"  # of integers, which are promoted
-    if "Invalid computed output size: 0" in text:
-        return _beyond_32_bits(entry)  # a stride: max_pool1d alone counts no window
-    if "the input matrix is singular" in text:
-        return entry.keywords.get("left") is False  # of infinities: another factorization meets no pivot of 0
-    return False if entry.function == ".view" and "view size" in text else None
-
-
-def _beyond_32_bits(entry: Step) -> bool:
-    """Whether an option is a number of more than 32 bits."""
-    given = (*entry.arguments, *entry.keywords.values())
-    return any(isinstance(value, int) and value >= 2**31 for value in given)
-
-
-def _our_refusal(name: str, text: str) -> bool:
-    """Whether corefw alone refuses what this function does."""
-    if "leaf Variable that requires grad" in text:
-        return name in COMPARISONS  # PyTorch overwrites a leaf by truths
-    if "more than one element of the written-to tensor" in text:
-        # PyTorch warns at most; its sums write such an out=, while mean, add and the others refuse it
-        return name in ("index_put", "setitem", "masked_fill", "copy", "norm", "sum", "nansum")
-    if re.search(r"broadcast shape \[.*\b0\b|must be batches of square|at least 2 dim|size of tensor a", text):
-        # PyTorch looks at no shape where there is no element
-        return name in ("addbmm", "cholesky", "matrix_rank", "scaled_dot_product_attention")
-    if "Dimension out of range" in text or "is not supported for" in text:
-        return name in _UNCHECKED  # nor at the dimension, or the dtype, of these
-    if "cast to the desired output type" in text and name.startswith(("cumsum", "cumprod", "dropout")):
-        return True  # of no dimension in place, of a probability of 1
-    if "expects input to be at least one-dimensional" in text:
-        return "trapezoid" in name or name == "trapz"  # of one position: PyTorch takes it for no intervals
-    if "Can't detach views" in text:
-        return name == "detach"  # a tensor that is turned in place while it has views is one of them
-    if "expected all tensors to have the same dtype" in text:
-        return name == "index_put"  # of a mask and one value, with which PyTorch fills
-    if "non-zero size for non-batch dimensions" in text:
-        return name.startswith("adaptive_avg_pool")  # of planes without elements, whose mean PyTorch takes for size 1
-    if "Storage size calculation overflowed" in text:
-        return name.startswith("conv")  # sizes of 64 bits
-    if "ComplexFloat can't be cast" in text or "ComplexDouble can't be cast" in text:
-        return name in ("logsumexp", "mean")  # PyTorch drops the imaginary part
-    if "without overflow" in text:  # an end of less than two steps, a bound beside one of another dtype
-        return name in ("linspace", "logspace", "clamp", "clip")
-    if "does not require grad" in text:
-        return name == "gradients"  # a difference of histories is reported where it arises
-    if "failed to converge" in text:
-        return name in ("lstsq", "svd", "pinv", "pinverse")  # of infinities and NaN: PyTorch gives anything
-    return False
-
-
-def classes(ours: Exception, theirs: Exception) -> bool:
-    """Whether both may be raised by one call: which of several faults is found first, nobody says."""
-    kinds = (RuntimeError, IndexError, ValueError, ZeroDivisionError)
-    alike = isinstance(theirs, kinds) or "Overflow when unpacking" in str(theirs)  # of a size, as a TypeError
-    return (isinstance(ours, CorefwError | MemoryError) and alike) or type(ours) is type(theirs)
 
 
 def open_result(entry: Leaf | Step, number) -> bool:
@@ -219,7 +61,7 @@ def open_result(entry: Leaf | Step, number) -> bool:
 def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
     """Whether nobody says what the values are."""
     name = short(entry.function)
-    if name in RANDOM or name in FACTORS:
+    if name in RANDOM or name in FACTORS or entry.keywords.get("dropout_p"):
         return sides[1] == "torch"
     if "conv" in name or "attention" in name:  # whether a zero that pads or masks meets an infinity is left open
         return not all(np.isfinite(t.detach().array).all() for t in _tensors(entry.arguments, run))
@@ -270,7 +112,24 @@ def half_written(entry: Step, run: Run) -> set[int]:
 
 def _written(entry: Step):
     """What a step changes: an argument, None if nothing."""
+    if short(entry.function) == "embedding" and "max_norm" in entry.keywords:
+        return entry.arguments[1]
     return entry.keywords.get("out") or (entry.arguments[0] if _writes(entry) else None)
+
+
+def written_several_times(entry: Step, run: Run) -> set[int]:
+    """The memory of running statistics that lie on top of each other."""
+    if short(entry.function) not in ("batch_norm", "instance_norm"):
+        return set()
+    operands = (entry.arguments, tuple(entry.keywords.values()))
+    return (
+        _memories(operands, run) if any(_on_top(t.array.strides, t.shape) for t in _tensors(operands, run)) else set()
+    )
+
+
+def changed(entry: Step) -> Iterator[int]:
+    """The numbers of what a step changes."""
+    return references(Step("", (_written(entry),)))
 
 
 def _memories(value, run: Run) -> set[int]:
@@ -335,15 +194,17 @@ def _on_top(strides: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return False
 
 
-def history(steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
+def history(steps: Iterable[Leaf | Step], run: Run, sides: tuple[str, str]) -> bool:
     """Whether `requires_grad` may differ after these steps: a gradient that is constant has a history in PyTorch where
     its formula names the input, and so have a tensor that a comparison was written to, and a view that out= resized.
     What a view has whose base was detached, or became a leaf, changes there with any change of its elements."""
-    return sides[1] == "torch" and any(_constant(step) for step in steps if isinstance(step, Step))
+    return sides[1] == "torch" and any(_constant(step, run) for step in steps if isinstance(step, Step))
 
 
-def _constant(step: Step) -> bool:
+def _constant(step: Step, run: Run) -> bool:
     name = short(step.function)
+    if name in CONSTANT_OF_NOTHING or "linalg_" + name in CONSTANT_OF_NOTHING:
+        return any(not t.numel() for t in _tensors((step.arguments, tuple(step.keywords.values())), run))
     resized = "out" in step.keywords and not step.records  # or nothing differs
     rebased = step.function in (".detach_", ".requires_grad_")
     untouched = name in IDENTITIES and 0 in (*step.arguments, *step.keywords.values(), int(step.records))
@@ -362,9 +223,9 @@ def conjugate(program: Program, sides: tuple[str, str]) -> bool:
     return sides[1] == "torch" and not names.isdisjoint(CONJUGATES)
 
 
-def tied(function: str) -> bool:
-    """Whether the gradient ("gradient of f") may go to another element."""
-    return short(function.rpartition(" ")[2]) in TIES
+def tied(functions: Iterable[str]) -> bool:
+    """Whether the gradient through these functions may go to another element."""
+    return not TIES.isdisjoint(map(short, functions))
 
 
 def uncounted(program: Program, sides: tuple[str, str]) -> bool:
@@ -373,18 +234,22 @@ def uncounted(program: Program, sides: tuple[str, str]) -> bool:
     return sides[1] == "torch" and any(short(step.function) in UNCOUNTED for step in steps)
 
 
-def rough(function: str, steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
-    """Whether PyTorch's gradient ("gradient of f") through these steps is no reference."""
+def rough(functions: Iterable[str], steps: Iterable[Leaf | Step], sides: tuple[str, str]) -> bool:
+    """Whether PyTorch's gradient through these functions, after these steps, is no reference."""
     changed = any(overwritten(step) for step in steps if isinstance(step, Step))
-    return sides[1] == "torch" and (changed or short(function.rpartition(" ")[2]) in THEIR_GRADIENTS)
+    return sides[1] == "torch" and (changed or not THEIR_GRADIENTS.isdisjoint(map(short, functions)))
 
 
 def amplified(steps: Iterable[Leaf | Step]) -> bool:
     """Whether the steps take differences of random numbers, which double precision cannot judge: it draws others."""
-    return any(short(step.function) in ("gumbel_softmax", "normal") for step in steps if isinstance(step, Step))
+    return any(
+        short(step.function) in ("gumbel_softmax", "normal") or "dropout_p" in step.keywords
+        for step in steps
+        if isinstance(step, Step)
+    )
 
 
 def relaid(program: Program, sides: tuple[str, str]) -> bool:
     """Whether a step copies or not as the layout is that of a result, which is computed in another order."""
-    names = {step.function for step in program.entries if isinstance(step, Step)}
-    return sides[1] == "torch" and not names.isdisjoint((".contiguous", "contiguous"))
+    names = {short(step.function) for step in program.entries if isinstance(step, Step)}
+    return sides[1] == "torch" and not names.isdisjoint(("contiguous", "ravel", "reshape"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tests.fuzzing.documented import short
+from tests.fuzzing.documented import open_values, short
 from tests.fuzzing.programs import Leaf, Ref, Step, references, words
 from tests.fuzzing.runs import Picture, Run
 
@@ -14,7 +14,12 @@ from tests.fuzzing.runs import Picture, Run
 _OPEN_SPECIAL = (
     ("var_mean std_mean", "a mean by Welford's recurrence"),
     ("ldexp", "a power beyond the largest number"),
-    ("solve_triangular", "how far NaN and infinities spread"),
+    ("solve_triangular cholesky_solve solve inv inverse matrix_power", "how far NaN and infinities spread"),
+    ("fmod remainder", "a quotient beyond the largest number"),
+    ("addr", "a product beyond the largest number"),
+    ("norm vector_norm", "a square beyond the largest number"),
+    ("mv inner dot vdot matmul mm bmm rnn_tanh_cell rnn_relu_cell", "the order of terms in a sum"),
+    ("cond", "a singular value that is 0 but for roundings"),
     ("det linalg_det logdet slogdet linalg_slogdet", "a pivot of 0 is met before, or after, an infinity"),
     ("cross linalg_cross", "a product beyond the largest number, rounded or not before it is subtracted"),
     ("trapezoid trapz", "a sum less the half of its ends, or of panels"),
@@ -24,8 +29,10 @@ _OPEN_SPECIAL = (
     ("fftn ifftn rfftn irfftn hfftn ihfftn", "the same"),
 )
 _SPECIAL = frozenset(name for names, _ in _OPEN_SPECIAL for name in words(names))
-#: on any two sides: sums of finite elements beyond the largest number
-_SUMS = frozenset(words("var std var_mean std_mean"))
+#: on any two sides: sums and products of finite elements beyond the largest number, or below the smallest
+_SUMS = frozenset(words("var std var_mean std_mean nansum prod lerp matmul softmax_backward"))
+#: the same, where one operand is multiplied first
+_SCALED_SUMS = frozenset(words("add sub subtract rsub"))
 #: functions with steps, whose gradient at NaN is one from PyTorch's vector loops and another from what these leave over
 _STEPS = frozenset(words("softshrink hardshrink elu selu celu relu6"))
 
@@ -33,12 +40,38 @@ _STEPS = frozenset(words("softshrink hardshrink elu selu celu relu6"))
 def special(entry: Step, sides: tuple[str, str]) -> bool:
     """Whether results of infinities and NaN are left open."""
     name = short(entry.function)
-    return name in _SUMS or (sides[1] == "torch" and name in _SPECIAL)
+    if name in _SUMS or (name in _SCALED_SUMS and "alpha" in entry.keywords):
+        return True
+    return sides[1] == "torch" and name in _SPECIAL
 
 
-def steps_at_nan(function: str, sides: tuple[str, str]) -> bool:
-    """Whether the gradient ("gradient of f") at NaN is left open."""
-    return sides[1] == "torch" and short(function.rpartition(" ")[2]) in _STEPS
+def steps_at_nan(functions: Iterable[str], sides: tuple[str, str]) -> bool:
+    """Whether the gradient through these functions at NaN is left open."""
+    return sides[1] == "torch" and not _STEPS.isdisjoint(map(short, functions))
+
+
+def reshapes(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
+    """Whether PyTorch gives a tensor another shape that ought to keep its own: one without a batch gets one."""
+    name = short(entry.function)
+    if sides[1] != "torch" or name not in ("dropout1d", "dropout2d", "dropout3d") or not entry.keywords.get("inplace"):
+        return False
+    return any(picture.array.ndim < int(name[7]) + 2 for picture in _operands(entry, run))
+
+
+def degenerate(steps: Iterable[Leaf | Step], run: Run) -> bool:
+    """Whether a step decomposes matrices whose factors have no gradient: of less than full rank, or with singular
+    values that are equal."""
+    factors = (step for step in steps if isinstance(step, Step) and short(step.function) in ("svd", "qr"))
+    return any(_degenerate(picture.array) for step in factors for picture in _operands(step, run))
+
+
+def _degenerate(matrices: np.ndarray) -> bool:
+    if matrices.ndim < 2 or not matrices.size or not np.isfinite(matrices).all():
+        return True
+    wide = matrices.astype(np.complex128 if matrices.dtype.kind == "c" else np.float64)
+    values = np.linalg.svd(wide, compute_uv=False)
+    smallest = 1e-4 * values[..., :1]
+    return bool((values <= smallest).any() or (-np.diff(values) <= smallest).any())
 
 
 def form(entry: Leaf | Step, run: Run, sides: tuple[str, str]) -> bool:
@@ -83,7 +116,10 @@ _complex_unsettled = _with(lambda array: array.dtype.kind == "c" and not np.isfi
 _nan = _with(lambda array: array.dtype.kind not in "bSU" and np.isnan(array).any())
 _tails = _with(lambda array: array.dtype.kind != "c" and (array < -2).any())
 _cut = _with(lambda array: array.dtype.kind == "c" and (np.signbit(array.imag) & (array.imag == 0)).any())
-_many_complex = _with(lambda array: array.dtype.kind == "c" and array.size > 1000)
+_many = _with(lambda array: array.size > 1000)
+_many_rows = _with(lambda array: array.ndim > 1 and array.shape[-2] > 25)
+_denormal = _with(lambda array: array.dtype.kind == "f" and (array < -80).any())
+_lowest = _with(lambda array: array.dtype.kind == "f" and np.isneginf(array).any())
 
 
 def _overflowing(array: np.ndarray) -> bool:
@@ -104,6 +140,11 @@ def _halves(step: Step, run: Run) -> bool:
 def _repeated(step: Step, run: Run) -> bool:
     """An operand shows an element several times."""
     return any(0 in run.values[n].stride() for n in references(step) if type(run.pictures[n]) is Picture)
+
+
+def _flat(step: Step, run: Run) -> bool:
+    """The tolerance is that of float32, for integers."""
+    return _integers(step, run) and len(step.arguments) + len(step.keywords) > 2
 
 
 def _nothing_times_unsettled(step: Step, run: Run) -> bool:
@@ -134,7 +175,41 @@ def _scaled(step: Step, run: Run) -> bool:
 
 
 def _smoothed_column(step: Step, run: Run) -> bool:
-    return bool(step.keywords.get("antialias")) and any(p.array.shape[-1:] == (1,) for p in _operands(step, run))
+    """What is smoothed, or comes of it, is one element wide."""
+    widths = [picture.array.shape[-1] for picture in _operands(step, run) if picture.array.ndim]
+    size, factor = step.keywords.get("size"), step.keywords.get("scale_factor")
+    if size is not None:
+        widths.append(size[-1] if isinstance(size, tuple | list) else size)
+    elif factor is not None:
+        widths += [int(width * (factor[-1] if isinstance(factor, tuple | list) else factor)) for width in widths]
+    return bool(step.keywords.get("antialias")) and 1 in widths
+
+
+def _on_top(step: Step, run: Run) -> bool:
+    """The strides lay elements on top of each other."""
+    return open_values(step, run, ("", "torch"))
+
+
+def _from_the_end(step: Step, run: Run) -> bool:
+    given = (*step.arguments[2:3], step.keywords.get("start"))
+    return any(isinstance(start, int) and start < 0 for start in given)
+
+
+def _coarse(step: Step, run: Run) -> bool:
+    given = (*step.arguments[3:], step.keywords.get("eps"))
+    return any(isinstance(eps, int | float) and eps > 1e-6 for eps in given)
+
+
+def _with_gaps(step: Step, run: Run) -> bool:
+    return any(not run.values[n].is_contiguous() for n in references(step) if type(run.pictures[n]) is Picture)
+
+
+def _real_result(step: Step, run: Run) -> bool:
+    return "dtype" in step.keywords and _complex(step, run)
+
+
+def _in_place(step: Step, run: Run) -> bool:
+    return step.function.endswith("_")
 
 
 def _no_dimensions(step: Step, run: Run) -> bool:
@@ -168,6 +243,10 @@ _FORMS = _table(
     ("ihfftn ihfft2", _into_out, "out= of another shape is given to the last step alone"),
     ("dropout dropout1d dropout2d dropout3d hinge_embedding_loss", _integers, "an integer keeps its dtype"),
     ("pixel_unshuffle", _empty, "what has no elements is given back"),
+    ("trapezoid trapz cumulative_trapezoid", _empty, "what has no elements keeps its dtype"),
+    ("soft_margin_loss", _of_several_dtypes, "that of the input, whichever the target's"),
+    ("native_dropout", _empty, "a mask of numbers, of no element"),
+    ("unique", _nan, "rows with NaN are equal or not as the sort leaves them"),
 )
 #: whose values are wrong, or less exact than one dtype's rounding
 _VALUES = _table(
@@ -181,18 +260,23 @@ _VALUES = _table(
     ),
     ("clamp clip", _one_tensor_bound, "both bounds are taken for numbers if one is"),
     ("ihfftn ihfft2", _into_out, "what out= had is left where there was nothing to transform"),
-    ("float_power pow", _powers_of_zero, "NaN, by a logarithm, for 0 to the power of 0 too"),
+    ("float_power pow ipow", _powers_of_zero, "NaN, by a logarithm, for 0 to the power of 0 too"),
+    ("float_power pow ipow", _complex_unsettled, "the same, or a quotient, by which the power is written"),
+    ("isclose", _flat, "a tolerance beyond 2**24 rounded to float32"),
+    ("lstm_cell", _nan, "a product with a state of 0 and NaN"),
     ("sgn sign", _complex_unsettled, "NaN, by a quotient, for an infinite part too"),
     ("logcumsumexp", _complex, "the logarithm whose phase goes on where that of a sum jumps"),
     ("mode", _nan, "NaN is not ordered by the sort"),
-    ("det linalg_det logdet slogdet linalg_slogdet", _nan, "the sign of NaN is 0"),
+    ("det linalg_det logdet slogdet linalg_slogdet", _unsettled, "the sign of NaN is 0"),
     ("gelu special_ndtr ndtr", _tails, "a difference from 1 in the lower tail"),
     ("histc soft_margin_loss", _halves, "rounded to the half type, or beyond its range, on the way"),
-    ("var std var_mean std_mean", _many_complex, "a recurrence whose roundings add up"),
+    ("var std var_mean std_mean", _many, "a recurrence whose roundings add up"),
     ("interpolate", _smoothed_column, "what is one element wide is smoothed with the weights of the first row"),
     ("addmm addmv addbmm baddbmm", _nothing_times_unsettled, "a product is not computed if its factor is 0"),
-    ("lcm", _with(_overflowing), "what overflows keeps another sign"),
-    ("pinv pinverse", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
+    ("lcm gcd", _with(_overflowing), "what overflows keeps another sign"),
+    ("cdist", _many_rows, "distances of many rows by matrix products"),
+    ("mish", _denormal, "a product with what is denormal"),
+    ("pinv pinverse matrix_rank", _tolerance_of_zero, "whether the least singular value is 0 is decided by roundings"),
     (
         "mse_loss l1_loss",
         _weighted_of_several_shapes,
@@ -205,8 +289,19 @@ _GRADIENTS = _table(
     ("interpolate", _scaled, "the backward of nearest forgets the factor where the size was rounded"),
     ("group_norm", _empty, "the mean of no elements, times 0"),
     ("batch_norm instance_norm", _repeated, "weights that share memory are read behind its end"),
+    ("batch_norm instance_norm", _with_gaps, "running statistics are read as if they had no gaps"),
     ("as_strided_scatter", _numbers, "what was overwritten has its gradient still"),
-    ("var_mean std_mean", _no_dimensions, "the count is that of one element"),
+    ("as_strided_scatter", _on_top, "the same, of elements on top of each other"),
+    ("narrow_copy", _from_the_end, "no gradient arrives"),
+    ("cosine_similarity", _coarse, "the derivative of the norm, where eps stands for it"),
+    ("detach", _in_place, "a view made before has a history until it is used"),
+    ("logit", _nan, "no gradient arrives"),
+    ("logaddexp", _complex_unsettled, "the derivative of a maximum, of NaN"),
+    ("cumprod", _real_result, "the imaginary part is dropped before the product's derivative is taken"),
+    ("nan_to_num", _complex_unsettled, "no gradient arrives for the finite part either"),
+    ("pow", _complex_unsettled, "NaN, by a logarithm"),
+    ("pow", _lowest, "NaN, by a square root"),
+    ("var_mean std_mean var std", _no_dimensions, "the count is that of one element"),
     ("prod", _unsettled, "a quotient of infinities where no gradient arrives"),
     ("abs", _complex_unsettled, "its sign is NaN"),
     ("silu", _with(lambda array: array.dtype.kind == "c"), "the derivative is not conjugated"),

@@ -27,6 +27,8 @@ from tests.fuzzing.runs import Picture, run_in_scope
 
 #: the dtypes that a step is computed in again, to know what its result should be
 _WIDE = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
+#: those that functions of numbers convert to float32
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 #: how many times the effect of a rounding of the inputs a result may be off
 _SPREAD = 32
 #: functions with steps, where a rounding of the input is no excuse
@@ -36,6 +38,8 @@ _STEPPED = frozenset(
         median frac remainder fmod copysign getitem setitem index_put copy fill hardshrink softshrink threshold relu
     """)
 )
+#: what functions multiply their operands by before they sum: logarithms that end at -100
+_LARGEST_FACTOR = {"binary_cross_entropy": 100.0}
 #: functions whose elements each depend on few others: no result may be off by a rounding of the largest
 POINTWISE = frozenset(e.name for e in EXPRESSIONS) | frozenset(words("truediv neg abs pow maximum minimum where"))
 
@@ -67,8 +71,9 @@ def leaf_of(picture: Picture) -> Leaf:
     return Leaf(picture.dtype, array.shape, tuple(array.ravel().tolist()))
 
 
-def _widened(program: Program) -> Program:
-    """The program in double precision, its leaves as they were rounded."""
+def _widened(program: Program, integers: bool = False) -> Program:
+    """The program in double precision, its leaves as they were rounded; with `integers` those of integers, too."""
+    wider = _WIDE | dict.fromkeys(_INTEGERS, "float64") if integers else _WIDE
 
     def change(part):
         return Name(_WIDE.get(part.text, part.text)) if isinstance(part, Name) else part
@@ -77,9 +82,11 @@ def _widened(program: Program) -> Program:
     for entry in program.entries:
         if isinstance(entry, Step):
             keywords = {k: mapped(v, change) for k, v in entry.keywords.items()}
+            if entry.function == ".to" and mapped(entry.arguments, change) != entry.arguments:
+                keywords["copy"] = True  # a conversion that would give the tensor itself
             entries.append(replace(entry, arguments=mapped(entry.arguments, change), keywords=keywords))
         else:
-            entries.append(replace(entry, dtype=_WIDE.get(entry.dtype, entry.dtype), values=_rounded(entry)))
+            entries.append(replace(entry, dtype=wider.get(entry.dtype, entry.dtype), values=_rounded(entry)))
     return Program(tuple(entries))
 
 
@@ -91,9 +98,9 @@ def _rounded(leaf: Leaf) -> tuple:
     return tuple(array.astype(numpy_dtype(_WIDE[leaf.dtype])).tolist())
 
 
-def _shaken(program: Program, wide: Program, seed: int) -> Program:
+def _shaken(program: Program, wide: Program, seed: int, dtype: str) -> Program:
     """The program in double precision with every element of its leaves, and of the weights of its gradients, moved by a
-    rounding of its own dtype."""
+    rounding of its own dtype, or of the result's."""
     rng = np.random.default_rng(seed)
     eps = max((EPS[d] for d in _dtypes_of(program) if d in EPS), default=0.0)
 
@@ -105,9 +112,11 @@ def _shaken(program: Program, wide: Program, seed: int) -> Program:
     entries: list[Leaf | Step] = []
     for narrow, entry in zip(program.entries, wide.entries):
         if isinstance(entry, Leaf):
-            if isinstance(narrow, Leaf) and narrow.dtype in EPS and entry.values:
+            if isinstance(narrow, Leaf) and entry.dtype in EPS and entry.values:
                 size = geometry(entry.shape, entry.layout)[2]
-                entry = replace(entry, values=moved(entry.values, size, EPS[narrow.dtype]))
+                entry = replace(
+                    entry, values=moved(entry.values, size, EPS[narrow.dtype if narrow.dtype in EPS else dtype])
+                )
         elif entry.function == "gradients" and isinstance(entry.arguments[2], tuple):
             outputs, inputs, weights = entry.arguments
             entry = replace(entry, arguments=(outputs, inputs, moved(weights, 31, eps)))
@@ -125,14 +134,25 @@ def explained(
     entry = program.entries[number]
     if a.dtype not in EPS or not isinstance(entry, Step):
         return False
-    function, name = entry.function, short(entry.function)
     odd = odd | (errors_of(a.array, b.array, a.dtype) <= ULPS)
-    wide = _widened(program)
+    readings = [(_widened(program), a.dtype)]
+    if any(isinstance(leaf, Leaf) and leaf.dtype in _INTEGERS for leaf in program.entries):
+        readings.append((_widened(program, integers=True), max(a.dtype, "float32", key=EPS.__getitem__)))
+    return any(_judged(program, wide, rounded, number, sides, (a, b), where, odd) for wide, rounded in readings)
+
+
+def _judged(
+    program: Program, wide: Program, rounded: str, number: int, sides: tuple, pictures: tuple, where: str, odd
+) -> bool:
+    """Whether the pictures are what the program in double precision says, but for roundings to a dtype."""
+    a, b = pictures
+    entry = program.entries[number]
+    function, name = entry.function, short(entry.function)
 
     def result(of: Program, judge):
         picture = part_of(run_in_scope(of, judge).pictures[number], where, function)
         same = type(picture) is Picture and picture.array.shape == a.array.shape and picture.dtype in EPS
-        return np.where(odd, 0, picture.array) if same else None
+        return picture.array if same else None
 
     for judge in reversed(sides) if sides[1].name == "torch" else sides:  # PyTorch says what PyTorch means
         truth = result(wide, judge)
@@ -143,13 +163,14 @@ def explained(
     with np.errstate(all="ignore"):
         allowed = np.zeros(a.array.shape)
         for seed in range(4) if name not in _STEPPED else ():
-            moved = result(_shaken(program, wide, seed), judge)
+            moved = result(_shaken(program, wide, seed, rounded), judge)
             if moved is not None:
-                change = np.abs(moved - truth)
+                change = np.where(odd, 0, np.abs(moved - truth))
                 allowed = np.maximum(allowed, np.where(np.isfinite(change), change, np.inf))
-        allowed = allowed + _rounding(program, wide, entry, a.dtype, _size(truth))
+        allowed = allowed + _rounding(program, wide, entry, rounded, _size(truth))
         ours = (a,) if sides[1].name == "torch" else (a, b)
         found = (np.where(odd, side.array.dtype.type(0), side.array) for side in ours)
+        truth = np.where(odd, 0, truth)
         return all(_allowed(array, truth, allowed, a.dtype) for array in found)
 
 
@@ -162,18 +183,24 @@ def _rounding(program: Program, wide: Program, entry: Step, dtype: str, size: fl
     largest = max((_size(x) for x in inputs if x.dtype.kind in "biufc"), default=0.0)
     if entry.function != "gradients":
         terms = max((prod(leaf.shape) for leaf in wide.entries if isinstance(leaf, Leaf)), default=1)
-        return EPS[dtype] / 4 * max(terms / 16, 1) ** 0.5 * max(size, largest)
+        if name.endswith("_norm"):
+            largest *= max(_steepness(entry) / _SPREAD, 1.0)  # a mean is rounded before it is subtracted
+        return EPS[dtype] / 4 * max(terms / 16, 1) ** 0.5 * max(size, largest * _LARGEST_FACTOR.get(name, 1.0))
     eps = max(EPS[d] for d in (dtype, *_dtypes_of(program)) if d in EPS)  # the narrowest on the way
     steepest = max((_steepness(step) for step in program.entries if isinstance(step, Step)), default=1.0)
+    if any("attention" in step.function for step in program.entries if isinstance(step, Step)):
+        steepest *= max(largest, 1.0)  # a product of two operands
     return 8 * eps * max(size, steepest * _size(np.array(entry.arguments[2])) * max(largest, 1.0))
 
 
 def _steepness(step: Step) -> float:
-    """The largest number that a normalisation multiplies by, of a variance of 0."""
+    """The largest number that a normalisation multiplies by, of a variance of 0, or of a small norm."""
+    if short(step.function) == "normalize":
+        return 1e3
     if not short(step.function).endswith("_norm"):
         return 1.0
     numbers = (v for v in (*step.arguments, *step.keywords.values()) if isinstance(v, float) and 0 < v < 1)
-    return max((v**-0.5 for v in numbers), default=1.0)
+    return max((v**-0.5 for v in numbers), default=1e-5**-0.5)
 
 
 def _dtypes_of(program: Program) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from random import Random
 
 import numpy as np
@@ -81,14 +82,15 @@ def _leaf(b: Builder, array: np.ndarray, changed: bool) -> Ref:
 
 
 def _resized(rng: Random, case: Case, sample: Sample) -> Sample:
-    """The sample with other sizes, equal ones for equal ones; 0 and 1 stay."""
+    """The sample with other sizes, equal ones for equal ones; 0 and 1 stay, and arrays that would be too long."""
     sizes = {}
 
     def size(n: int) -> int:
         return n if n < 2 else sizes.setdefault(n, rng.choice((n, n, 2, 3, 5, 8, 17, 33)))
 
     def change(array: np.ndarray) -> np.ndarray:
-        return np.resize(array, tuple(map(size, array.shape)))
+        shape = tuple(map(size, array.shape))
+        return np.resize(array, shape) if prod(shape) <= _LONGEST else array
 
     return sample.map(change)
 
