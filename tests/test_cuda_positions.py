@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import corefw as torch
+from corefw.dispatch.settings import settings
 from corefw.testing.checks import settle
 
 cupy = pytest.importorskip("cupy")
 
+from corefw_cupy import indexing, scattering  # noqa: E402
 from corefw_cupy.combining import combining  # noqa: E402
 from corefw_cupy.positions import along_slices, positions, walk  # noqa: E402
 from corefw_cupy.selection import selection  # noqa: E402
@@ -19,6 +21,7 @@ from tests.emulation import launches, memory  # noqa: E402
 from tests.emulation.device import cuda, install  # noqa: E402
 
 device, host = memory.device, memory.host
+KERNELS = {kernel.op: kernel.function for family in (indexing, scattering) for kernel in family.kernels(cuda())}
 rng = np.random.default_rng(0)
 
 
@@ -163,3 +166,27 @@ def test_values_may_lie_in_the_array_that_is_written():
     wanted = torch.zeros(3000)
     wanted[order] = x
     assert torch.equal(found.cpu(), wanted)
+
+
+@pytest.mark.parametrize("reversed_dims", [np.s_[::-1], np.s_[::-1, ::-1], np.s_[:, ::-1], np.s_[::-2]])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_arrays_that_lie_backwards(monkeypatch, reversed_dims, deterministic):
+    """Their steps are negative, as those of arrays from other libraries may be."""
+    monkeypatch.setattr(settings, "deterministic", deterministic)
+    whole = rng.normal(size=(8, 6)).astype(np.float32)
+    rows, first = np.array([1, 0, 3]), np.zeros((1, 6), np.int64)
+    for dim, index in ((0, rows), (1, rows % 3)):
+        wanted = whole[reversed_dims]
+        values = rng.normal(size=np.take(wanted, index, dim).shape).astype(np.float32)
+        seen = device(whole)[reversed_dims]
+        np.testing.assert_array_equal(
+            host(KERNELS["index_select"](seen, dim, device(index))), np.take(wanted, index, dim)
+        )
+        found = KERNELS["index_add"](seen, dim, device(index), device(values), 1, out=seen)
+        added = wanted.copy()
+        np.add.at(added, (slice(None),) * dim + (index,), values)
+        np.testing.assert_allclose(host(found), added, rtol=1e-6)
+    wanted, seen = whole[reversed_dims], device(whole)[reversed_dims]
+    np.testing.assert_array_equal(host(KERNELS["index"](seen, [device(rows)])), wanted[rows])
+    np.testing.assert_array_equal(host(KERNELS["index"](seen, [device(rows), device(rows)])), wanted[rows, rows])
+    np.testing.assert_array_equal(host(KERNELS["gather"](seen, 0, device(first + 1))), wanted[1:2])

@@ -15,6 +15,6 @@ extern "C" __global__ void combine_at(T *array, const I *index, const V *values,
         return;
     Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], device_asserts, kind);
-    if (along >= 0)
+    if (along != NOWHERE)
         Update<REDUCE, T>::at(array + at.array + along, T(T(values[at.other]) * T(factor)));
 }

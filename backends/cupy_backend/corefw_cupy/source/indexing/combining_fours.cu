@@ -13,7 +13,7 @@ extern "C" __global__ void add_fours_at(float32 *array, const I *index, const V 
         return;
     Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], device_asserts, kind);
-    if (along < 0)
+    if (along == NOWHERE)
         return;
     Packed<V, 4> pack = read<4>(values + at.other);
     float32 changes[4];

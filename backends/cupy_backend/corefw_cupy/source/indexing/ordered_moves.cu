@@ -10,7 +10,7 @@ extern "C" __global__ void place_keys(const I *index, uint64 *keys, Walk outer, 
         return;
     Offsets at = locate(outer, i);
     int64 along = distance(outer, index[at.index], device_asserts, kind);
-    keys[i] = along < 0 ? nowhere : at.array + along - lowest;
+    keys[i] = along == NOWHERE ? nowhere : at.array + along - lowest;
 }
 
 // A thread for each inner element of each outer one.

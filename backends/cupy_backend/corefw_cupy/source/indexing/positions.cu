@@ -9,7 +9,7 @@ extern "C" __global__ void read_at(const T *array, const I *index, T *out, Walk 
         return;
     Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], device_asserts, kind);
-    if (along >= 0)
+    if (along != NOWHERE)
         out[at.other] = array[at.array + along];
 }
 
@@ -20,6 +20,6 @@ extern "C" __global__ void write_at(T *array, const I *index, const T *values, W
         return;
     Offsets at = locate(walk, i);
     int64 along = distance(walk, index[at.index], device_asserts, kind);
-    if (along >= 0)
+    if (along != NOWHERE)
         array[at.array + along] = values[at.other];
 }

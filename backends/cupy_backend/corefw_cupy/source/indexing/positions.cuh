@@ -35,8 +35,9 @@ __device__ inline Offsets locate(const Walk &walk, int64 i)
     return at;
 }
 
-// How far from the start of its dimension the element at a position lies, or -1 if there is none; reported unless
-// `kind` is 0.
+#define NOWHERE (-0x7fffffffffffffffLL - 1) // no distance: those in a dimension that lies backwards are negative
+
+// How far from the start of its dimension the element at a position lies, or NOWHERE; reported unless `kind` is 0.
 __device__ inline int64 distance(const Walk &walk, int64 index, int64 *device_asserts, int64 kind)
 {
     int64 position = index < 0 ? index + walk.wrap : index;
@@ -44,5 +45,5 @@ __device__ inline int64 distance(const Walk &walk, int64 index, int64 *device_as
         return position * walk.step;
     if (kind)
         report(device_asserts, kind, index, walk.dim, walk.size);
-    return -1;
+    return NOWHERE;
 }
