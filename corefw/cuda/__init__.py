@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from corefw.cuda._runtime import CudaUnavailableError, generator_of, index_of, is_initialized, runtime
+from corefw.cuda.graphed_callables import make_graphed_callables
 from corefw.cuda.graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
