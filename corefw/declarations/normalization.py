@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from corefw import dtypes
+from corefw.declarations._shared.standardization import gradients, parameters_are_wider, scaled
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
-from corefw.shapes import same_shape
 from corefw.tensor import Tensor
 
 with_statistics = real_floats.giving(real_floats, statistic, statistic)
@@ -20,143 +20,6 @@ with_scale = real_floats.giving(real_floats, statistic)
 def _check_vector(name: str, vector, count: int) -> None:
     if vector is not None and prod(vector) != count:
         raise ShapeError(f"{name} should contain {count} elements not {prod(vector)}")
-
-
-# -- standardisation, the gradient of all of them ---------------------------------------------------------------------
-# With x̂ = (x - mean) * scale, the gradient maps g to P(g) = scale * (g - <g> - x̂ <g x̂>), <> the mean over `dims`. P is
-# symmetric, and linear in g. Without a mean (root-mean-square normalisation) the term <g> is missing.
-def _second_shape(gradient, input, *attributes):
-    if tuple(gradient) != tuple(input):
-        raise ShapeError(f"expected a gradient of shape {list(input)}, got {list(gradient)}")
-    return input
-
-
-@composite(dtype=promoted_real_floats, shape=same_shape, public="")
-def standardized(input, scale, dims: tuple, mean=None):
-    """``(input - mean) * scale``, where mean and scale are the input's own over `dims`."""
-    return (input if mean is None else input - mean) * scale
-
-
-standardized.gradients(
-    input=lambda grad, input, scale, dims, mean: ops.standardized_backward(grad, input, scale, dims, mean),
-)
-
-
-standardized.no_gradient("scale", "mean")
-
-
-@composite(dtype=promoted_real_floats, shape=_second_shape, public="")
-def standardized_backward(gradient, input, scale, dims: tuple, mean=None, weight=None):
-    """The gradient of `standardized`, of ``gradient * weight``."""
-    _second_shape(gradient.array.shape, input.array.shape)
-    weighted = gradient if weight is None else gradient * weight
-    values = ops.standardized(input, scale, dims, mean)
-    result = weighted - values * (weighted * values).mean(dims, keepdim=True)
-    if mean is not None:
-        result = result - weighted.mean(dims, keepdim=True)
-    return result * scale
-
-
-@standardized_backward.gradient("gradient")
-def standardized_backward_vjp_gradient(grad, input, scale, dims, mean, weight):
-    result = ops.standardized_backward(grad, input, scale, dims, mean)
-    return result if weight is None else result * weight
-
-
-@standardized_backward.gradient("weight")
-def standardized_backward_vjp_weight(grad, gradient, input, scale, dims, mean):
-    return ops.standardized_backward(grad, input, scale, dims, mean) * gradient
-
-
-@standardized_backward.gradient("input")
-def standardized_backward_vjp_input(grad, gradient, input, scale, dims, mean, weight):
-    return _through_input(grad, gradient if weight is None else gradient * weight, input, scale, dims, mean)
-
-
-def _through_input(grad, weighted, input, scale, dims, mean):
-    """The gradient of ``sum(grad * P(weighted))`` for the input."""
-    values = ops.standardized(input, scale, dims, mean)
-
-    def average(x):
-        return x.mean(dims, keepdim=True)
-
-    def map_back(g):
-        return ops.standardized_backward(g, input, scale, dims, mean)
-
-    factor = _differentiable_scale(input, scale, dims, mean)
-    through_values = map_back(factor * (grad * average(weighted * values) + weighted * average(grad * values)))
-    through_scale = factor * values * average(grad * map_back(weighted))
-    return -through_values - through_scale
-
-
-standardized_backward.no_gradient("scale", "mean")
-
-
-def _differentiable_scale(input, scale, dims, mean):
-    """`scale` again, as a function of the input: what was added to the variance is the constant that is missing."""
-    centred = input if mean is None else input - input.mean(dims, keepdim=True)
-    variance = (centred * centred).mean(dims, keepdim=True)
-    return (variance + (scale**-2 - variance).detach()).rsqrt()
-
-
-def _gradients_shape(gradient, input, weight, *attributes):
-    return _second_shape(gradient, input), weight, weight
-
-
-@composite(
-    dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
-    shape=_gradients_shape,
-    outputs=("grad_input", "grad_weight", "grad_bias"),
-    public="",
-)
-def standardized_gradients(gradient, input, weight, scale, dims: tuple, mean=None):
-    """The gradients of ``standardized(input) * weight + bias``, of `gradient`; weight and bias have one shape."""
-    return (
-        ops.standardized_backward(gradient, input, scale, dims, mean, weight),
-        (gradient * ops.standardized(input, scale, dims, mean)).sum_to_size(weight.shape),
-        gradient.sum_to_size(weight.shape),
-    )
-
-
-@standardized_gradients.gradient("gradient", "input", "weight")
-def standardized_gradients_vjp(
-    grad_grad_input, grad_grad_weight, grad_grad_bias, gradient, input, weight, scale, dims, mean
-):
-    """For cotangents A, B, C of the gradients P(g w), sum(g x̂) and sum(g)."""
-    a = ops.zeros_like(input) if grad_grad_input is None else grad_grad_input
-    b = ops.zeros_like(weight) if grad_grad_weight is None else grad_grad_weight
-    c = ops.zeros_like(weight) if grad_grad_bias is None else grad_grad_bias
-    mapped = ops.standardized_backward(a, input, scale, dims, mean)
-    by_input = _through_input(a, gradient * weight, input, scale, dims, mean)
-    return (
-        mapped * weight + b * ops.standardized(input, scale, dims, mean) + c,
-        by_input + ops.standardized_backward(gradient, input, scale, dims, mean, b),
-        mapped * gradient,
-    )
-
-
-standardized_gradients.no_gradient("scale", "mean")
-
-
-def _gradients(needs, gradient, input, weight, scale, dims, mean, vector: tuple) -> tuple:
-    """The gradients for an input, a weight and a bias of shape `vector`, where they are needed."""
-    of_input, of_weight, of_bias = needs
-    if of_weight:
-        return tuple(ops.standardized_gradients(gradient, input, weight, scale, dims, mean))
-    backward = ops.standardized_backward(gradient, input, scale, dims, mean, weight) if of_input else None
-    return backward, None, gradient.sum_to_size(vector) if of_bias else None
-
-
-def _scaled(values, weight, bias):
-    values = values if weight is None else values * weight
-    return values if bias is None else values + bias
-
-
-def _parameters_are_wider(input, weight, bias) -> bool:
-    """Whether an input of a half type stands beside float32 parameters, which PyTorch allows."""
-    if input.dispatch_key.dtype.itemsize != 2:
-        return False
-    return any(vector is not None and vector.dispatch_key.dtype is dtypes.float32 for vector in (weight, bias))
 
 
 # -- layers -----------------------------------------------------------------------------------------------------------
@@ -217,7 +80,7 @@ def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: floa
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    if _parameters_are_wider(input, weight, bias):
+    if parameters_are_wider(input, weight, bias):
         return layer_norm(input.to(dtypes.float32), normalized_shape, weight, bias, eps).to(input.dtype)
     return ops.layer_normalization(input, _sizes(normalized_shape), weight, bias, eps)[0]
 
@@ -235,13 +98,13 @@ def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, 
     dims = _layer_dims(input.ndim, normalized_shape)
     mean = input.mean(dims, keepdim=True)
     scale = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
-    return _scaled((input - mean) * scale, weight, bias), mean, scale
+    return scaled((input - mean) * scale, weight, bias), mean, scale
 
 
 @layer_normalization.gradient("input", "weight", "bias")
 def layer_normalization_vjp(grad, input, normalized_shape, weight, mean, scale, needs):
     dims = _layer_dims(input.ndim, normalized_shape)
-    return _gradients(needs, grad, input, weight, scale, dims, mean, normalized_shape)
+    return gradients(needs, grad, input, weight, scale, dims, mean, normalized_shape)
 
 
 @composite(public="corefw nn.functional")
@@ -273,13 +136,13 @@ def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 
     """`rms_norm`, and the reciprocal root mean square it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight))
     scale = ((input * input).mean(_layer_dims(input.ndim, normalized_shape), keepdim=True) + eps).rsqrt()
-    return _scaled(input * scale, weight, None), scale
+    return scaled(input * scale, weight, None), scale
 
 
 @rms_normalization.gradient("input", "weight")
 def rms_normalization_vjp(grad, input, normalized_shape, weight, scale, needs):
     dims = _layer_dims(input.ndim, normalized_shape)
-    return _gradients((*needs, False), grad, input, weight, scale, dims, None, normalized_shape)[:2]
+    return gradients((*needs, False), grad, input, weight, scale, dims, None, normalized_shape)[:2]
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
@@ -333,7 +196,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     shape = input.array.shape
     if len(shape) > 1 and num_groups > 0:
         _require_several(list(shape), "value per channel", (shape[0] * shape[1] // num_groups, *shape[2:]))
-    if _parameters_are_wider(input, weight, bias):
+    if parameters_are_wider(input, weight, bias):
         return group_norm(input.to(dtypes.float32), num_groups, weight, bias, eps).to(input.dtype)
     return ops.group_normalization(input, num_groups, weight, bias, eps)[0]
 
@@ -351,7 +214,7 @@ def group_normalization(input, num_groups: int, weight=None, bias=None, eps: flo
     values = _grouped(input, num_groups)
     mean = values.mean((2, 3), keepdim=True)
     scale = (values.var((2, 3), correction=0, keepdim=True) + eps).rsqrt()
-    output = _scaled((values - mean) * scale, _per_channel(weight, num_groups), _per_channel(bias, num_groups))
+    output = scaled((values - mean) * scale, _per_channel(weight, num_groups), _per_channel(bias, num_groups))
     return output.reshape(input.shape), mean.reshape(-1, num_groups), scale.reshape(-1, num_groups)
 
 
@@ -373,7 +236,7 @@ def _per_group(statistic):
 @group_normalization.gradient("input", "weight", "bias")
 def group_normalization_vjp(grad, input, num_groups, weight, mean, scale, needs):
     values = _grouped(input, num_groups)
-    of_input, of_weight, of_bias = _gradients(
+    of_input, of_weight, of_bias = gradients(
         needs,
         _grouped(grad, num_groups),
         values,
@@ -432,14 +295,14 @@ def batch_normalization(input, weight=None, bias=None, eps: float = 1e-5):
     mean = input.mean(_batch_dims(ndim))
     variance = input.var(_batch_dims(ndim), correction=0)
     values = (input - _beside(mean, ndim)) * _beside((variance + eps).rsqrt(), ndim)
-    return _scaled(values, _beside(weight, ndim), _beside(bias, ndim)), mean, variance
+    return scaled(values, _beside(weight, ndim), _beside(bias, ndim)), mean, variance
 
 
 @batch_normalization.gradient("input", "weight", "bias")
 def batch_normalization_vjp(grad, input, weight, eps, mean, variance, needs):
     scale, mean = _beside((variance.detach() + eps).rsqrt(), input.ndim), _beside(mean.detach(), input.ndim)
     weight, dims = _beside(weight, input.ndim), _batch_dims(input.ndim)
-    of_input, of_weight, of_bias = _gradients(needs, grad, input, weight, scale, dims, mean, mean.shape)
+    of_input, of_weight, of_bias = gradients(needs, grad, input, weight, scale, dims, mean, mean.shape)
     return of_input, _flat(of_weight), _flat(of_bias)
 
 
@@ -509,7 +372,7 @@ def batch_norm(
         unit = ops.ones(channels, dtype=input.dtype, device=input.device)
         return _with_statistics(input, weight, bias, unit, unit, eps)
     refuse_read_only("batch_norm", *(t for t in (running_mean, running_var) if t is not None))  # both or none move
-    wide = _parameters_are_wider(input, weight, bias)
+    wide = parameters_are_wider(input, weight, bias)
     output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
     count = prod(shape) // channels[0]
     with no_recording():
