@@ -2,8 +2,9 @@
 #ifndef COREFW_HALVES_H
 #define COREFW_HALVES_H
 
+#include "core/bits.h"
+
 #include <stdint.h>
-#include <string.h>
 #include <sys/types.h>
 
 /* n elements, which need not be aligned. */
@@ -12,22 +13,10 @@ void widen_bfloat16(ssize_t n, const void *halves, void *floats);
 void narrow_float16(ssize_t n, const void *floats, void *halves);
 void narrow_bfloat16(ssize_t n, const void *floats, void *halves);
 
-static inline uint32_t bits_of_float(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float float_of_bits(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline float float_of_bfloat16(uint16_t half) { return float_of_bits((uint32_t)half << 16); }
+static inline float float_of_bfloat16(uint16_t half) { return from_bits_f32((uint32_t)half << 16); }
 
 static inline uint16_t bfloat16_bits(float x) {
-    uint32_t bits = bits_of_float(x);
+    uint32_t bits = bits_f32(x);
     uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
     return (uint16_t)(x != x ? (bits >> 16 & 0x8000) | 0x7FC0 : rounded);
 }
@@ -35,15 +24,15 @@ static inline uint16_t bfloat16_bits(float x) {
 /* The exponent's bias is mended by a product, which also makes subnormal numbers normal. */
 static inline float float_of_float16(uint16_t half) {
     uint32_t modulus = (half & 0x7FFFu) << 13, sign = (half & 0x8000u) << 16;
-    uint32_t scaled = bits_of_float(float_of_bits(modulus) * 0x1p112f);
-    return float_of_bits(sign | (modulus >= 0x7C00u << 13 ? modulus | 0x7F800000 : scaled));
+    uint32_t scaled = bits_f32(from_bits_f32(modulus) * 0x1p112f);
+    return from_bits_f32(sign | (modulus >= 0x7C00u << 13 ? modulus | 0x7F800000 : scaled));
 }
 
 static inline uint16_t float16_bits(float x) {
-    uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000, modulus = bits & 0x7FFFFFFF;
+    uint32_t bits = bits_f32(x), sign = bits >> 16 & 0x8000, modulus = bits & 0x7FFFFFFF;
     uint32_t normal = (modulus - (112u << 23) + 0xFFF + (modulus >> 13 & 1)) >> 13;
     /* below 2^-14 the last place of a float16 is that of a float32 beside 1/2: the sum rounds */
-    uint32_t subnormal = bits_of_float(float_of_bits(modulus) + 0.5f) - bits_of_float(0.5f);
+    uint32_t subnormal = bits_f32(from_bits_f32(modulus) + 0.5f) - bits_f32(0.5f);
     uint32_t finite = modulus < 113u << 23 ? subnormal : normal;
     uint32_t special = modulus > 0x7F800000 ? 0x7E00 : 0x7C00;
     return (uint16_t)(sign | (modulus >= 0x477FF000 ? special : finite));

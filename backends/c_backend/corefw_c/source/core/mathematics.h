@@ -8,6 +8,8 @@
 #ifndef COREFW_MATHEMATICS_H
 #define COREFW_MATHEMATICS_H
 
+#include "core/bits.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,17 +1,5 @@
 /* Elementary functions of float: included by mathematics.h. The rarer ones are computed in double: nearly exact. */
 
-INLINE uint32_t bits_f32(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-INLINE float from_bits_f32(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* Added to a float of modulus < 2^22, this rounds it to an integer, which the low bits of the sum then hold. */
 #define ROUNDER_F32 12582912.0f
 

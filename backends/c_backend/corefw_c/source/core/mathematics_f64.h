@@ -1,17 +1,5 @@
 /* Elementary functions of double: included by mathematics.h. */
 
-INLINE uint64_t bits_f64(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-INLINE double from_bits_f64(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* Added to a double of modulus < 2^51, this rounds it to an integer, which the low bits of the sum then hold. */
 #define ROUNDER_F64 6755399441055744.0
 

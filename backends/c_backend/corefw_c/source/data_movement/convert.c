@@ -64,12 +64,9 @@ static void doubles_to_half(ssize_t n, const void *source, void *target) {
     const unaligned_double *restrict s = source;
     unaligned_half *restrict t = target;
     for (ssize_t i = 0; i < n; i++) {
-        double x = s[i];
-        uint64_t bits;
-        memcpy(&bits, &x, sizeof bits);
+        uint64_t bits = bits_f64(s[i]);
         bits = (bits & ~dropped) | (uint64_t)((bits & dropped) != 0) << 29;
-        memcpy(&x, &bits, sizeof bits);
-        t[i] = float16_bits((float)x);
+        t[i] = float16_bits((float)from_bits_f64(bits));
     }
 }
 

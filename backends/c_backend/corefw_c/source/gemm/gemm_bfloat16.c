@@ -6,6 +6,7 @@
 #include "gemm/gemm.h"
 #include "gemm/gemm_blocks.h"
 #include "kernels.h"
+#include "core/halves.h"
 #include "core/memory.h"
 
 #include <stdint.h>
@@ -22,18 +23,9 @@ enum {
     LEFT_BYTES = 512 << 10 /* of packed rows in the second-level cache */
 };
 
-/* An element is the upper half of a float. */
-static float widen(uint16_t x) {
-    uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Rounds to the nearest, of two to the even one. */
 static uint16_t narrow(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    uint32_t bits = bits_f32(x);
     return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -104,7 +96,8 @@ static void put_tile(const struct product *p, ssize_t row, ssize_t column, int r
         uint16_t *c = (uint16_t *)p->c + (row + i) * p->c_row + column;
         if (p->added) {
             const uint16_t *added = (const uint16_t *)p->added + (row + i) * p->added_row + column * p->added_column;
-            for (int j = 0; j < columns; j++) c[j] = narrow(widen(added[j * p->added_column]) + sum[i * COLUMNS + j]);
+            for (int j = 0; j < columns; j++)
+                c[j] = narrow(float_of_bfloat16(added[j * p->added_column]) + sum[i * COLUMNS + j]);
         } else {
             for (int j = 0; j < columns; j++) c[j] = narrow(sum[i * COLUMNS + j]);
         }

@@ -3,20 +3,9 @@
 #ifndef COREFW_RANDOMNESS_H
 #define COREFW_RANDOMNESS_H
 
+#include "core/bits.h"
+
 #include <stdint.h>
-#include <string.h>
-
-static inline uint64_t bits_of(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline double of_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* a b + c, in one rounding where that is fast. */
 static inline double fused(double a, double b, double c) {
@@ -28,7 +17,7 @@ static inline double fused(double a, double b, double c) {
 }
 
 /* An integer below 2^52. */
-static inline double of_integer(uint64_t n) { return of_bits(n | 0x4330000000000000) - 0x1p52; }
+static inline double of_integer(uint64_t n) { return from_bits_f64(n | 0x4330000000000000) - 0x1p52; }
 
 /* n / 2^53 for n < 2^53, exact. */
 static inline double fraction(uint64_t n) {
@@ -36,14 +25,14 @@ static inline double fraction(uint64_t n) {
 }
 
 /* The open grid V of float32 from a word, and of float64 from a long word. */
-static inline double open_of_word(uint64_t w) { return of_bits(((w & 0xFFFFFFFF) >> 8 | 1) << 28 | 0x3FF0000000000000) - 1; }
+static inline double open_of_word(uint64_t w) { return from_bits_f64(((w & 0xFFFFFFFF) >> 8 | 1) << 28 | 0x3FF0000000000000) - 1; }
 static inline double open_of_long_word(uint64_t w) { return fraction(w >> 11 | 1); }
 
 /* ln v for 0 < v < 1, v not subnormal: v = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2. */
 static inline double log_of_fraction(double v) {
     const uint64_t root_of_half = 0x3FE6A09E667F3BCD, bias = 1024;
-    uint64_t biased = (bits_of(v) - root_of_half + (bias << 52)) >> 52; /* k + bias */
-    double f = of_bits(bits_of(v) - ((biased - bias) << 52)) - 1, k = of_integer(biased) - (double)bias;
+    uint64_t biased = (bits_f64(v) - root_of_half + (bias << 52)) >> 52; /* k + bias */
+    double f = from_bits_f64(bits_f64(v) - ((biased - bias) << 52)) - 1, k = of_integer(biased) - (double)bias;
     double s = f / (2 + f), z = s * s, w = z * z, half_square = 0.5 * f * f;
     double even = w * fused(w, fused(w, 1.531383769920937332e-01, 2.222219843214978396e-01), 3.999999999940941908e-01);
     double odd = fused(w, fused(w, fused(w, 1.479819860511658591e-01, 1.818357216161805012e-01), 2.857142874366239149e-01),
@@ -76,12 +65,12 @@ static inline struct direction direction_near_axis(double turns) {
 static inline struct direction direction_of(double turns) {
     const double shift = 0x1.8p52;
     double quarters = 4 * turns + shift;
-    uint64_t axis = bits_of(quarters), odd = -(axis & 1);
+    uint64_t axis = bits_f64(quarters), odd = -(axis & 1);
     struct direction d = direction_near_axis(turns - 0.25 * (quarters - shift));
-    uint64_t difference = (bits_of(d.cosine) ^ bits_of(d.sine)) & odd; /* swaps the two beside an odd axis */
+    uint64_t difference = (bits_f64(d.cosine) ^ bits_f64(d.sine)) & odd; /* swaps the two beside an odd axis */
     return (struct direction){
-        .cosine = of_bits(bits_of(d.cosine) ^ difference ^ ((axis + 1) & 2) << 62),
-        .sine = of_bits(bits_of(d.sine) ^ difference ^ (axis & 2) << 62),
+        .cosine = from_bits_f64(bits_f64(d.cosine) ^ difference ^ ((axis + 1) & 2) << 62),
+        .sine = from_bits_f64(bits_f64(d.sine) ^ difference ^ (axis & 2) << 62),
     };
 }
 

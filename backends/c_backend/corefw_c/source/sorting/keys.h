@@ -3,21 +3,16 @@
 #define COREFW_KEYS_H
 
 #include "core/array.h"
-
-#include <string.h>
+#include "core/bits.h"
 
 static inline uint32_t key_of_f32(float x) {
-    float positive_zero = x + 0.0f;
-    uint32_t bits;
-    memcpy(&bits, &positive_zero, sizeof bits);
+    uint32_t bits = bits_f32(x + 0.0f); /* of positive zero, if it is negative */
     uint32_t key = bits ^ (0x80000000u | (uint32_t)((int32_t)bits >> 31));
     return x == x ? key : UINT32_MAX;
 }
 
 static inline uint64_t key_of_f64(double x) {
-    double positive_zero = x + 0.0;
-    uint64_t bits;
-    memcpy(&bits, &positive_zero, sizeof bits);
+    uint64_t bits = bits_f64(x + 0.0);
     uint64_t key = bits ^ (0x8000000000000000u | (uint64_t)((int64_t)bits >> 63));
     return x == x ? key : UINT64_MAX;
 }

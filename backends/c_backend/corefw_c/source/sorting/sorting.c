@@ -6,6 +6,7 @@
 #include "core/threads.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum {
     RADIX = 64,       /* the items from which sorting by bytes is faster than merging */

@@ -8,16 +8,12 @@
 extern "C" __global__ void add_fours_at(float32 *array, const I *index, const V *values, Walk walk, float64 factor,
                                         int64 *device_asserts, int64 kind)
 {
-    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= walk.n)
+    Element element(walk, index, device_asserts, kind);
+    if (!element.exists)
         return;
-    Offsets at = locate(walk, i);
-    int64 along = distance(walk, index[at.index], device_asserts, kind);
-    if (along == NOWHERE)
-        return;
-    Packed<V, 4> pack = read<4>(values + at.other);
+    Packed<V, 4> pack = read<4>(values + element.other);
     float32 changes[4];
     for (int k = 0; k < 4; ++k)
         changes[k] = float32(pack.values[k]) * float32(factor);
-    add_four(array + at.array + along, changes);
+    add_four(array + element.array, changes);
 }

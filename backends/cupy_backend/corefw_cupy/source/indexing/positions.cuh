@@ -47,3 +47,23 @@ __device__ inline int64 distance(const Walk &walk, int64 index, int64 *device_as
         report(device_asserts, kind, index, walk.dim, walk.size);
     return NOWHERE;
 }
+
+// What this thread's position stands for: where in the array and in the third one; `exists` is false behind the last
+// position and for one that is out of range.
+struct Element {
+    bool exists = false;
+    int64 array, other;
+
+    template <class Index>
+    __device__ Element(const Walk &walk, const Index *index, int64 *device_asserts, int64 kind)
+    {
+        int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= walk.n)
+            return;
+        Offsets at = locate(walk, i);
+        int64 along = distance(walk, index[at.index], device_asserts, kind);
+        exists = along != NOWHERE;
+        array = at.array + along;
+        other = at.other;
+    }
+};

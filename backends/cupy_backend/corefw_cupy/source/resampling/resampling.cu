@@ -173,16 +173,27 @@ template <class Filter> __device__ T read(const T *from, const Filter *filters, 
     return T(Read<0>::sum(from, 0, filters, resampling));
 }
 
+// In which plane an element of the result lies, and where there.
+struct Element {
+    SIZE plane, z, y, x;
+
+    __device__ Element(const Axis *axes, SIZE element) : plane(element)
+    {
+        x = take_innermost(plane, axes[2].result);
+        y = take_innermost(plane, axes[1].result);
+        z = take_innermost(plane, axes[0].result);
+    }
+};
+
 extern "C" __global__ void resample(const T *input, T *out, Resampling resampling)
 {
     int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= resampling.n)
         return;
     const Axis *axes = resampling.axes;
-    SIZE plane = i, x = take_innermost(plane, axes[2].result), y = take_innermost(plane, axes[1].result);
-    SIZE z = take_innermost(plane, axes[0].result);
-    const FILTER filters[SPATIAL] = {FILTER(axes[0], z), FILTER(axes[1], y), FILTER(axes[2], x)};
-    out[i] = read(input + (int64)plane * axes[0].size * axes[1].size * axes[2].size, filters, resampling);
+    const Element at(axes, i);
+    const FILTER filters[SPATIAL] = {FILTER(axes[0], at.z), FILTER(axes[1], at.y), FILTER(axes[2], at.x)};
+    out[i] = read(input + (int64)at.plane * axes[0].size * axes[1].size * axes[2].size, filters, resampling);
 }
 
 // The places that may read an element: from the first to the one behind the last that does.
@@ -220,17 +231,16 @@ extern "C" __global__ void resample_backward(const T *grad, T *out, Resampling r
     if (i >= resampling.n)
         return;
     const Axis *axes = resampling.axes;
-    SIZE plane = i, x = take_innermost(plane, axes[2].result), y = take_innermost(plane, axes[1].result);
-    SIZE z = take_innermost(plane, axes[0].result);
-    const T *from = grad + (int64)plane * axes[0].count * axes[1].count * axes[2].count;
-    const Places layers(axes[0], z), rows(axes[1], y), columns(axes[2], x);
+    const Element at(axes, i);
+    const T *from = grad + (int64)at.plane * axes[0].count * axes[1].count * axes[2].count;
+    const Places layers(axes[0], at.z), rows(axes[1], at.y), columns(axes[2], at.x);
     Weight sum = 0;
     for (SIZE layer = layers.begin; layer < layers.end; ++layer) {
-        Weight of_layer = share(axes[0], layer, z);
+        Weight of_layer = share(axes[0], layer, at.z);
         for (SIZE row = rows.begin; row < rows.end; ++row) {
-            Weight of_row = of_layer * share(axes[1], row, y);
+            Weight of_row = of_layer * share(axes[1], row, at.y);
             for (SIZE column = columns.begin; column < columns.end; ++column)
-                if (Weight weight = of_row * share(axes[2], column, x)) // infinities that are not read do not count
+                if (Weight weight = of_row * share(axes[2], column, at.x)) // infinities that are not read do not count
                     sum += weight * Weight(from[(layer * axes[1].count + row) * axes[2].count + column]);
         }
     }
