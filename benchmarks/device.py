@@ -21,8 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import test_ops
-from benchmarks.programs import PROGRAMS
+from corefw.benchmarks.ops import POSITIONS, positions, shaped, vectors
+from corefw.benchmarks.shaped import SHAPED
+from corefw.benchmarks.timing import time_of
+from corefw.benchmarks.training import TRAINING
+from corefw.benchmarks.vectors import VECTORS
 
 REPEATS = 5
 #: bytes that a row reads and writes per element, float32 throughout
@@ -40,6 +43,7 @@ SHAPED_TRAFFIC = {
     "sum_dim0-1000x1000": 4 * 10**6,
     "sum_dim1-1000x1000": 4 * 10**6,
 }
+MEDIUM = 10**6  # elements of every vector's row
 LARGE = 1 << 26  # elements: beyond the caches of a GPU
 
 
@@ -61,16 +65,6 @@ def columns(device: str) -> tuple[dict[str, Any], dict[str, Callable]]:
     return modules, waits
 
 
-def time_of(wait: Callable, call: Callable, calls: int) -> float:
-    """Seconds per call, of many and one wait."""
-    wait()
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    wait()
-    return (time.perf_counter() - start) / calls
-
-
 def measure(calls: dict[str, Callable], waits: dict[str, Callable]) -> dict[str, float]:
     """The least time of each column; they take turns."""
     counts = {}
@@ -84,38 +78,20 @@ def measure(calls: dict[str, Callable], waits: dict[str, Callable]) -> dict[str,
     return best
 
 
-def row(modules: dict, operate: Callable, make: Callable) -> dict[str, Callable]:
-    """A row of a function of (module, *inputs), whose inputs each column makes with `make(module)`."""
-    return {column: partial(operate, torch, *make(torch)) for column, torch in modules.items()}
-
-
 def rows(modules: dict, large: int) -> Iterator[tuple[str, Callable[[], dict[str, Callable]]]]:
     """(name, what makes {column: call}) of every row."""
-
-    def shaped(torch, shapes):
-        return [torch.randn(*shape) for shape in shapes]
-
-    def vectors(torch, count):
-        return torch.randn(count), torch.randn(count), torch.rand(count) < 0.5
-
-    def positions(torch):
-        return torch.randn(10000, 256), torch.randint(0, 10000, (8192,))
-
-    for name, program in PROGRAMS.items():
-        yield f"step {name}", partial(_steps, modules, program)
-    for name, (operate, shapes) in test_ops.SHAPED.items():
-        yield name, partial(row, modules, operate, partial(shaped, shapes=shapes))
-    for name, (operate, size) in (test_ops.ELEMENTWISE | test_ops.REDUCTIONS).items():
-        op = name.rpartition("-")[0]
-        if size == 10**6:
-            for count in (size, large) if op in TRAFFIC else (size,):
-                yield f"{op}-{count}", partial(row, modules, operate, partial(vectors, count=count))
-    for name, operate in test_ops.POSITIONS.items():
-        yield name, partial(row, modules, operate, positions)
+    chosen = {f"step {name}": program for name, program in TRAINING.items()}
+    chosen |= {name: shaped(*row) for name, row in SHAPED.items()}
+    for op, (operate, _) in VECTORS.items():
+        for count in (MEDIUM, large) if op in TRAFFIC else (MEDIUM,):
+            chosen[f"{op}-{count}"] = vectors(operate, count)
+    chosen |= {name: positions(operate) for name, operate in POSITIONS.items()}
+    for name, make in chosen.items():
+        yield name, partial(_calls, modules, make)
 
 
-def _steps(modules: dict, program: Callable) -> dict[str, Callable]:
-    return {column: program(torch) for column, torch in modules.items()}
+def _calls(modules: dict, make: Callable) -> dict[str, Callable]:
+    return {column: make(torch) for column, torch in modules.items()}
 
 
 def traffic_of(name: str) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from benchmarks.programs import PROGRAMS
+from corefw.benchmarks.training import TRAINING
 
 
 def of_step(program: str) -> Counter[str]:
@@ -20,7 +20,7 @@ def of_step(program: str) -> Counter[str]:
     corefw.set_default_device("emulated")
     try:
         corefw.manual_seed(0)
-        step = PROGRAMS[program](corefw)
+        step = TRAINING[program](corefw)
         step()
         with launches.counted() as found:
             step()
@@ -31,7 +31,7 @@ def of_step(program: str) -> Counter[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS), metavar="PROGRAM", help="all by default")
+    parser.add_argument("programs", nargs="*", default=list(TRAINING), metavar="PROGRAM", help="all by default")
     for program in parser.parse_args().programs:
         found = of_step(program)
         print(f"{program}: {found.total()}")

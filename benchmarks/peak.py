@@ -1,18 +1,16 @@
 """The most memory that a process held for five steps of a program: python -m benchmarks.peak COLUMN PROGRAM"""
 
-import importlib
 import re
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
-from benchmarks.programs import PROGRAMS
+from corefw.benchmarks.columns import column
+from corefw.benchmarks.training import TRAINING
 
 if __name__ == "__main__":
-    column, program = sys.argv[1:]
-    framework = importlib.import_module("torch" if column == "torch" else "corefw")
-    with nullcontext() if column == "torch" else framework.backend(column):
-        step = PROGRAMS[program](framework)
+    name, program = sys.argv[1:]
+    with column(name) as framework:
+        step = TRAINING[program](framework.module)
         for _ in range(5):
             step()
     # Not getrusage's maximum, which begins with that of the process that started this one.

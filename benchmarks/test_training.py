@@ -8,22 +8,22 @@ import sys
 
 import pytest
 
-from benchmarks.conftest import COLUMNS
-from benchmarks.programs import PROGRAMS
+from corefw.benchmarks.columns import names
+from corefw.benchmarks.training import TRAINING
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", TRAINING)
 def test_step(benchmark, framework, program):
-    step = PROGRAMS[program](framework)
+    step = TRAINING[program](framework)
     step()
     benchmark(step)
 
 
-@pytest.mark.parametrize("framework", COLUMNS)  # the name of the column: a process of its own has the module
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_memory(benchmark, framework, program):
+@pytest.mark.parametrize("backend", names())  # the column alone: a process of its own has the module
+@pytest.mark.parametrize("program", TRAINING)
+def test_memory(benchmark, backend, program):
     def measure():
-        command = [sys.executable, "-m", "benchmarks.peak", framework, program]
+        command = [sys.executable, "-m", "benchmarks.peak", backend, program]
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     benchmark.extra_info["peak_bytes"] = benchmark.pedantic(measure, rounds=1)

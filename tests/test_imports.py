@@ -19,6 +19,7 @@ FLOORS = {
     "corefw.windows": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,
+    "corefw.processor": 0,
     "corefw.tensor": 0,
     "corefw.tracebacks": 0,
     "corefw.versions": 0,
@@ -28,6 +29,7 @@ FLOORS = {
     "corefw.autograd": 3,
     "corefw.": 4,
     "corefw": 5,
+    "corefw.benchmarks": 6,
     "corefw.testing": 6,  # what uses the public names as a user does
     "corefw.vision": 6,
     "corefw.demo": 6,
@@ -46,6 +48,7 @@ LAZY = {
         "opt_einsum",
         "pluggy",
         "safetensors",
+        "threadpoolctl",
         "torch",
         "tqdm",
     ),

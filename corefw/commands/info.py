@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import corefw
 from corefw.commands.backends import backends
 from corefw.commands.parsing import Commands
+from corefw.processor import cpuinfo, processor
 
 PACKAGES = ("numpy", "pluggy", "ml_dtypes", "safetensors", "opt_einsum")
 ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
@@ -24,7 +25,7 @@ def info(arguments: argparse.Namespace) -> int:
     """Print versions, processor, threads, the environment that matters, and the backends."""
     print(f"corefw {corefw.__version__}, Python {platform.python_version()}, {platform.platform()}")
     print("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
-    print(f"processor: {_processor()}; instruction sets: {', '.join(_instruction_sets()) or 'unknown'}")
+    print(f"processor: {processor()}; instruction sets: {', '.join(_instruction_sets()) or 'unknown'}")
     print(f"threads: corefw uses {corefw.get_num_threads()} of {os.cpu_count()}")
     matter = sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT))
     print("environment: " + (", ".join(f"{k}={v}" for k, v in matter) or "nothing set"))
@@ -39,20 +40,8 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _cpuinfo(field: str) -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next((line.partition(":")[2].strip() for line in file if line.startswith(field)), "")
-    except OSError:
-        return ""
-
-
-def _processor() -> str:
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
-
-
 def _instruction_sets() -> list[str]:
-    flags = set(_cpuinfo("flags").split())
+    flags = set(cpuinfo("flags").split())
     levels = {
         "x86-64-v2": {"sse4_2", "ssse3", "popcnt"},
         "x86-64-v3": {"avx2", "fma", "bmi2"},

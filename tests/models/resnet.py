@@ -2,70 +2,12 @@
 
 import numpy as np
 
+from corefw.benchmarks.resnet import build  # noqa: F401 - offered by this file as by the others
 from tests.models import fit
 
 STEPS, FACTOR = 10, 0.3
 #: one of many rectified units within rounding of zero may fall to either side in float32
 DTYPE = "float64"
-
-
-def build(torch, width=8):
-    nn, F = torch.nn, torch.nn.functional
-
-    class BasicBlock(nn.Module):
-        expansion = 1
-
-        def __init__(self, in_planes, planes, stride=1):
-            super().__init__()
-            self.conv1 = nn.Conv2d(in_planes, planes, kernel_size=3, stride=stride, padding=1, bias=False)
-            self.bn1 = nn.BatchNorm2d(planes)
-            self.conv2 = nn.Conv2d(planes, planes, kernel_size=3, stride=1, padding=1, bias=False)
-            self.bn2 = nn.BatchNorm2d(planes)
-            self.shortcut = nn.Sequential()
-            if stride != 1 or in_planes != planes:
-                self.shortcut = nn.Sequential(
-                    nn.Conv2d(in_planes, planes, kernel_size=1, stride=stride, bias=False), nn.BatchNorm2d(planes)
-                )
-
-        def forward(self, x):
-            out = F.relu(self.bn1(self.conv1(x)))
-            out = self.bn2(self.conv2(out))
-            out += self.shortcut(x)
-            return F.relu(out)
-
-    class ResNet(nn.Module):
-        def __init__(self, blocks, classes=10):
-            super().__init__()
-            self.in_planes = width
-            self.conv1 = nn.Conv2d(3, width, kernel_size=3, stride=1, padding=1, bias=False)
-            self.bn1 = nn.BatchNorm2d(width)
-            self.layer1 = self._make_layer(width, blocks[0], stride=1)
-            self.layer2 = self._make_layer(2 * width, blocks[1], stride=2)
-            self.layer3 = self._make_layer(4 * width, blocks[2], stride=2)
-            self.layer4 = self._make_layer(8 * width, blocks[3], stride=2)
-            self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
-            self.linear = nn.Linear(8 * width, classes)
-            for module in self.modules():
-                if isinstance(module, nn.Conv2d):
-                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-                elif isinstance(module, nn.BatchNorm2d):
-                    nn.init.constant_(module.weight, 1)
-                    nn.init.constant_(module.bias, 0)
-
-        def _make_layer(self, planes, count, stride):
-            layers = []
-            for s in [stride] + [1] * (count - 1):
-                layers.append(BasicBlock(self.in_planes, planes, s))
-                self.in_planes = planes
-            return nn.Sequential(*layers)
-
-        def forward(self, x):
-            out = F.relu(self.bn1(self.conv1(x)))
-            out = self.layer4(self.layer3(self.layer2(self.layer1(out))))
-            out = self.avgpool(out)
-            return self.linear(out.view(out.size(0), -1))
-
-    return ResNet([2, 2, 2, 2])
 
 
 def arrays(rng):

@@ -1,8 +1,8 @@
-"""The training programs that are measured: each makes a function that takes one step, in any PyTorch-like module."""
+"""Training programs: each makes a function that takes one step, in any module with PyTorch's API."""
 
 from itertools import pairwise
 
-from tests.models import resnet
+from corefw.benchmarks import resnet
 
 
 def step_of(model, optimizer, loss_of):
@@ -91,7 +91,7 @@ def gpt_adamw(framework):
     nn, F = framework.nn, framework.nn.functional
     words, width, heads, layers, batch, length = 65, 128, 4, 4, 8, 128
 
-    class Block(nn.Module):
+    class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self):
             super().__init__()
             self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -106,7 +106,7 @@ def gpt_adamw(framework):
             x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
             return x + self.mlp(self.second(x))
 
-    class GPT(nn.Module):
+    class GPT(nn.Module):  # type: ignore[name-defined]
         def __init__(self):
             super().__init__()
             self.words, self.positions = nn.Embedding(words, width), nn.Embedding(length, width)
@@ -123,7 +123,7 @@ def gpt_adamw(framework):
     return step_of(model, optimizer, lambda m: F.cross_entropy(m(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten()))
 
 
-PROGRAMS = {
+TRAINING = {
     program.__name__: program
     for program in (
         *(seed_mlp_sgd, seed_mlp_adam, tiny_mlp_sgd, digits_classifier_adam),
