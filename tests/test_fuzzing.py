@@ -7,6 +7,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ import corefw
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 from corefw.testing import oracle_available
-from tests.fuzzing import documented
-from tests.fuzzing.batches import differs, grown, run_batch, shrunk
+from tests.fuzzing import documented, run
+from tests.fuzzing.batches import Found, differs, grown, run_batch, shrunk
 from tests.fuzzing.closeness import near
+from tests.fuzzing.compare import Difference
 from tests.fuzzing.generators import FAMILIES
 from tests.fuzzing.generators.creation import FUNCTIONS, LIKE
 from tests.fuzzing.generators.declared import ops as drawable_ops
@@ -26,6 +28,7 @@ from tests.fuzzing.programs import Leaf, Program, Ref, Step, from_json, to_json
 from tests.fuzzing.run import CORPUS, frameworks
 from tests.fuzzing.runs import MISSING, Corefw, Picture, Raised, run_in_scope
 from tests.fuzzing.source import source
+from tests.fuzzing.workers import UNSEEN
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted(CORPUS.glob("*.json"))
@@ -129,6 +132,19 @@ def test_a_kernel_that_ends_the_process_is_named(kind, fault):
     assert "floor" in done.stdout.partition("== 1.")[2].splitlines()[0]
     ran = int(done.stdout.rpartition(" programs on ")[0].rsplit("\n", 1)[-1])
     assert ran > 180, "the programs behind the one that ended the process were not run"
+
+
+def test_a_process_that_dies_only_once_does_not_end_the_run(monkeypatch):
+    first = Found(Difference("hang", ("c", "c"), 0, "?", UNSEEN), Program(()), "views", 0)
+    again = Found(Difference("hang", ("c", "c"), 0, "floor", "c: hang"), Program(()), "views", 0)
+    session = run.Session([Corefw("numpy")], 0, ["views"])
+    dead = SimpleNamespace(task=("batch", "views", [0]), replace=lambda: (0, 0, "hang"))
+    for found, counted in ((first, 0), (again, 1)):
+        monkeypatch.setattr(run, "fatal", lambda *arguments, found=found: found)
+        dead.task = ("batch", "views", [0])
+        session._replace(dead)
+        assert session.fatal == counted
+    assert len(session.found) == 2
 
 
 def test_a_worker_ends_while_another_holds_its_connection():

@@ -25,6 +25,8 @@ from tests.fuzzing.shrink import shrink
 
 #: seconds that one program may take
 PATIENCE = 20.0
+#: of a program that ended its process, but not when it was run again: the machine stood still, or a race
+UNSEEN = "the process ended, and does not when the program is run again"
 _MARK = struct.Struct("qqd")  # the program's number, the framework's position, the time
 _ROOM = 3 << 30  # bytes that programs may allocate
 
@@ -159,8 +161,7 @@ def fatal(family: str, seed: int, number: int, position: int, kind: str, framewo
     steps = [i for i, entry in enumerate(program.entries) if isinstance(entry, Step)]
     first = next((i for i in steps if shows(program.upto(i))), None)
     if first is None:
-        text = "the process ended, and does not when the program is run again"
-        return Found(Difference(kind, (culprit.name,) * 2, 0, "?", text), program, family, number)
+        return Found(Difference(kind, (culprit.name,) * 2, 0, "?", UNSEEN), program, family, number)
     program = shrink(program.upto(first), shows, 20.0)
     last = program.entries[-1]
     function = last.function if isinstance(last, Step) else "leaf"
