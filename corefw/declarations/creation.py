@@ -7,7 +7,9 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.declarations._shared.factories import (
+    Ints,
     checked_strides,
+    factory,
     filled,
     given_size,
     into_out,
@@ -23,7 +25,6 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import Number
 from corefw.dispatch.rules import same
-from corefw.dtypes import dtype
 from corefw.errors import ShapeError
 from corefw.layouts import contiguous_format
 from corefw.shapes import permuted_strides
@@ -53,16 +54,8 @@ cast.gradients(input=lambda grad: grad)
 
 # -- by size ----------------------------------------------------------------------------------------------------------
 @composite()
-def zeros(
-    *size: int | Sequence[int],
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@factory
+def zeros(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **named):
     """Zeros of shape `size`.
 
     Args:
@@ -89,16 +82,8 @@ def zeros(
 
 
 @composite()
-def ones(
-    *size: int | Sequence[int],
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    **named,
-):
+@factory
+def ones(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **named):
     """Ones of shape `size`. Arguments as for `zeros`.
 
     >>> import corefw as torch
@@ -115,17 +100,8 @@ def ones(
 
 
 @composite()
-def empty(
-    *size: int | Sequence[int],
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=contiguous_format,
-    **named,
-):
+@factory
+def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, memory_format=contiguous_format, **named):
     """A tensor of shape `size` whose content is arbitrary. Arguments as for `zeros`.
 
     Args:
@@ -148,17 +124,8 @@ def empty(
 
 
 @composite()
-def full(
-    size: Sequence[int],
-    fill_value: Number,
-    *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def full(size: Sequence[int], fill_value: Number, *, out, dtype, layout, device, requires_grad, pin_memory):
     """`fill_value` everywhere in a tensor of shape `size`.
 
     Args:
@@ -185,9 +152,8 @@ def full(
 
 
 @composite()
-def scalar_tensor(
-    s: Number, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False
-):
+@factory
+def scalar_tensor(s: Number, *, dtype, layout, device, requires_grad, pin_memory):
     """A 0-d tensor of the number `s`; the default floating type unless `dtype` says otherwise.
 
     >>> import corefw as torch
@@ -200,16 +166,8 @@ def scalar_tensor(
 
 
 @composite()
-def empty_strided(
-    size: Sequence[int],
-    stride: Sequence[int],
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype, layout, device, requires_grad, pin_memory):
     """A tensor with arbitrary content whose elements lie `stride` elements apart. Other arguments as for `zeros`.
 
     >>> import corefw as torch
@@ -224,15 +182,9 @@ def empty_strided(
 
 
 @composite()
+@factory
 def empty_permuted(
-    size: Sequence[int],
-    physical_layout: Sequence[int],
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    size: Sequence[int], physical_layout: Sequence[int], *, dtype, layout, device, requires_grad, pin_memory
 ):
     """A dense tensor with arbitrary content whose dimensions lie in memory in the order `physical_layout`, the slowest
     varying first. Other arguments as for `zeros`.

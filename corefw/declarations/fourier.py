@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
+from corefw.declarations._shared.factories import factory
 from corefw.declarations._shared.families import declare_as, family
 from corefw.dispatch.declare import ops, primitive
 from corefw.dispatch.rules import complex_of, real, same
@@ -330,17 +331,8 @@ def _frequencies(name: str, count: Callable):
     """Functions that give the frequencies of a transform's elements, in units of the lowest one as `count` says."""
     title = name.removeprefix("fft_")
 
-    def frequencies(
-        n: int,
-        d: float = 1.0,
-        *,
-        out=None,
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-    ):
+    @factory
+    def frequencies(n: int, d: float = 1.0, *, out, dtype, layout, device, requires_grad, pin_memory):
         place = {"dtype": dtype or get_default_dtype(), "layout": layout, "device": device, "pin_memory": pin_memory}
         unit = _frequency_unit(title, n * d, place["dtype"])
         return _given(count(n, place) * unit, out, requires_grad)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corefw.declarations._shared.factories import (
+    Ints,
     checked_strides,
+    factory,
     filled,
     new_memory,
     new_strided,
@@ -53,16 +55,8 @@ def _new_like(
 def _filled_like(name: str, fill: Number | None):
     """Functions whose result is full of `fill`; None for arbitrary content."""
 
-    def function(
-        input,
-        *,
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        memory_format=None,
-    ):
+    @factory
+    def function(input, *, dtype, layout, device, requires_grad, pin_memory, memory_format):
         return _new_like(name, input, dtype, layout, device, pin_memory, memory_format, fill, requires_grad)
 
     return function
@@ -105,17 +99,8 @@ def empty_like():
 
 
 @composite(public="corefw")
-def full_like(
-    input,
-    fill_value: Number,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
-):
+@factory
+def full_like(input, fill_value: Number, *, dtype, layout, device, requires_grad, pin_memory, memory_format):
     """`fill_value` in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`.
 
     >>> import corefw as torch
@@ -131,16 +116,8 @@ def full_like(
 def _filled_new(name: str, fill: Number | None):
     """Methods whose result is full of `fill`; None for arbitrary content."""
 
-    def method(
-        input,
-        *size: int | Sequence[int],
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        **named,
-    ):
+    @factory
+    def method(input, *size: Ints, dtype, layout, device, requires_grad, pin_memory, **named):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
         shape = size_argument(name, size, named)
         if fill is None:
@@ -208,17 +185,8 @@ def new_empty_strided(
 
 
 @composite(public="Tensor")
-def new_full(
-    input,
-    size: Sequence[int],
-    fill_value: Number,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def new_full(input, size: Sequence[int], fill_value: Number, *, dtype, layout, device, requires_grad, pin_memory):
     """`fill_value` in a tensor of shape `size`, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch

@@ -20,6 +20,8 @@ from corefw.declarations._shared.drawing import (
 )
 from corefw.declarations._shared.factories import (
     ArgumentError,
+    Ints,
+    factory,
     given_size,
     into_out,
     out_key,
@@ -35,7 +37,6 @@ from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
-from corefw.dtypes import dtype
 from corefw.errors import ShapeError
 from corefw.shapes import contiguous_strides
 from corefw.tensor import Tensor, wrap
@@ -118,16 +119,9 @@ def _drawn(name: str, kind: str, refused_by: str):
         refused_by: the name by which the error calls what does not take other dtypes.
     """
 
+    @factory
     def function(
-        *size: int | Sequence[int],
-        generator: Generator | None = None,
-        out: Tensor | None = None,
-        dtype: dtype | None = None,
-        layout=None,
-        device=None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        **named,
+        *size: Ints, generator: Generator | None = None, out, dtype, layout, device, requires_grad, pin_memory, **named
     ):
         shape = size_argument(name, size, named)
         dispatch_key = (
@@ -174,18 +168,19 @@ def randn():
 
 
 @composite()
+@factory
 def randint(
     low: int = MISSING,
     high: Any = MISSING,
     size: Sequence[int] = MISSING,
     *,
     generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    out,
+    dtype,
+    layout,
+    device,
+    requires_grad,
+    pin_memory,
 ):
     """Random integers in ``[low, high)``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -227,17 +222,8 @@ def randint(
 
 
 @composite()
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, device, requires_grad, pin_memory):
     """A random permutation of the numbers from 0 to ``n - 1``.
 
     Args:
@@ -280,16 +266,9 @@ def _drawn_like(name: str, kind: str, refused_by: str):
         refused_by: the name by which the error calls what does not take other dtypes.
     """
 
+    @factory
     def function(
-        input,
-        *,
-        generator: Generator | None = None,
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        memory_format=None,
+        input, *, generator: Generator | None = None, dtype, layout, device, requires_grad, pin_memory, memory_format
     ):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
         check_floating(refused_by, dispatch_key.dtype)
@@ -321,18 +300,19 @@ def randn_like():
 
 
 @composite(public="corefw")
+@factory
 def randint_like(
     input,
     low: int = MISSING,
     high: int = MISSING,
     *,
     generator: Generator | None = None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format=None,
+    dtype,
+    layout,
+    device,
+    requires_grad,
+    pin_memory,
+    memory_format,
 ):
     """Random integers in ``[low, high)`` in the shape, dtype, device and memory order of `input`:
     ``randint_like(input, high)`` or ``randint_like(input, low, high)``.

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from corefw import dtypes
-from corefw.declarations._shared.factories import into_out, number_argument, out_key, require_grad, target
+from corefw.declarations._shared.factories import factory, into_out, number_argument, out_key, require_grad, target
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import Number, fitting_number
@@ -49,17 +49,18 @@ def _check_range(start: float, end: float, step: float) -> None:
 
 
 @composite()
+@factory
 def arange(
     start: float = 0,
     end: float | None = None,
     step: float = 1,
     *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    out,
+    dtype,
+    layout,
+    device,
+    requires_grad,
+    pin_memory,
 ):
     """The numbers ``start, start + step, ...`` below `end`.
 
@@ -109,17 +110,18 @@ def arange(
 
 
 @composite(name="range")
+@factory
 def range_(
     start: float = 0,
     end: float | None = None,
     step: float = 1,
     *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    out,
+    dtype,
+    layout,
+    device,
+    requires_grad,
+    pin_memory,
 ):
     """The numbers ``start, start + step, ...`` up to and including `end`. Deprecated: use `arange`.
 
@@ -178,18 +180,8 @@ def _steps_place(name: str, start, end, steps: int, out, dtype, layout, device, 
 
 
 @composite()
-def linspace(
-    start: Number,
-    end: Number,
-    steps: int,
-    *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def linspace(start: Number, end: Number, steps: int, *, out, dtype, layout, device, requires_grad, pin_memory):
     """`steps` numbers at equal distances from `start` to `end`, both included.
 
     Args:
@@ -212,18 +204,9 @@ def linspace(
 
 
 @composite()
+@factory
 def logspace(
-    start: Number,
-    end: Number,
-    steps: int,
-    base: float = 10.0,
-    *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    start: Number, end: Number, steps: int, base: float = 10.0, *, out, dtype, layout, device, requires_grad, pin_memory
 ):
     """`base` raised to `steps` exponents at equal distances from `start` to `end`, both included.
 
@@ -246,17 +229,8 @@ def logspace(
 
 
 @composite()
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+@factory
+def eye(n: int, m: int | None = None, *, out, dtype, layout, device, requires_grad, pin_memory):
     """Ones on the main diagonal of `n` rows and `m` columns (as many as rows if missing), zeros elsewhere.
 
     Other arguments as for `zeros`.

@@ -17,29 +17,37 @@ from corefw.declarations._shared.drawing import (
     probability_tensor,
     seed_and_offset,
 )
-from corefw.declarations._shared.factories import ArgumentError, into_out, out_key, require_grad, size_argument, target
+from corefw.declarations._shared.factories import (
+    ArgumentError,
+    factory,
+    into_out,
+    out_key,
+    require_grad,
+    size_argument,
+    target,
+)
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.rules import ordered, same
-from corefw.dtypes import dtype
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Tensor
 
 
 @composite()
+@factory
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
     size: Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtype | None = None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    out,
+    dtype,
+    layout,
+    device,
+    requires_grad,
+    pin_memory,
 ):
     """Normal random numbers.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import index
 
@@ -21,6 +22,30 @@ from corefw.shapes import Shape, check_storage, contiguous_strides, permuted_str
 from corefw.tensor import Tensor, wrap
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+
+
+# -- the signature ----------------------------------------------------------------------------------------------------
+Ints = int | Sequence[int]  # a size given as one sequence, or as separate arguments
+_DEFAULTS = {
+    "out": None,
+    "dtype": None,
+    "layout": None,
+    "device": None,
+    "requires_grad": False,
+    "pin_memory": False,
+    "memory_format": None,
+}
+
+
+def factory(function: Callable) -> Callable:
+    """Give the keyword arguments that functions which make tensors share their defaults and types; in the functions'
+    declarations they are names alone: ``def eye(n: int, *, out, dtype, layout, device, requires_grad, pin_memory)``."""
+    code, given = function.__code__, function.__kwdefaults__ or {}
+    names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    shared = [name for name in names if name not in given]
+    function.__kwdefaults__ = {**given, **{name: _DEFAULTS[name] for name in shared}}
+    function.__annotations__.update((name, "bool") for name in shared if _DEFAULTS[name] is False)
+    return function
 
 
 # -- where and of which type ------------------------------------------------------------------------------------------
