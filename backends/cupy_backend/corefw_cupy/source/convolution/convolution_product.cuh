@@ -20,8 +20,7 @@ template <bool weigh_, int rows_, int columns_, int depth_> struct Product {
     const Convolution &c;
     Parts &parts;
     const T *image, *left;
-    int64 group, first_row, left_row, out_row, start;
-    uint32 first_column, width, first, last;
+    uint32 group, first_row, first_column, width, first, last;
     int thread;
     T from_left[of_left], from_image[of_image]; // of a slab that is on its way
 
@@ -34,14 +33,15 @@ template <bool weigh_, int rows_, int columns_, int depth_> struct Product {
         first_row = blockIdx.x % tiles_down * rows;
         first_column = blockIdx.x / tiles_down % tiles_across * columns;
         group = blockIdx.x / tiles_down / tiles_across;
-        left_row = weigh ? c.place_row : c.tap_row;
-        out_row = weigh ? c.tap_row : c.place_row;
-        int64 place_start = c.place_offset + group * c.place_group, tap_start = c.tap_offset + group * c.tap_group;
         image = images + group * c.image_group;
-        left = lefts + (weigh ? place_start : tap_start) + first_row * left_row;
-        start = (weigh ? tap_start : place_start) + first_row * out_row;
+        left = lefts + (weigh ? c.place_offset + group * c.place_group : c.tap_offset + group * c.tap_group) +
+               first_row * left_row();
         own_range(weigh ? places : taps, depth, first, last);
     }
+
+    // From one row to the next; asked for where they are used, for registers that hold them are lacking elsewhere.
+    __device__ int64 left_row() const { return weigh ? c.place_row : c.tap_row; }
+    __device__ int64 out_row() const { return weigh ? c.tap_row : c.place_row; }
 
     __device__ int slabs() const { return (last - first + depth - 1) / depth; }
 
@@ -83,7 +83,7 @@ template <bool weigh_, int rows_, int columns_, int depth_> struct Product {
         for (int i = 0; i < of_left; ++i) {
             int k = left_depth(i), row = left_line(i);
             bool inside = begin + k < last && first_row + row < c.rows;
-            from_left[i] = inside ? left[inner[k].other + row * left_row] : zero;
+            from_left[i] = inside ? left[inner[k].other + row * left_row()] : zero;
         }
 #pragma unroll
         for (int i = 0; i < of_image; ++i)
@@ -95,7 +95,8 @@ template <bool weigh_, int rows_, int columns_, int depth_> struct Product {
     {
         if (first_column + column >= width || first_row + row >= c.rows)
             return;
-        int64 at = start + parts.columns[column].other + row * out_row;
+        int64 start = weigh ? c.tap_offset + group * c.tap_group : c.place_offset + group * c.place_group;
+        int64 at = start + parts.columns[column].other + (first_row + row) * out_row();
         if (partial)
             partial[blockIdx.y * total + at] = sum;
         else
