@@ -23,9 +23,9 @@ from typing import Any
 
 from corefw.benchmarks.ops import POSITIONS, positions, shaped, vectors
 from corefw.benchmarks.shaped import SHAPED
-from corefw.benchmarks.timing import time_of
 from corefw.benchmarks.training import TRAINING
 from corefw.benchmarks.vectors import VECTORS
+from corefw.dispatch.measured import time_of
 
 REPEATS = 5
 #: bytes that a row reads and writes per element, float32 throughout

@@ -19,6 +19,7 @@ FLOORS = {
     "corefw.windows": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,
+    "corefw.files": 0,
     "corefw.processor": 0,
     "corefw.tensor": 0,
     "corefw.tracebacks": 0,

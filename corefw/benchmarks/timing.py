@@ -6,18 +6,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
+from corefw.dispatch.measured import time_of
+
 TURNS = 5  # at least, of each column
 LONGEST = 0.02  # seconds of a turn, unless one call takes longer
-
-
-def time_of(wait: Callable, call: Callable, calls: int) -> float:
-    """Seconds per call, of many and one wait: a call may only queue work."""
-    wait()
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    wait()
-    return (time.perf_counter() - start) / calls
 
 
 def take_turns(columns: Mapping, calls: Mapping[str, Callable], seconds: float) -> dict[str, list[float]]:

@@ -10,6 +10,7 @@ from corefw.devices import DispatchKey, get_default_device
 from corefw.dispatch import plugins
 from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
+from corefw.dispatch.measured import figures
 from corefw.dispatch.op import Op
 from corefw.dispatch.preferences import usable_backend
 from corefw.dispatch.promotion import result_type
@@ -152,7 +153,8 @@ def _decision(op: Op, dispatch_key: DispatchKey) -> tuple[list[str], str]:
         lines = [f"no kernel for {dispatch_key}; copied to the fallback {other.device} and back", *lines[1:]]
         return [f"dispatch key: {dispatch_key}", *lines], f"fallback to {registry.fallback}: {outcome}"
     computed = (decision.wide or decision.compute).name
-    return [f"dispatch key: {dispatch_key}, computed in {computed}", *decision.trail], decision.how
+    measured = figures(op, dispatch_key) if decision.rivals else []
+    return [f"dispatch key: {dispatch_key}, computed in {computed}", *decision.trail, *measured], decision.how
 
 
 def _is_composed(op: Op, dispatch_key: DispatchKey) -> bool:

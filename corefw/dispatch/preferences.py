@@ -15,7 +15,7 @@ from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
 
-_SETTINGS = ("BACKENDS", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # all begin with COREFW_
+_SETTINGS = ("BACKENDS", "CACHE", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # all begin with COREFW_
 _unreadable: list[str] = []  # what was wrong with the environment at import
 _others: set[str] = set()  # variables that begin so, too: backends have some of their own
 
@@ -31,12 +31,17 @@ def configure(environment=os.environ) -> None:
     wanted: dict[str, tuple[str, ...]] = {}
     for variable in ("COREFW_BACKENDS", "COREFW_OPS"):
         for item in filter(None, environment.get(variable, "").replace(" ", "").split(";")):
+            if variable == "COREFW_OPS" and item == "auto":
+                continue
             key, equals, names = item.partition("=")
             if not equals or not all(names.split(",")) or (variable == "COREFW_OPS") != ("@" in key):
-                form = "device=backend,backend;..." if variable == "COREFW_BACKENDS" else "op@device=backend;..."
+                form = (
+                    "device=backend,backend;..." if variable == "COREFW_BACKENDS" else "op@device=backend;... or auto"
+                )
                 raise SettingError(f"{variable}: cannot read {item!r}; the form is {form}")
             wanted[key] = tuple(names.split(","))
     registry.preferred[:1] = [wanted]
+    registry.measuring = "auto" in environment.get("COREFW_OPS", "").replace(" ", "").split(";")
     registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))
     registry.fallback = environment.get("COREFW_FALLBACK") or None
     registry.checked.clear()

@@ -28,6 +28,7 @@ class Registry:
         self.preferred: list[dict[str, tuple[str, ...]]] = []  # scopes of {"cpu" or "op@cpu": backend names}
         self.disabled: set[str] = set()
         self.fallback: str | None = None
+        self.measuring = False  # whether the fastest kernel is chosen where the user prefers none
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.filled: list[dict] = []  # the tables that hold entries
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved

@@ -10,6 +10,7 @@ from corefw import dtypes
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.flags import unheard
+from corefw.dispatch.measured import Rival, choosing, sized_by
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
@@ -30,6 +31,7 @@ class Decision:
     backend: Backend | None = None
     kernel: Kernel | None = None
     wide: dtype | None = None  # computed in this dtype instead of `compute`
+    rivals: list[tuple[Backend, Kernel]] = field(default_factory=list)  # of which the fastest is to be chosen
     how: str = ""
     trail: list[str] = field(default_factory=list)
 
@@ -50,10 +52,15 @@ def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
     if fitting:
         decision.backend, decision.kernel = fitting[0]
         decision.how = f"kernel of backend '{decision.backend.name}' {_standing(decision.backend, wanted)}"
+        decision.rivals = _rivals(op, dispatch_key, fitting, wanted)
+    if decision.rivals:
+        names = ", ".join(backend.name for backend, _ in decision.rivals)
+        decision.how = f"the fastest of {names}, measured for each size of operands"
     able = {backend.name for backend, _ in fitting}
     for backend in {backend.name: backend for backend, _ in offers}.values():
         reason = f"no kernel for {compute.name}" if backend.name not in able else "outranked"
         reason = "chosen" if backend is decision.backend else reason
+        reason = "measured" if decision.rivals and backend.name in able else reason
         decision.trail.append(f"{backend.name} {_standing(backend, wanted)}: {reason}")
     offering = {backend.name for backend, _ in offers}
     decision.trail += [f"{name} (asked for): no kernel for {op.name}" for name in wanted if name not in offering]
@@ -82,6 +89,15 @@ def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
             "the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
         )
     return decision
+
+
+def _rivals(op: Op, dispatch_key: DispatchKey, fitting: list, wanted: tuple[str, ...]) -> list[tuple[Backend, Kernel]]:
+    """The first kernels of several backends, where the fastest is wanted and none of them was asked for."""
+    first = {backend.name: (backend, kernel) for backend, kernel in reversed(fitting)}
+    asked = not registry.measuring or not first.keys().isdisjoint(wanted)
+    if asked or len(first) < 2 or op.view or not sized_by(op):
+        return []
+    return [*reversed(first.values())]
 
 
 def _standing(backend: Backend, wanted: tuple[str, ...]) -> str:
@@ -118,19 +134,13 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
             raise
         kernel, who = fallback_kernel(op, dispatch_key, other), f"fallback to {registry.fallback}"
     else:
+        if decision.rivals:
+            fitted = [(backend, *_fitted(decision, kernel, numbers)) for backend, kernel in decision.rivals]
+            writes = all(w for _, _, w in fitted)
+            rivals = [Rival(b.name, k, _in_modes(op, dispatch_key, b.name, k)) for b, k, _ in fitted]
+            return choosing(op, dispatch_key, rivals, numbers), *_results(op, dispatch_key), writes
         if decision.kernel is not None and decision.backend is not None:
-            function, who = decision.kernel.function, decision.backend.name
-            if numbers and decision.wide is None:
-                function = decision.kernel.numbers or _widening(op, dispatch_key)
-            if decision.kernel.check_shapes and op.shape is not None:
-                function = _checking_shapes(op, function)
-            kernel = dispatch_key.runtime.guarded(function, dispatch_key.device.index)
-            if decision.wide is not None:
-                kernel = _computing_in(decision.wide, op, dispatch_key, kernel)
-            elif decision.compute is not dispatch_key.dtype:
-                kernel = _converting(decision.compute, op, dispatch_key, kernel)
-            elif not numbers or decision.kernel.numbers is not None:
-                writes = decision.kernel.out
+            (kernel, writes), who = _fitted(decision, decision.kernel, numbers), decision.backend.name
         elif decision.how == "shape rule":
             kernel, who = _shape_kernel(op, dispatch_key), "meta"
         elif decision.how == "geometry":
@@ -148,14 +158,36 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
             if wide is not None:  # what one op computes is rounded once, not after each step of the body
                 kernel = _computing_in(wide, op, dispatch_key, kernel)
         else:
-            body = op.body
-            for mode in registry.modes:
-                body = mode.wrap(op, dispatch_key, "composite", body)
-            return None, body, None, False
+            return None, _in_modes(op, dispatch_key, "composite", op.body), None, False
+    return _in_modes(op, dispatch_key, who, kernel), *_results(op, dispatch_key), writes
+
+
+def _fitted(decision: Decision, kernel: Kernel, numbers: bool) -> tuple[Callable, bool]:
+    """A backend's kernel as a function for the arrays of the decision's dispatch key, and whether it takes ``out=``."""
+    op, dispatch_key, function = decision.op, decision.dispatch_key, kernel.function
+    if numbers and decision.wide is None:
+        function = kernel.numbers or _widening(op, dispatch_key)
+    if kernel.check_shapes and op.shape is not None:
+        function = _checking_shapes(op, function)
+    guarded = dispatch_key.runtime.guarded(function, dispatch_key.device.index)
+    if decision.wide is not None:
+        return _computing_in(decision.wide, op, dispatch_key, guarded), False
+    if decision.compute is not dispatch_key.dtype:
+        return _converting(decision.compute, op, dispatch_key, guarded), False
+    return guarded, kernel.out and (not numbers or kernel.numbers is not None)
+
+
+def _in_modes(op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
+    """What the modes that are on make of a function that `who` offers."""
     for mode in registry.modes:
-        kernel = mode.wrap(op, dispatch_key, who, kernel)
+        function = mode.wrap(op, dispatch_key, who, function)
+    return function
+
+
+def _results(op: Op, dispatch_key: DispatchKey) -> tuple[Any, type]:
+    """The dispatch key of the result, or those of several, and the class of the device's arrays."""
     results = tuple(dispatch_key.with_dtype(result(dispatch_key.dtype)) for result in op.rule.results)
-    return kernel, results if op.outputs else results[0], dispatch_key.runtime.array_type, writes
+    return results if op.outputs else results[0], dispatch_key.runtime.array_type
 
 
 def _checking_shapes(op: Op, kernel: Callable) -> Callable:
