@@ -8,7 +8,7 @@
 #   make bench             the benchmarks
 #   make kernels           install the C backend into .venv, if there is a C compiler, for this machine's level of
 #                          instructions (as `make demo` does; `make test` compiles all levels)
-#   make generated         write every generated file again: type stubs, loops in C, the golden files of the tests
+#   make generated         write every generated file again: type stubs, loops and structs in C, the golden files of the tests
 #   make clean             remove .venv and the caches
 #
 # PYTHON=... names the interpreter, CC=... the C compiler; pip's own configuration names the index.
@@ -72,6 +72,7 @@ ready-all: $(VENV)/.dev $(VENV)/.kernels-all
 
 generated: $(VENV)/.dev
 	$(RUN) scripts/make_expressions
+	$(RUN) scripts/make_steps
 	$(RUN) scripts/make_stubs
 	$(RUN) scripts/make_golden
 

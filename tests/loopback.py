@@ -104,12 +104,12 @@ class LoopbackRuntime(Runtime):
 
 def _kernel(kernel: Kernel) -> Kernel:
     function = kernel.function
+    on_host = {i for i, p in enumerate(registry.declared[kernel.op].kernel_parameters) if p.role == "counts"}
 
     def on_loopback(*arguments, **keywords):
         with np.errstate(all="ignore"):
-            return _wrap(
-                function(*map(_unwrap, arguments), **{name: _unwrap(value) for name, value in keywords.items()})
-            )
+            host = [a if i in on_host else _unwrap(a) for i, a in enumerate(arguments)]
+            return _wrap(function(*host, **{name: _unwrap(value) for name, value in keywords.items()}))
 
     return Kernel(kernel.op, on_loopback, kernel.dtypes, kernel.out)
 

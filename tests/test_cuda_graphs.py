@@ -35,6 +35,12 @@ OPTIMIZERS = {
     "Adam": partial(optim.Adam, lr=0.01, capturable=True),
     "AdamW": partial(optim.AdamW, lr=0.01, capturable=True, amsgrad=True),
     "AdamW with a rate there": partial(tensor_rate, make=optim.AdamW, capturable=True, weight_decay=0.1),
+    "Adadelta with a rate there": partial(tensor_rate, make=optim.Adadelta, capturable=True),
+    "Adamax": partial(optim.Adamax, lr=0.01, capturable=True),
+    "NAdam": partial(optim.NAdam, lr=0.01, capturable=True),
+    "NAdam with a rate there": partial(tensor_rate, make=optim.NAdam, capturable=True, decoupled_weight_decay=True),
+    "RAdam with a rate there": partial(tensor_rate, make=optim.RAdam, capturable=True, betas=(0.9, 0.6)),
+    "RMSprop with a rate there": partial(tensor_rate, make=optim.RMSprop, capturable=True, momentum=0.9, centered=True),
 }
 
 

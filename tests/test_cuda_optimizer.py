@@ -8,7 +8,10 @@ import pytest
 
 pytest.importorskip("cupy")
 
+from corefw.dispatch.records import Layout, record
+from corefw.testing.cases.optimizer import SHAPES, STEPS, arguments
 from corefw_cupy import optimizer
+from corefw_cupy.launch import argument
 from corefw_cupy.layouts import memory_order
 from corefw_cupy.parameter_lists import CHUNK, tables
 from corefw_numpy.optimizer import data_movement
@@ -17,25 +20,10 @@ from tests.emulation.device import cuda
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="there is no C++ compiler")
 
-SHAPES = [(5,), (3, 4), (), (0, 2), (70, 6), (1,)]
 TOLERANCES = {"f4": 3e-6, "f8": 1e-13, "f2": 2e-2, "c8": 5e-6, ml_dtypes.bfloat16: 0.15}
 RATES = ("f4", "f8", None)  # dtypes of a learning rate on the device, None for a number
-# (name, lists of states, host numbers before the first step, options)
-STEPS = [
-    ("sgd_step", 0, (), (0.1, 0, 0, 0.1, False, True)),
-    ("sgd_step", 1, (), (0.1, 0.9, 0.3, 0.01, False, False)),
-    ("sgd_step", 1, (), (0.1, 0.9, 0, 0.1, True, False)),
-    ("adam_step", 2, (2,), (0.05, 0.9, 0.999, 1e-8, 0, False, False, False)),
-    ("adam_step", 3, (0,), (0.05, 0.8, 0.9, 1e-3, 0.1, True, True, True)),
-    ("adadelta_step", 2, (0,), (0.5, 0.7, 1e-3, 0.1, True)),
-    ("adagrad_step", 1, (0,), (0.1, 0.2, 1e-3, 0.1, True)),
-    ("adamax_step", 2, (0,), (0.05, 0.8, 0.9, 1e-3, 0.1, True)),
-    ("nadam_step", 2, (0.9, 2), (0.05, 0.8, 0.9, 1e-3, 0.1, 0.05, True, True)),
-    ("radam_step", 2, (2,), (0.05, 0.8, 0.9, 1e-3, 0.1, True, True)),
-    ("rmsprop_step", 3, (0,), (0.05, 0.8, 1e-2, 0.1, 0.9, False, True)),
-    ("rmsprop_step", 3, (0,), (0.05, 0.8, 1e-2, 0.1, 0, True, True)),
-    ("rmsprop_step", 3, (0,), (0.05, 0.8, 1e-2, 0.1, 0.9, True, False)),
-]
+CALLS = [(name, numbers) for name, (_, calls) in STEPS.items() for numbers in calls]
+ADAM = next(numbers for name, numbers in CALLS if name == "adam_step")
 
 
 @pytest.fixture(scope="module")
@@ -60,91 +48,74 @@ def spread(array):
     return memory.device(np.repeat(array, 2, -1))[..., ::2] if array.ndim else memory.device(array)
 
 
-def compare(kernels, name, states, counts, options, dtype, shapes, places):
+def compare(kernels, name, numbers, dtype, shapes, places):
     """Make three steps with both backends; `places` puts parameters, gradients and states on the device."""
-    hosts = [[numbers(shape, dtype) for shape in shapes] for _ in range(2)]
-    for offset in (2, 0, 0)[:states]:  # mean squares above the squared means
-        low = numbers([], dtype) * 0 + (offset + (offset * 1j if np.dtype(dtype).kind == "c" else 0))
-        hosts.append([np.asarray(abs(numbers(shape, "f4")) * 0.1 + low, dtype) for shape in shapes])
-    devices = [[place(a) for a in column] for place, column in zip(places, hosts)]
-    own, others = ([[np.array(n, "f4") for _ in shapes] for n in counts] for _ in range(2))
-    if counts:  # one parameter has been stepped more often
-        own[-1][0][...] = others[-1][0][...] = 7
-    if name == "adam_step" and states == 2:
-        hosts, devices = [*hosts, []], [*devices, []]
-    for turn in range(3):
-        first = [[i % 2 == 0 and turn == 0 for i in range(len(shapes))]] if name == "sgd_step" else []
-        buffers = [[]] if name == "sgd_step" and not states else []
-        data_movement(np)[name](*hosts, *buffers, *own, *first, *options)
-        kernels[name](*devices, *buffers, *others, *first, *options)
-    for wanted, made in zip(hosts, devices):
-        for w, m in zip(wanted, made):
-            computed = "c16" if w.dtype.kind == "c" else "f8"
-            m = memory.host(m).astype(computed)
-            np.testing.assert_allclose(m, w.astype(computed), TOLERANCES[dtype], TOLERANCES[dtype])
-    assert own == others
+    spec = record(name)
+    host = spec.named(*arguments(name, numbers, np.random.default_rng(0), np.dtype(dtype), shapes))
+    columns = {key: [place(a) for a in getattr(host, key)] for place, key in zip(places, spec.arrays)}
+    counts = {key: [count.copy() for count in getattr(host, key)] for key in spec.counts}
+    device = host._replace(**columns, **counts)
+    for _ in range(3):
+        data_movement(np)[name](*host)
+        kernels[name](*device)
+    for key, column in columns.items():
+        for wanted, made in zip(getattr(host, key), column):
+            computed = "c16" if wanted.dtype.kind == "c" else "f8"
+            made = memory.host(made).astype(computed)
+            np.testing.assert_allclose(made, wanted.astype(computed), TOLERANCES[dtype], TOLERANCES[dtype])
+    assert all(getattr(host, key) == counts[key] for key in spec.counts)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0]}-{step[1]}")
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[0])
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=lambda dtype: np.dtype(dtype).name)
-def test_steps(kernels, step, dtype):
-    compare(kernels, *step, dtype, SHAPES, [memory.device] * 5)
+def test_steps(kernels, call, dtype):
+    compare(kernels, *call, dtype, SHAPES, [memory.device] * 5)
 
 
 @pytest.mark.parametrize("places", [(0, 1, 0, 0), (1, 1, 1, 1), (0, 0, 1, 0), (2, 0, 0, 0), (0, 2, 2, 1)])
 def test_memory_orders(kernels, places):
     ways = (memory.device, transposed, spread)
-    compare(kernels, *STEPS[3], "f4", SHAPES, [ways[way] for way in places])
+    compare(kernels, "adam_step", ADAM, "f4", SHAPES, [*(ways[way] for way in places), memory.device])
 
 
 def test_more_tensors_than_a_table_holds_and_more_elements_than_a_block_takes(kernels):
-    compare(kernels, *STEPS[3], "f4", [(3,)] * 70 + [(2 * CHUNK + 5,)], [memory.device] * 4)
+    compare(kernels, "adam_step", ADAM, "f4", [(3,)] * 70 + [(2 * CHUNK + 5,)], [memory.device] * 5)
 
 
-@pytest.mark.parametrize(
-    ("name", "rate"),
-    [
-        ("sgd_step", "f4"),
-        ("sgd_step of pairs", "f8"),
-        *((f"adam_step{p}", r) for p in ("", " of pairs") for r in RATES),
-    ],
-)
-def test_rates_from_the_device(kernels, name, rate):
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[0])
+@pytest.mark.parametrize(("dtype", "rate"), [*(("f4", rate) for rate in RATES), ("c8", "f8")])
+def test_rates_from_the_device(kernels, call, dtype, rate):
     """Counts of steps and learning rates that lie on the device give the bits that numbers give."""
-    name, _, pairs = name.partition(" of ")
-    dtype, shapes, lr = "c8" if pairs else "f4", [*SHAPES, *[(2,)] * 500], 0.03125
-    columns = 3 if name == "sgd_step" else 5
-    hosts = [[abs(numbers(shape, dtype)).astype(dtype) for shape in shapes] for _ in range(columns)]
-    made = []
+    (name, numbers), shapes = call, [*SHAPES, *[(2,)] * 500]
+    spec, made = record(name), []
     for on_device in (False, True):
-        *lists, last = [[memory.device(a) for a in column] for column in hosts]
-        counts = [np.array(i % 3, "f4") for i in range(len(shapes))]
-        counts = [memory.device(count) for count in counts] if on_device else counts
-        given = memory.device(np.array(lr, rate)) if on_device and rate else lr
-        for turn in range(2):
-            if name == "sgd_step":
-                first = [i % 2 == 0 and turn == 0 for i in range(len(shapes))]
-                kernels[name](*lists, last, first, given, 0.9, 0.1, 0.01, False, False)
-            else:
-                kernels[name](*lists, last, counts, given, 0.75, 0.875, 1e-3, 0.25, turn == 0, True, False)
-        counts = counts if name == "adam_step" else []
-        counts = [memory.host(count).tolist() if on_device else count.tolist() for count in counts]
-        made.append(([memory.host(a).tobytes() for column in (*lists, last) for a in column], counts))
+        given = arguments(name, numbers | {"lr": 0.03125}, np.random.default_rng(0), np.dtype(dtype), shapes)
+        step = spec.named(*given)
+        moved = [*spec.arrays, *(spec.counts if on_device else ())]
+        step = step._replace(**{key: [memory.device(a) for a in getattr(step, key)] for key in moved})
+        if on_device and rate:
+            step = step._replace(lr=memory.device(np.array(step.lr, rate)))
+        for _ in range(2):
+            kernels[name](*step)
+        lists = [a for key in spec.lists for a in getattr(step, key)]
+        made.append([(a if isinstance(a, np.ndarray) else memory.host(a)).tobytes() for a in lists])
     assert made[0] == made[1]
 
 
 def test_counts_of_steps_at_two_places_are_refused(kernels):
-    lists = [[memory.device(np.ones(2, "f4")) for _ in range(2)] for _ in range(4)]
-    counts = [memory.device(np.zeros((), "f4")), np.zeros((), "f4")]
+    spec = record("adam_step")
+    step = spec.named(*arguments("adam_step", ADAM, np.random.default_rng(0), np.dtype("f4"), [(2,), (2,)]))
+    step = step._replace(**{key: [memory.device(a) for a in getattr(step, key)] for key in spec.arrays})
     with pytest.raises(ValueError, match="on the host and on the device"):
-        kernels["adam_step"](*lists, [], counts, 0.1, 0.9, 0.9, 1e-3, 0.0, False, False, False)
+        kernels["adam_step"](*step._replace(steps=[memory.device(step.steps[0]), step.steps[1]]))
 
 
 def test_plans_are_forgotten_with_their_arrays(kernels):
-    step = optimizer.Step(cuda(), "optimizer/sgd.cu", "sgd_step", (2, 3), 2)
+    step = optimizer.Step(cuda(), "optimizer/sgd.cu", "sgd_step", (2, 3), 1)
     lists = [[memory.device(np.ones(3, "f4"))] for _ in range(2)]
+    numbers = Layout("numbers").packer("sgd_step")(0.0, 0.0, 0.0, False, False, False)
     for _ in range(2):
-        step(*lists, [], [], lambda: [(0.5, 0.0)], (0.0, 0.0, 0.0, False, False))
+        step(*lists, [], [], lambda: [(0.5,)], argument(np.frombuffer(numbers, np.uint8)))
     assert len(step.plans) == 1 and (memory.host(lists[0][0]) == 0).all()
     del lists
     gc.collect()

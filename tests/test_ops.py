@@ -22,7 +22,7 @@ WITHOUT_ROW: dict[str, str] = {
     "select_backward": "the gradient of picking elements (amax, median, sort), tested through it",
     "distribute": "the gradient among equal elements (amax, norms), tested through it",
     **dict.fromkeys(("random", "sampling", "filling", "dropout"), _STREAM),
-    "optimizer": "whole steps of whole lists, compared with PyTorch's in tests/test_optim.py",
+    "total_norm": "takes a list of tensors for one vector: tests/test_nn_utils.py and tests/test_cuda_optimizer.py",
 }
 
 __all__ = ["test_op"]

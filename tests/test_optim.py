@@ -403,6 +403,55 @@ def test_a_step_is_an_in_place_change():
         loss.backward()
 
 
+OPS = {name: getattr(torch.optim, name).step_op for name in FORMULAS}
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_a_step_is_one_call_of_its_op(name, options):
+    """The modes see it, and what it changes is counted."""
+    params = [nn.Parameter(torch.ones(2)) for _ in range(3)]
+    optimizer = getattr(torch.optim, name)(params, **options)
+    for p in params:
+        p.grad = torch.ones(2)
+    optimizer.step()
+    states = [s for p in params for s in optimizer.state[p].values()]
+    before = [t._version for t in (*params, *states)]
+    with torch.ledger() as book:
+        optimizer.step()
+    assert book.count(OPS[name]) == sum(book.counts.values()) == 1
+    assert [t._version for t in (*params, *states)] == [version + 1 for version in before]
+    assert all(p.grad._version == 0 for p in params)
+
+
+def test_momentum_begins_for_each_parameter_by_itself():
+    a, b = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([a, b], lr=0.5, momentum=0.5, dampening=0.5)
+    a.grad = torch.ones(1)
+    optimizer.step()
+    b.grad = torch.ones(1)
+    optimizer.step()
+    assert [optimizer.state[p]["momentum_buffer"].item() for p in (a, b)] == [1, 1]
+    assert (a.item(), b.item()) == (0, 0.5)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_steps_on_meta_tensors_count(name):
+    w = nn.Parameter(torch.ones(2, device="meta"))
+    optimizer = getattr(torch.optim, name)([w])
+    w.grad = torch.ones(2, device="meta")
+    optimizer.step()
+    assert w._version == 1
+
+
+@pytest.mark.parametrize("backend", [b.name for b in torch.backends() if b.usable and "cpu" in b.devices])
+def test_a_gradient_of_zero_in_a_half_type_warns_of_nothing(backend):
+    w = nn.Parameter(torch.ones(2, dtype=torch.float16))  # in which eps is 0
+    w.grad = torch.zeros(2, dtype=torch.float16)
+    with torch.backend(backend):
+        torch.optim.Adam([w]).step()
+    assert torch.isnan(w).all()
+
+
 def test_closure_hooks_and_zero_grad():
     w = nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([w], lr=0.1)

@@ -1,66 +1,69 @@
 """Optimizer steps: each updates a whole list of parameters in one kernel call.
 
-These ops change their list arguments in place and return nothing; `corefw.optim` calls their kernels with raw arrays.
+A signature here is the only place where the parameters of a step stand: optimizers, the kernels of all backends and the
+structs of C and CUDA (scripts/make_steps) read it as a record, `corefw.dispatch.records`. A state is named as in an
+optimizer's state, in the plural; an option as in its groups, but for the two `betas`.
 """
 
 from __future__ import annotations
 
-from corefw.dispatch.declare import Index, Tensors, composite, ops, primitive
+from corefw.dispatch.declare import Changed, Counts, Index, Rate, Tensors, composite, ops, update
 from corefw.dispatch.rules import floats
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, where={"momentum_buffers": "momentum"}, public="")
 def sgd_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    momentum_buffers: Tensors,
-    first: list[bool],
-    lr: float,
+    momentum_buffers: Changed,
+    lr: Rate,
     momentum: float,
     dampening: float,
     weight_decay: float,
     nesterov: bool,
+    first: bool,
     maximize: bool,
 ):
     """Stochastic gradient descent with momentum (Sutskever et al. 2013, as PyTorch writes it).
 
     With d the gradient plus ``weight_decay * p``: the buffer becomes ``momentum * b + (1 - dampening) * d`` (d itself
-    where `first`), the step is ``d + momentum * b`` with nesterov, else b (d without momentum), and ``p -= lr * step``.
+    in the `first` step), the step is ``d + momentum * b`` with nesterov, else b (d without momentum), and
+    ``p -= lr * step``.
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, where={"max_exp_avg_sqs": "amsgrad"}, public="")
 def adam_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    exp_avgs: Tensors,
-    exp_avg_sqs: Tensors,
-    max_exp_avg_sqs: Tensors,
-    steps: Tensors,
-    lr: float,
+    exp_avgs: Changed,
+    exp_avg_sqs: Changed,
+    max_exp_avg_sqs: Changed,
+    steps: Counts,
+    lr: Rate,
     beta1: float,
     beta2: float,
     eps: float,
     weight_decay: float,
-    decoupled: bool,
+    decoupled_weight_decay: bool,
     amsgrad: bool,
     maximize: bool,
 ):
-    """Adam (Kingma & Ba 2014) or, with `decoupled` weight decay, AdamW (Loshchilov & Hutter 2017).
+    """Adam (Kingma & Ba 2014) or, with `decoupled_weight_decay`, AdamW (Loshchilov & Hutter 2017).
 
     ``m = beta1 m + (1 - beta1) g``, ``v = beta2 v + (1 - beta2) g^2``,
     ``p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)``; with `amsgrad` the largest v so far.
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, public="")
 def adadelta_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    square_avgs: Tensors,
-    acc_deltas: Tensors,
-    steps: Tensors,
-    lr: float,
+    square_avgs: Changed,
+    acc_deltas: Changed,
+    steps: Counts,
+    lr: Rate,
     rho: float,
     eps: float,
     weight_decay: float,
@@ -73,13 +76,13 @@ def adadelta_step(
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, public="")
 def adagrad_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    sums: Tensors,
-    steps: Tensors,
-    lr: float,
+    sums: Changed,
+    steps: Counts,
+    lr: Rate,
     lr_decay: float,
     eps: float,
     weight_decay: float,
@@ -88,14 +91,14 @@ def adagrad_step(
     """Adagrad (Duchi et al. 2011): ``s += g^2``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, public="")
 def adamax_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    exp_avgs: Tensors,
-    exp_infs: Tensors,
-    steps: Tensors,
-    lr: float,
+    exp_avgs: Changed,
+    exp_infs: Changed,
+    steps: Counts,
+    lr: Rate,
     beta1: float,
     beta2: float,
     eps: float,
@@ -108,21 +111,21 @@ def adamax_step(
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, public="")
 def nadam_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    exp_avgs: Tensors,
-    exp_avg_sqs: Tensors,
-    mu_products: Tensors,
-    steps: Tensors,
-    lr: float,
+    exp_avgs: Changed,
+    exp_avg_sqs: Changed,
+    mu_products: Counts,
+    steps: Counts,
+    lr: Rate,
     beta1: float,
     beta2: float,
     eps: float,
     weight_decay: float,
     momentum_decay: float,
-    decoupled: bool,
+    decoupled_weight_decay: bool,
     maximize: bool,
 ):
     """Adam with Nesterov momentum (Dozat 2016), the mean's decay warmed up as ``mu_t = beta1 (1 - 0.96^(t psi) / 2)``.
@@ -132,19 +135,19 @@ def nadam_step(
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, public="")
 def radam_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    exp_avgs: Tensors,
-    exp_avg_sqs: Tensors,
-    steps: Tensors,
-    lr: float,
+    exp_avgs: Changed,
+    exp_avg_sqs: Changed,
+    steps: Counts,
+    lr: Rate,
     beta1: float,
     beta2: float,
     eps: float,
     weight_decay: float,
-    decoupled: bool,
+    decoupled_weight_decay: bool,
     maximize: bool,
 ):
     """Rectified Adam (Liu et al. 2019).
@@ -156,19 +159,19 @@ def radam_step(
     """
 
 
-@primitive(dtype=floats, shape=None, public="")
+@update(dtype=floats, where={"grad_avgs": "centered", "momentum_buffers": "momentum"}, public="")
 def rmsprop_step(
-    params: Tensors,
+    params: Changed,
     grads: Tensors,
-    square_avgs: Tensors,
-    momentum_buffers: Tensors,
-    grad_avgs: Tensors,
-    steps: Tensors,
-    lr: float,
+    square_avgs: Changed,
+    grad_avgs: Changed,
+    momentum_buffers: Changed,
+    steps: Counts,
+    lr: Rate,
     alpha: float,
     eps: float,
-    weight_decay: float,
     momentum: float,
+    weight_decay: float,
     centered: bool,
     maximize: bool,
 ):
@@ -185,6 +188,6 @@ def total_norm(tensors: Tensors, norm_type: float):
     return ops.vector_norm(ops.stack([ops.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
 
 
-@primitive(dtype=floats, shape=None, public="")
-def scale_step(tensors: Tensors, factor: Index):
+@update(dtype=floats, public="")
+def scale_step(tensors: Changed, factor: Index):
     """Multiply all `tensors` by `factor`, a 0-d array of their dtype, in place."""

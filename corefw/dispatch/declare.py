@@ -23,6 +23,9 @@ from corefw.tensor import Tensor
 Index = Annotated[Any, "index"]  # a tensor of positions or a mask: no gradient, no part in dtype promotion
 Statistic = Index  # a tensor in a dtype of its own, such as sums of half types in float32
 Tensors = Annotated[Sequence[Any], "tensors"]  # several tensors
+Changed = Annotated[Sequence[Any], "tensors", "changed"]  # several tensors that an update changes in place
+Counts = Annotated[Sequence[Any], "tensors", "counts"]  # numbers that it changes, a 0-d tensor for each of the first
+Rate = Annotated[float, "rate"]  # a number of an update; a tensor if a graph that is replayed is to read it again
 Indices = Annotated[Sequence[Any], "indices"]  # index tensors, None for a dimension taken whole
 Dim = Annotated[int, "dim"]  # one dimension; kernels get it from 0 to ndim - 1
 Dims = Annotated[Any, "dims"]  # dimensions, given as int or sequence; kernels get a sorted tuple, or None for all
@@ -30,15 +33,18 @@ GivenDims = Annotated[Any, "given_dims"]  # as Dims, but an empty sequence means
 Sizes = Annotated[Any, "sizes"]  # a shape: int, sequence, or separate arguments to a method; kernels get a tuple
 
 
-def _kind(annotation: str, scope: dict[str, Any]) -> str:
-    """The kind that an annotation stands for, under whatever name a module has it."""
+def _kind(annotation: str, scope: dict[str, Any]) -> tuple[str, str]:
+    """The kind and the role that an annotation stands for, under whatever name a module has it."""
     first, *path = annotation.removesuffix(" | None").split(".")
     found = scope.get(first)
     for name in path:
         found = getattr(found, name, None)
     if found is DispatchKey:
-        return "dispatch_key"
-    return get_args(found)[1] if get_origin(found) is Annotated else "attribute"
+        return "dispatch_key", ""
+    if get_origin(found) is not Annotated:
+        return "attribute", ""
+    _, kind, *roles = get_args(found)
+    return kind, roles[0] if roles else ""
 
 
 class Ops:
@@ -107,12 +113,12 @@ def _parameters(function: Callable) -> tuple[Parameter, ...]:
     for i, name in enumerate(names):
         default = defaults.get(name, REQUIRED)
         annotation = annotations.get(name, "")
-        kind = _kind(annotation, function.__globals__)
+        kind, role = _kind(annotation, function.__globals__)
         if not annotation and default in (REQUIRED, None):
             kind = "tensor" if default is REQUIRED else "optional"
         elif name == "inplace":
             kind = "inplace"  # whether the in-place form runs instead, as in corefw.nn.functional
-        found.append(Parameter(name, kind, default, annotation, i >= code.co_argcount))
+        found.append(Parameter(name, kind, default, annotation, i >= code.co_argcount, role))
     return tuple(found)
 
 
@@ -227,4 +233,20 @@ def view(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
     return lambda function: _declare(function, dtype, None, {"view": True, **options})
 
 
-__all__ = ["Declaration", "composite", "ops", "primitive", "view"]
+def update(*, dtype: DtypeRule, **options) -> Callable[[Callable], Declaration]:
+    """Declare a primitive that changes lists of tensors in place, those annotated as `Changed` or `Counts`, and returns
+    nothing: the step of an optimizer. It has no gradient.
+
+    The first list tells where the op runs, once for each dispatch key that its tensors have. The other lists of tensors
+    have their shapes and dtypes. Its signature is the record that optimizers and backends read
+    (`corefw.dispatch.records`): parameters, gradients, states, counts, numbers, truths.
+
+    Args:
+        dtype: the dtype rule.
+        where: {a list: the attribute without which it is empty}.
+        public: as for `primitive`.
+    """
+    return lambda function: _declare(function, dtype, None, {"primitive": True, "update": True, **options})
+
+
+__all__ = ["Declaration", "composite", "ops", "primitive", "update", "view"]

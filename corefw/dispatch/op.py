@@ -9,15 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none)."""
+    """One parameter of an op: its name, kind and default (``REQUIRED`` if there is none).
+
+    Of tensors, `role` tells what an update does with them: it changes them in place ("changed"), and perhaps they are
+    numbers, one for each tensor of the first list ("counts").
+    """
 
     name: str
     # "tensor", "optional", "index", "tensors", "indices", "dispatch_key", "dim", "dims", "given_dims",
-    # "sizes", "inplace", "attribute"
+    # "sizes", "inplace", "rate", "attribute"
     kind: str
     default: Any
     annotation: str
     keyword_only: bool = False
+    role: str = ""
 
 
 REQUIRED = object()
@@ -36,6 +41,8 @@ class Op:
         *,
         primitive: bool = False,
         view: bool = False,
+        update: bool = False,
+        where: dict[str, str] | None = None,
         outputs: tuple[str, ...] = (),
         rewrites: tuple[str, ...] = (),
         inplace: bool = False,
@@ -52,6 +59,8 @@ class Op:
         self.shape = shape
         self.primitive = primitive
         self.view = view
+        self.update = update  # whether it changes lists of tensors in place and returns nothing
+        self.where = where or {}  # {a list of an update: the attribute without which the list is empty}
         self.outputs = outputs
         self.rewrites = rewrites
         self.inplace = inplace
@@ -80,6 +89,11 @@ class Op:
     def tensor_parameters(self) -> list[Parameter]:
         """The parameters that hold one tensor each."""
         return [p for p in self.parameters if p.kind in ("tensor", "optional", "index")]
+
+    @property
+    def changed(self) -> list[Parameter]:
+        """The lists of tensors that an update changes in place."""
+        return [p for p in self.parameters if p.role]
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

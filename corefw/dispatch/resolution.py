@@ -207,6 +207,14 @@ def _array_positions(op: Op, kinds=("tensor", "optional")) -> list[int]:
 def _converting(compute: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     """`kernel` for operands of another dtype than the one it computes in: they are cast first."""
     positions, cast = _array_positions(op), dispatch_key.runtime.cast
+    if op.update:
+        return _on_copies(
+            op,
+            kernel,
+            lambda array: cast(array, compute),
+            lambda changed: cast(changed, dispatch_key.dtype),
+            dispatch_key,
+        )
     several = [i for i, p in enumerate(op.kernel_parameters) if p.kind == "tensors"]
 
     def converted(*arguments):
@@ -221,6 +229,29 @@ def _converting(compute: dtype, op: Op, dispatch_key: DispatchKey, kernel: Calla
     return unheard(converted)
 
 
+def _on_copies(op: Op, kernel: Callable, there: Callable, back: Callable, dispatch_key: DispatchKey) -> Callable:
+    """The kernel of an update, for arrays of `dispatch_key`, on what `there` makes of them; what it changed comes
+    `back`. Counts it takes wherever they lie."""
+    parameters, copy = op.kernel_parameters, dispatch_key.runtime.copy
+
+    def stepped(*arguments):
+        copies = [
+            [there(array) for array in value]
+            if p.kind == "tensors" and p.role != "counts"
+            else there(value)
+            if p.kind == "index"
+            else value
+            for p, value in zip(parameters, arguments)
+        ]
+        kernel(*copies)
+        for p, arrays, changed in zip(parameters, arguments, copies):
+            if p.role == "changed":
+                for array, result in zip(arrays, changed):
+                    copy(array, back(result))
+
+    return unheard(stepped)
+
+
 def _computing_in(wide: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     """`kernel` of a wider dtype for a narrower one: operands are widened, floating results narrowed back."""
     widened, cast, wrap_array = (
@@ -228,6 +259,8 @@ def _computing_in(wide: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callab
         dispatch_key.runtime.cast,
         dispatch_key.runtime.wrap,
     )
+    if op.update:
+        return widened
     targets = [result(dispatch_key.dtype) for result in op.rule.results]
     array_type = dispatch_key.runtime.array_type
 
@@ -251,7 +284,9 @@ def _widening(op: Op, dispatch_key: DispatchKey) -> Callable:
 
 
 def _shape_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
-    """The kernel of the meta device: the op's shape rule."""
+    """The kernel of the meta device: the op's shape rule; an update changes what has no elements."""
+    if op.update:
+        return lambda *arguments: None
     results = [result(dispatch_key.dtype).numpy for result in op.rule.results]
 
     def kernel(*arguments, out=None):
@@ -347,6 +382,9 @@ def fallback_kernel(op: Op, dispatch_key: DispatchKey, other: DispatchKey) -> Ca
         if value.__class__ is not array_type:
             value = other.runtime.wrap(value)
         return runtime.upload(other.runtime.download(value), index)
+
+    if op.update:
+        return _on_copies(op, kernel, there, back, dispatch_key)
 
     def copied(*arguments):
         values = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from sys import getrefcount
 
 from corefw.errors import GradientError, ShapeError
@@ -89,6 +90,14 @@ def check_writable(tensor: Tensor) -> None:
         if several is not None:
             raise GradientError(_MULTIPLE_VIEWS.format(index=step.arguments[0], name=several))
         step = step.parent
+
+
+def check_unrecorded(name: str, tensors: Iterable[Tensor]) -> None:
+    """Refuse to change tensors that require grad by an op without a gradient; called while recording."""
+    for tensor in tensors:
+        if node_of(tensor) is not None:
+            check_writable(tensor)
+            raise GradientError(f"{name}: the derivative is not implemented. Run it inside corefw.no_grad().")
 
 
 def _in_layout(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:

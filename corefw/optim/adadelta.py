@@ -18,7 +18,8 @@ class Adadelta(Optimizer):
         eps: added to both means of squares.
         weight_decay: adds ``weight_decay * p`` to the gradient.
         maximize: ascend instead.
-        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+        capturable: as for Adam.
+        foreach, differentiable: accepted; a step is always one kernel call per group.
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -28,6 +29,8 @@ class Adadelta(Optimizer):
     >>> w.data
     tensor([0.9968, 0.9968])
     """
+
+    step_op = "adadelta_step"
 
     def __init__(
         self,
@@ -45,18 +48,3 @@ class Adadelta(Optimizer):
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
         super().__init__(params, options_of(locals()))
-
-    def update(self, group, params):
-        square_avgs, acc_deltas, steps = self.states(params, "square_avg", "acc_delta", "step")
-        self.call(
-            "adadelta_step",
-            params,
-            square_avgs,
-            acc_deltas,
-            steps,
-            float(group["lr"]),
-            group["rho"],
-            group["eps"],
-            group["weight_decay"],
-            group["maximize"],
-        )

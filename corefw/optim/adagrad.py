@@ -31,6 +31,8 @@ class Adagrad(Optimizer):
     tensor([0.9000, 0.9000])
     """
 
+    step_op = "adagrad_step"
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -47,24 +49,11 @@ class Adagrad(Optimizer):
     ):
         super().__init__(params, options_of(locals()))
         for group in self.param_groups:
-            self.states(group["params"], "step", "sum")
+            for name in ("step", "sum"):
+                self.states(name, group["params"])
 
     def initial(self, name, parameter):
         if name != "sum":
             return super().initial(name, parameter)
         begin = self.defaults["initial_accumulator_value"]
         return ops.full_like(parameter, complex(begin, begin) if parameter.is_complex() else begin).detach()
-
-    def update(self, group, params):
-        sums, steps = self.states(params, "sum", "step")
-        self.call(
-            "adagrad_step",
-            params,
-            sums,
-            steps,
-            float(group["lr"]),
-            group["lr_decay"],
-            group["eps"],
-            group["weight_decay"],
-            group["maximize"],
-        )

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.optim.optimizer import Optimizer, options_of
-from corefw.tensor import Tensor
 
 
 class Adam(Optimizer):
@@ -26,6 +25,7 @@ class Adam(Optimizer):
         foreach, fused: accepted; a step is always one kernel call per group.
     """
 
+    step_op = "adam_step"
     _decoupled = False
 
     def __init__(
@@ -46,29 +46,6 @@ class Adam(Optimizer):
     ):
         decoupled_weight_decay = decoupled_weight_decay or self._decoupled
         super().__init__(params, options_of(locals()))
-
-    def update(self, group, params):
-        amsgrad = group["amsgrad"]
-        capturable, lr = group["capturable"], group["lr"]
-        names = ("step", "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else []))
-        steps, exp_avgs, exp_avg_sqs, *most = self.states(params, *names, capturable=capturable)
-        beta1, beta2 = group["betas"]
-        self.call(
-            "adam_step",
-            params,
-            exp_avgs,
-            exp_avg_sqs,
-            most[0] if amsgrad else [],
-            steps,
-            lr if capturable and isinstance(lr, Tensor) else float(lr),
-            beta1,
-            beta2,
-            group["eps"],
-            group["weight_decay"],
-            group["decoupled_weight_decay"],
-            amsgrad,
-            group["maximize"],
-        )
 
 
 class AdamW(Adam):

@@ -18,7 +18,8 @@ class Adamax(Optimizer):
         eps: added to the absolute values.
         weight_decay: adds ``weight_decay * p`` to the gradient.
         maximize: ascend instead.
-        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+        capturable: as for Adam.
+        foreach, differentiable: accepted; a step is always one kernel call per group.
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -28,6 +29,8 @@ class Adamax(Optimizer):
     >>> w.data
     tensor([0.9000, 0.9000])
     """
+
+    step_op = "adamax_step"
 
     def __init__(
         self,
@@ -43,18 +46,3 @@ class Adamax(Optimizer):
         capturable: bool = False,
     ):
         super().__init__(params, options_of(locals()))
-
-    def update(self, group, params):
-        exp_avgs, exp_infs, steps = self.states(params, "exp_avg", "exp_inf", "step")
-        self.call(
-            "adamax_step",
-            params,
-            exp_avgs,
-            exp_infs,
-            steps,
-            float(group["lr"]),
-            *group["betas"],
-            group["eps"],
-            group["weight_decay"],
-            group["maximize"],
-        )

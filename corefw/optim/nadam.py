@@ -20,7 +20,8 @@ class NAdam(Optimizer):
             instead.
         momentum_decay: how slowly the decay rate of the mean warms up.
         maximize: ascend instead.
-        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+        capturable: as for Adam.
+        foreach, differentiable: accepted; a step is always one kernel call per group.
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -30,6 +31,8 @@ class NAdam(Optimizer):
     >>> w.data
     tensor([0.8944, 0.8944])
     """
+
+    step_op = "nadam_step"
 
     def __init__(
         self,
@@ -50,21 +53,3 @@ class NAdam(Optimizer):
 
     def initial(self, name, parameter):
         return scalar(1) if name == "mu_product" else super().initial(name, parameter)
-
-    def update(self, group, params):
-        exp_avgs, exp_avg_sqs, mu_products, steps = self.states(params, "exp_avg", "exp_avg_sq", "mu_product", "step")
-        self.call(
-            "nadam_step",
-            params,
-            exp_avgs,
-            exp_avg_sqs,
-            mu_products,
-            steps,
-            float(group["lr"]),
-            *group["betas"],
-            group["eps"],
-            group["weight_decay"],
-            group["momentum_decay"],
-            group["decoupled_weight_decay"],
-            group["maximize"],
-        )

@@ -12,7 +12,7 @@ from typing import Any
 from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
-from corefw.dispatch.registry import registry
+from corefw.dispatch.records import record
 from corefw.dtypes import float32, float64, get_default_dtype
 from corefw.errors import CaptureError
 from corefw.graph.grad_mode import mode, no_recording
@@ -26,6 +26,9 @@ class _Required:
 
 
 required = _Required()
+
+#: the states that are numbers, kept on the host but where a graph is to count them on
+_COUNTS = ("step", "mu_product")
 
 
 def _with_hooks(step: Callable) -> Callable:
@@ -51,20 +54,31 @@ def _with_hooks(step: Callable) -> Callable:
 class Optimizer:
     """Updates parameters from their gradients.
 
-    A subclass gives its defaults to the constructor and defines ``update(group, params)``: the arithmetic for one
-    group, given the parameters that have a gradient. It may define ``step`` itself instead; hooks run around either.
+    A subclass gives its defaults to the constructor and names its `step_op`, or defines ``update(group, params)``: the
+    arithmetic for one group, given the parameters that have a gradient. It may define ``step`` itself instead; hooks
+    run around either.
 
     Args:
         params: parameters, (name, parameter) pairs, or dicts with the key "params" and options of that group.
         defaults: the options' default values.
 
-    Attributes: ``param_groups`` the groups as dicts; ``state`` per parameter, a dict.
+    Attributes: ``param_groups`` the groups as dicts; ``state`` per parameter, a dict; ``step_op`` the op that makes a
+    step: the parameters of its signature are states, in the plural, and options of a group.
     """
 
+    step_op = ""
     _stepped = False
+    _states: tuple[tuple[str, str], ...]  # the name of each, and the option without which there is none
+    _options: tuple[tuple[str, int | None], ...]  # the key of each, and which of its items is meant
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
+        if "step_op" in cls.__dict__:
+            step = record(cls.step_op)
+            lists = [name for name in step.lists if name not in ("params", "grads")]
+            cls._states = tuple((name.removesuffix("s"), step.where.get(name, "")) for name in lists)
+            betas: dict[str, tuple[str, int | None]] = {"beta1": ("betas", 0), "beta2": ("betas", 1)}
+            cls._options = tuple(betas.get(name, (name, None)) for name in (*step.rates, *step.numbers))
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
@@ -94,7 +108,23 @@ class Optimizer:
 
     def update(self, group: dict[str, Any], params: list[Tensor]) -> None:
         """Change `params` in place by the group's options; their gradients are in ``.grad``."""
-        raise NotImplementedError
+        if not self.step_op:
+            raise NotImplementedError
+        capturable = group.get("capturable", False)
+        states = [
+            self.states(name, params, capturable) if not option or group[option] else []
+            for name, option in self._states
+        ]
+        if params[0].dispatch_key.runtime.has_graphs and states[-1][0].device.type == "cpu":
+            self.refuse_capture(params[0], "param_groups' capturable is False, and steps are counted on the host")
+        lr, *options = [group[key] if i is None else group[key][i] for key, i in self._options]
+        if not capturable:
+            lr = float(lr)
+        self.run_step(params, *states, lr, *options)
+
+    def run_step(self, params: list[Tensor], *arguments: Any) -> None:
+        """Call the step op with `params`, their gradients and what follows in its signature."""
+        getattr(ops, self.step_op)(params, [p._grad for p in params], *arguments)
 
     @_with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -111,8 +141,6 @@ class Optimizer:
             for group, params in groups:
                 if params:
                     self.update(group, params)
-                    for p in params:
-                        p.version[0] += 1
         return loss
 
     def _refuse_read_only(self, params: Iterable[Tensor]) -> None:
@@ -134,48 +162,27 @@ class Optimizer:
             return scalar(0)
         return ops.zeros_like(parameter).detach()
 
-    def states(self, params: list[Tensor], *names: str, capturable: bool = False) -> list[list[Tensor]]:
-        """For each name, the states of `params` under it; missing ones are created.
-
-        With `capturable`, steps are counted on the parameters' device, where that has graphs.
-        """
-        columns = []
-        for name in names:
-            column = []
-            for p in params:
-                state = self.state[p]
-                if name not in state:
+    def states(self, name: str, params: list[Tensor], capturable: bool = False) -> list[Tensor]:
+        """The states called `name` of `params`; missing ones are created, with `capturable` counts on the parameters'
+        device, where that has graphs."""
+        try:
+            return [self.state[p][name] for p in params]
+        except KeyError:
+            pass
+        for p in params:
+            state, has_graphs = self.state[p], p.dispatch_key.runtime.has_graphs
+            if name not in state:
+                if has_graphs:
                     self.refuse_capture(p, "the state of a parameter would begin anew in each replay: step once before")
-                    on_device = name == "step" and capturable and p.dispatch_key.runtime.has_graphs
-                    state[name] = scalar(0, p.device) if on_device else self.initial(name, p)
-                column.append(state[name])
-            columns.append(column)
-        if "step" in names and columns[names.index("step")][0].device.type == "cpu":
-            self.refuse_capture(params[0], "param_groups' capturable is False, and steps are counted on the host")
-        return columns
+                begin = self.initial(name, p)
+                state[name] = begin.to(p.device) if name in _COUNTS and capturable and has_graphs else begin
+        return [self.state[p][name] for p in params]
 
     def refuse_capture(self, parameter: Tensor, why: str) -> None:
         """Raise CaptureError if this thread captures a graph on the parameter's device."""
         if parameter.dispatch_key.runtime.is_capturing():
             name = type(self).__name__
             raise CaptureError(f"Attempting graph capture of step() for an instance of {name} but {why}")
-
-    def call(self, op: str, params: list[Tensor], *arguments) -> None:
-        """Run the kernel of a step op on the parameters, once per dispatch key; lists of tensors among the arguments
-        have one item per parameter, and a number may be a tensor."""
-        dispatch_keys = {p.dispatch_key for p in params}
-        if len(dispatch_keys) > 1:
-            self._refuse_read_only(params)
-            for dispatch_key in dispatch_keys:
-                chosen = [i for i, p in enumerate(params) if p.dispatch_key is dispatch_key]
-                given = ([a[i] for i in chosen] if a and isinstance(a, list) else a for a in arguments)
-                self.call(op, [params[i] for i in chosen], *given)
-            return
-        registry.declared[op].table[params[0].dispatch_key][0](
-            [p.array for p in params],
-            [p._grad.array for p in params],
-            *[_raw(a) if a.__class__ is list else _number(a, params[0]) for a in arguments],
-        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
@@ -291,19 +298,6 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _raw(items: list) -> list:
-    return [item.array if isinstance(item, Tensor) else item for item in items]
-
-
-def _number(value: Any, parameter: Tensor) -> Any:
-    """An argument of a step; a tensor as its number or, where the parameter's device has graphs and it lies there, its
-    array: what is replayed reads it again."""
-    if not isinstance(value, Tensor):
-        return value
-    own = value.device == parameter.device and value.dispatch_key.runtime.has_graphs
-    return value.array if own else float(value)
-
-
 def _as_state(key: str, value: Any, parameter: Tensor, capturable: bool) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_as_state(key, item, parameter, capturable) for item in value)
@@ -314,8 +308,8 @@ def _as_state(key: str, value: Any, parameter: Tensor, capturable: bool) -> Any:
         if not hasattr(value, "__dlpack__"):
             return deepcopy(value)
         value = asarray(value)
-    if key in ("step", "mu_product"):  # wherever it was saved
-        return value.detach().to(device=counted_at if key == "step" else "cpu", copy=True)
+    if key in _COUNTS:  # wherever it was saved
+        return value.detach().to(device=counted_at, copy=True)
     dtype = parameter.dtype if value.is_floating_point() else value.dtype
     return value.detach().to(device=parameter.device, dtype=dtype, copy=True)
 

@@ -19,7 +19,8 @@ class RAdam(Optimizer):
         weight_decay: adds ``weight_decay * p`` to the gradient; with `decoupled_weight_decay` the parameter shrinks
             instead.
         maximize: ascend instead.
-        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+        capturable: as for Adam.
+        foreach, differentiable: accepted; a step is always one kernel call per group.
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -29,6 +30,8 @@ class RAdam(Optimizer):
     >>> w.data
     tensor([0.9000, 0.9000])
     """
+
+    step_op = "radam_step"
 
     def __init__(
         self,
@@ -45,19 +48,3 @@ class RAdam(Optimizer):
         differentiable: bool = False,
     ):
         super().__init__(params, options_of(locals()))
-
-    def update(self, group, params):
-        exp_avgs, exp_avg_sqs, steps = self.states(params, "exp_avg", "exp_avg_sq", "step")
-        self.call(
-            "radam_step",
-            params,
-            exp_avgs,
-            exp_avg_sqs,
-            steps,
-            float(group["lr"]),
-            *group["betas"],
-            group["eps"],
-            group["weight_decay"],
-            group["decoupled_weight_decay"],
-            group["maximize"],
-        )

@@ -20,7 +20,8 @@ class RMSprop(Optimizer):
         momentum: decay rate of the sum of past steps that is followed.
         centered: subtract the squared mean of the gradient first (Graves 2013).
         maximize: ascend instead.
-        foreach, capturable, differentiable: accepted; a step is always one kernel call per group.
+        capturable: as for Adam.
+        foreach, differentiable: accepted; a step is always one kernel call per group.
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -30,6 +31,8 @@ class RMSprop(Optimizer):
     >>> w.data
     tensor([0.9900, 0.9900])
     """
+
+    step_op = "rmsprop_step"
 
     def __init__(
         self,
@@ -46,23 +49,3 @@ class RMSprop(Optimizer):
         differentiable: bool = False,
     ):
         super().__init__(params, options_of(locals()))
-
-    def update(self, group, params):
-        square_avgs, steps = self.states(params, "square_avg", "step")
-        buffers = self.states(params, "momentum_buffer")[0] if group["momentum"] else []
-        grad_avgs = self.states(params, "grad_avg")[0] if group["centered"] else []
-        self.call(
-            "rmsprop_step",
-            params,
-            square_avgs,
-            buffers,
-            grad_avgs,
-            steps,
-            float(group["lr"]),
-            group["alpha"],
-            group["eps"],
-            group["weight_decay"],
-            group["momentum"],
-            group["centered"],
-            group["maximize"],
-        )

@@ -7,7 +7,6 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.optim.optimizer import Optimizer, options_of
-from corefw.tensor import Tensor
 
 
 class SGD(Optimizer):
@@ -30,6 +29,8 @@ class SGD(Optimizer):
     tensor([0.9000, 0.9000])
     """
 
+    step_op = "sgd_step"
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -49,29 +50,24 @@ class SGD(Optimizer):
         super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
-        momentum, lr = group["momentum"], group["lr"]
-        buffers, first, new = [], [], []
-        if momentum:
-            for p in params:
-                state = self.state[p]
-                buffer = state.get("momentum_buffer")
-                first.append(buffer is None)
-                if buffer is None:
-                    self.refuse_capture(p, "a momentum buffer would begin anew in each replay: step once before")
-                    buffer = ops.empty_like(p).detach()
-                    new.append((state, buffer))
-                buffers.append(buffer)
-        self.call(
-            "sgd_step",
-            params,
-            buffers,
-            first,
-            lr if isinstance(lr, Tensor) else float(lr),
-            momentum,
-            group["dampening"],
-            group["weight_decay"],
-            group["nesterov"],
-            group["maximize"],
-        )
-        for state, buffer in new:  # which the step has filled
-            state["momentum_buffer"] = buffer
+        options = [group[name] for name in ("lr", "momentum", "dampening", "weight_decay", "nesterov")]
+        maximize = group["maximize"]
+        if not group["momentum"]:
+            self.run_step(params, [], *options, False, maximize)
+            return
+        buffers = [self.state[p].get("momentum_buffer") for p in params]
+        begin = [i for i, buffer in enumerate(buffers) if buffer is None]
+        if not begin:
+            self.run_step(params, buffers, *options, False, maximize)
+            return
+        for i in begin:
+            self.refuse_capture(params[i], "a momentum buffer would begin anew in each replay: step once before")
+            buffers[i] = ops.empty_like(params[i]).detach()
+        if len(begin) < len(params):
+            self._refuse_read_only(params)  # before the others are stepped
+        for first in (True, False):
+            chosen = [i for i in range(len(params)) if (i in begin) == first]
+            if chosen:
+                self.run_step([params[i] for i in chosen], [buffers[i] for i in chosen], *options, first, maximize)
+        for i in begin:  # which the step has filled
+            self.state[params[i]]["momentum_buffer"] = buffers[i]

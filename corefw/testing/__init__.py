@@ -1,6 +1,14 @@
 """The conformance kit: what an op or a backend must satisfy, usable by any plugin author."""
 
-from corefw.testing import agreement, documentation, forms, halves, properties, refusals  # each registers its own
+from corefw.testing import (  # each registers its own
+    agreement,
+    documentation,
+    forms,
+    halves,
+    properties,
+    refusals,
+    updates,
+)
 from corefw.testing.case import Case, RequirementError, require
 from corefw.testing.checks import PROPERTIES, Check, Property, checks
 from corefw.testing.comparison import assert_close
@@ -34,4 +42,5 @@ __all__ = [
     "require",
     "samples",
     "targets",
+    "updates",
 ]

@@ -32,6 +32,7 @@ class Property:
     applies: Callable[[Case, Op], bool]
     once: bool = False  # whether the target does not matter
     guests: bool = False  # whether it says something only of backends that do not own the device's memory
+    updates: bool = False  # whether it is one of ops that change lists of tensors in place, which have no results
 
     @property
     def name(self) -> str:
@@ -42,9 +43,14 @@ class Property:
 PROPERTIES: dict[str, Property] = {}
 
 
-def property_of(applies: Callable[[Case, Op], bool] = lambda case, op: True, once: bool = False, guests: bool = False):
+def property_of(
+    applies: Callable[[Case, Op], bool] = lambda case, op: True,
+    once: bool = False,
+    guests: bool = False,
+    updates: bool = False,
+):
     def decorate(check):
-        found = Property(check, applies, once, guests)
+        found = Property(check, applies, once, guests, updates)
         PROPERTIES[found.name] = found
         return check
 
@@ -84,7 +90,7 @@ def checks(cases: Sequence[Case], targets: Sequence[Target]) -> Iterator[Check]:
             if op is None:
                 yield Check(found, case, targets[0])  # says that the op is not declared
                 break
-            if found.applies(case, op):
+            if found.updates == op.update and found.applies(case, op):
                 concerned = targets[:1] if found.once else [t for t in targets if t.concerns(op)]
                 if found.guests:
                     concerned = [t for t in concerned if t != t.owner()]

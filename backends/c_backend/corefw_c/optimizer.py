@@ -3,6 +3,7 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.records import Layout, record
 from corefw.errors import read_only
 from corefw_c.arrays import REALS, dense, empty
 from corefw_c.library import fail
@@ -20,12 +21,14 @@ def kernels(lib):
     if not lib.list_is(id(probe), id(probe[0]), id(probe[1])):
         raise ImportError("this Python lays out its lists as corefw_c does not expect: use the NumPy backend")
 
-    def stepping(name, lists):
-        """The kernel of a step whose first arguments are `lists` lists of arrays; the others are numbers."""
-        step = getattr(lib, name)
+    layout = Layout("lists", "rates", "numbers")
+
+    def stepping(name):
+        """The kernel of a step."""
+        step, pack, lists = getattr(lib, name), layout.packer(name), len(record(name).lists)
 
         def kernel(*arguments):
-            if step(*map(id, arguments[:lists]), *arguments[lists:]):
+            if step(pack(*map(id, arguments[:lists]), *arguments[lists:])):
                 on_copies(arguments)
 
         def on_copies(arguments):
@@ -36,18 +39,13 @@ def kernels(lib):
             copies = [
                 [np.array(a, None if a.dtype.kind == "f" else "f", order="C") for a in arrays] for arrays in given
             ]
-            if status := step(*map(id, copies), *arguments[lists:]):
+            if status := step(pack(*map(id, copies), *arguments[lists:])):
                 fail(name, status)
             for arrays, changed in zip(written, copies[:1] + copies[2:]):
                 for a, c in zip(arrays, changed):
                     a[...] = c
 
         return kernel
-
-    sgd = stepping("sgd_step", 3)
-
-    def sgd_step(params, grads, buffers, first, *numbers):
-        sgd(params, grads, buffers, bytes(first), len(first), *numbers)
 
     def scale_step(tensors, factor):
         if lib.scale_step(id(tensors), id(factor)):
@@ -63,18 +61,9 @@ def kernels(lib):
             fail("total_norm", status)
         return output
 
-    lists = {
-        "adadelta_step": 5,
-        "adagrad_step": 4,
-        "adam_step": 6,
-        "adamax_step": 5,
-        "nadam_step": 6,
-        "radam_step": 5,
-        "rmsprop_step": 6,
-    }
+    steps = ("sgd", "adam", "adadelta", "adagrad", "adamax", "nadam", "radam", "rmsprop")
     return [
         Kernel("scale_step", scale_step, REALS),
-        Kernel("sgd_step", sgd_step, REALS),
         Kernel("total_norm", total_norm, REALS),
-        *(Kernel(name, stepping(name, count), REALS) for name, count in lists.items()),
+        *(Kernel(f"{name}_step", stepping(f"{name}_step"), REALS) for name in steps),
     ]

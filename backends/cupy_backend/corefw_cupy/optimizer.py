@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import chain
 from math import inf
 from typing import Any
@@ -12,8 +13,9 @@ from weakref import ref
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.records import Layout, record
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import COMPLEX, FLOATS, THREADS, offered
+from corefw_cupy.launch import COMPLEX, FLOATS, THREADS, argument, offered
 from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.optimizer_rates import DeviceRates
 from corefw_cupy.parameter_lists import fills_memory, tables
@@ -73,7 +75,7 @@ class Step:
         states: Sequence[list],
         numbers: Sequence[list],
         rates: Callable[..., Any],
-        options: tuple,
+        struct: Any,
     ) -> None:
         """Step once.
 
@@ -83,7 +85,7 @@ class Step:
             numbers: lists of what is kept on the host.
             rates: gives each parameter's rates for views of the numbers, which it may change; or an array that the
                 device fills with them.
-            options: the other arguments of the function.
+            struct: the step's numbers, as an argument of the launch.
         """
         lists = (params, *states)
         if any(len(column) != len(params) for column in (grads, *states, *numbers)):
@@ -91,7 +93,7 @@ class Step:
         try:
             plan = self._plan(lists, numbers)
         except ValueError:
-            return self._on_copies(params, grads, states, numbers, rates, options)
+            return self._on_copies(params, grads, states, numbers, rates, struct)
         if not plan.matches(grads):
             grads = [self._like(p, g) for p, g in zip(params, grads)]
         given = rates(*plan.numbers)
@@ -102,11 +104,11 @@ class Step:
             computed = 0
             if given.__class__ is not list:
                 computed = given[begin:]
-            elif self.rates:
+            else:
                 own = given[begin:end]
                 same = own.count(own[0]) == len(own)
                 table.rates[...] = np.array(own[:1] if same else own).T
-            launch((table.blocks,), (THREADS,), (table.struct, computed, *options))
+            launch((table.blocks,), (THREADS,), (table.struct, computed, struct))
 
     def _plan(self, lists: Sequence[list], numbers: Sequence[list]) -> Plan:
         """The plan of these very arrays, which is forgotten with the first of them."""
@@ -130,172 +132,128 @@ class Step:
         self.copying.copy(copy, grad)
         return copy
 
-    def _on_copies(self, params, grads, states, numbers, rates, options):
+    def _on_copies(self, params, grads, states, numbers, rates, struct):
         """Step copies that lie in memory alike, and write back what became of them."""
         lists = [params, *states]
         copies = [[self.empty(p.shape, p.dtype) for p in params] for _ in lists]
         for copy, original in zip(chain(*copies), chain(*lists)):
             self.copying.copy(copy, original)
-        self(copies[0], grads, copies[1:], numbers, rates, options)
+        self(copies[0], grads, copies[1:], numbers, rates, struct)
         for copy, original in zip(chain(*copies), chain(*lists)):
             self.copying.copy(original, copy)
 
 
-def _counted(rates: Callable[[float], tuple]) -> Callable[[list], list[tuple]]:
-    """From the rates of a step number those of all parameters, whose counts go on by one."""
-
-    def of_views(counts):
-        known: dict[float, tuple] = {}  # to make a cached function takes longer
-        found = []
-        for count in counts:
-            count[()] = number = count[()] + 1
-            if number not in known:
-                known[number] = rates(number)
-            found.append(known[number])
-        return found
-
-    return of_views
+# -- rates of step number t, those on the host ------------------------------------------------------------------------
+def _learning_rate(s: Any, t: float) -> tuple:
+    return (s.lr,)
 
 
-def _rectification(t: float, beta2: float) -> float | None:
-    """RAdam's factor on Adam's step number `t`, None while the variance is not known well enough."""
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * t * beta2**t / (1 - beta2**t)
+def _decreasing(s: Any, t: float) -> tuple:
+    return (s.lr / (1 + (t - 1) * s.lr_decay),)
+
+
+def _corrected(s: Any, t: float) -> tuple:
+    return (s.lr / (1 - s.beta1**t),)
+
+
+def _shrinkage(s: Any) -> float:
+    """What decoupled weight decay multiplies a parameter by."""
+    return 1.0 - s.lr * s.weight_decay if s.decoupled_weight_decay else 1.0
+
+
+def _corrections(s: Any, t: float) -> tuple:
+    return s.lr / (1 - s.beta1**t), (1 - s.beta2**t) ** 0.5, _shrinkage(s)
+
+
+def _rectified(s: Any, t: float) -> tuple:
+    rate, longest = s.lr / (1 - s.beta1**t), 2 / (1 - s.beta2) - 1
+    length = longest - 2 * t * s.beta2**t / (1 - s.beta2**t)
     if length <= 5:
-        return None
-    return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+        return rate, 0.0, _shrinkage(s)
+    factor = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+    return rate * factor * (1 - s.beta2**t) ** 0.5, 1.0, _shrinkage(s)
 
 
-def _decay(lr: float, weight_decay: float, decoupled: bool) -> tuple[float, float]:
-    """What of a parameter is added to its gradient, and what it is multiplied by."""
-    return (0.0, 1.0 - lr * weight_decay) if decoupled else (float(weight_decay), 1.0)
+def _momenta(s: Any, t: float) -> tuple:
+    """NAdam's decay rates of the mean in this step and in the next one, and the correction of the mean square."""
+    mu, mu_next = (s.beta1 * (1 - 0.5 * 0.96 ** (i * s.momentum_decay)) for i in (t, t + 1))
+    return mu, mu_next, 1 - s.beta2**t
 
 
-def _steps(cuda: Cuda) -> dict[str, Callable]:
-    """The optimizers' steps by name."""
-    on_device = DeviceRates(cuda)
-    sgd = Step(cuda, "optimizer/sgd.cu", "sgd_step", (2, 3), 2)
-    adam = Step(cuda, "optimizer/adam.cu", "adam_step", (4, 5), 3)
-    adadelta = Step(cuda, "optimizer/adagrad.cu", "adadelta_step", (4,), 0)
-    adagrad = Step(cuda, "optimizer/adagrad.cu", "adagrad_step", (3,), 1)
-    adamax = Step(cuda, "optimizer/adam_variants.cu", "adamax_step", (4,), 1)
-    nadam = Step(cuda, "optimizer/adam_variants.cu", "nadam_step", (4,), 3)
-    radam = Step(cuda, "optimizer/adam_variants.cu", "radam_step", (4,), 2)
-    rmsprop = Step(cuda, "optimizer/rmsprop.cu", "rmsprop_step", (3, 4, 5), 0)
+def _counted(formula: Callable[[Any, float], tuple], s: Any, counts: list) -> list[tuple]:
+    """The rates of all parameters, whose counts of steps, given as views, go on by one."""
+    known: dict[float, tuple] = {}  # to make a cached function takes longer
+    found = []
+    for count in counts:
+        count[()] = number = count[()] + 1
+        if number not in known:
+            known[number] = formula(s, number)
+        found.append(known[number])
+    return found
 
-    def sgd_step(params, grads, buffers, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
-        options = (float(momentum), float(dampening), float(weight_decay), nesterov, maximize)
-        firsts = [1.0 if f else 0.0 for f in first] if momentum else [0.0] * len(params)
 
-        def rates():
-            return [(lr, f) for f in firsts] if lr.__class__ is float else on_device.sgd(lr, firsts)
+def _warmed_up(formula: Callable[[Any, float], tuple], s: Any, products: list, counts: list) -> list[tuple]:
+    """As `_counted`, for NAdam, which keeps the product of its decay rates."""
+    found = []
+    for (mu, mu_next, correction), view in zip(_counted(formula, s, counts), products):
+        product = view.obj
+        product *= mu  # in its own precision
+        rest = float(product)
+        rates = s.lr * (1 - mu) / (1 - rest), s.lr * mu_next / (1 - rest * mu_next), correction, _shrinkage(s)
+        found.append(rates)
+    return found
 
-        sgd(params, grads, [buffers] if momentum else [], [], rates, options)
 
-    def adam_step(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        max_exp_avg_sqs,
-        steps,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        decoupled,
-        amsgrad,
-        maximize,
-    ):
-        states = [exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
-        decay, decoupled_decay = (0.0, float(weight_decay)) if decoupled else (float(weight_decay), 0.0)
-        options = (float(beta1), float(beta2), float(eps), decay, maximize)
-        if on_device.counts(steps):
-            adam(params, grads, states, [], lambda: on_device.adam(steps, lr, beta1, beta2, decoupled_decay), options)
+def _uncounted(formula: Callable[[Any, float], tuple], s: Any) -> list[tuple]:
+    """The rates of parameters whose steps are not counted."""
+    return [formula(s, 0)] * len(s.params)
+
+
+#: by step its file, the number of its rates, their formula, and the CUDA function that computes them
+_STEPS = {
+    "sgd_step": ("sgd.cu", 1, _learning_rate, "learning_rates"),
+    "adam_step": ("adam.cu", 3, _corrections, "adam_rates"),
+    "adadelta_step": ("adagrad.cu", 1, _learning_rate, "counting_rates"),
+    "adagrad_step": ("adagrad.cu", 1, _decreasing, "adagrad_rates"),
+    "adamax_step": ("adam_variants.cu", 1, _corrected, "adamax_rates"),
+    "nadam_step": ("adam_variants.cu", 4, _momenta, "nadam_rates"),
+    "radam_step": ("adam_variants.cu", 3, _rectified, "radam_rates"),
+    "rmsprop_step": ("rmsprop.cu", 1, _learning_rate, "counting_rates"),
+}
+_HOST_RATES: dict[int, Callable] = {
+    0: _uncounted,
+    1: _counted,
+    2: _warmed_up,
+}  # by how many numbers are counted for each parameter
+_NUMBERS = Layout("numbers")
+
+
+@lru_cache(maxsize=256)
+def _struct(packed: bytes) -> Any:
+    """A step's numbers as an argument of launches."""
+    return argument(np.frombuffer(packed, np.uint8))
+
+
+def _stepping(cuda: Cuda, name: str) -> Callable:
+    """The kernel of an optimizer's step."""
+    file, rates, formula, device_rates = _STEPS[name]
+    spec, pack = record(name), _NUMBERS.packer(name)
+    first_number = len(spec.lists) + len(spec.rates)
+    most = len(spec.arrays)
+    step = Step(cuda, f"optimizer/{file}", name, range(most - len(spec.where), most + 1), rates)
+    on_device = DeviceRates(cuda, device_rates, rates)
+    on_host = _HOST_RATES[len(spec.counts)]
+
+    def kernel(*arguments):
+        s, numbers = spec.named(*arguments), _struct(pack(*arguments[first_number:]))
+        counts = [getattr(s, name) for name in spec.counts]
+        params, grads, *states = spec.present(s)
+        if on_device.serve(counts, s.lr):
+            step(params, grads, states, [], lambda: on_device(len(params), counts, s.lr, numbers), numbers)
             return
+        step(params, grads, states, counts, partial(on_host, formula, s), numbers)
 
-        def of_step(t):
-            return lr / (1 - beta1**t), (1 - beta2**t) ** 0.5, 1.0 - lr * decoupled_decay
-
-        adam(params, grads, states, [steps], _counted(of_step), options)
-
-    def adadelta_step(params, grads, square_avgs, acc_deltas, steps, lr, rho, eps, weight_decay, maximize):
-        options = (lr, float(rho), float(eps), float(weight_decay), maximize)
-        adadelta(params, grads, [square_avgs, acc_deltas], [steps], _counted(lambda t: ()), options)
-
-    def adagrad_step(params, grads, sums, steps, lr, lr_decay, eps, weight_decay, maximize):
-        rates = _counted(lambda t: (lr / (1 + (t - 1) * lr_decay),))
-        adagrad(params, grads, [sums], [steps], rates, (float(eps), float(weight_decay), maximize))
-
-    def adamax_step(params, grads, exp_avgs, exp_infs, steps, lr, beta1, beta2, eps, weight_decay, maximize):
-        rates = _counted(lambda t: (lr / (1 - beta1**t),))
-        options = (float(beta1), float(beta2), float(eps), float(weight_decay), maximize)
-        adamax(params, grads, [exp_avgs, exp_infs], [steps], rates, options)
-
-    def nadam_step(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        mu_products,
-        steps,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        momentum_decay,
-        decoupled,
-        maximize,
-    ):
-        def of_step(t):
-            mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (s * momentum_decay)) for s in (t, t + 1))
-            return mu, mu_next, 1 - beta2**t
-
-        def rates(counts, products):
-            found = []
-            for (mu, mu_next, correction), view in zip(_counted(of_step)(counts), products):
-                product = view.obj
-                product *= mu  # in its own precision
-                rest = float(product)
-                found.append((lr * (1 - mu) / (1 - rest), lr * mu_next / (1 - rest * mu_next), correction))
-            return found
-
-        options = (float(beta1), float(beta2), float(eps), *_decay(lr, weight_decay, decoupled), maximize)
-        nadam(params, grads, [exp_avgs, exp_avg_sqs], [steps, mu_products], rates, options)
-
-    def radam_step(
-        params, grads, exp_avgs, exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled, maximize
-    ):
-        def of_step(t):
-            rate, factor = lr / (1 - beta1**t), _rectification(t, beta2)
-            return (rate, 0.0) if factor is None else (rate * factor * (1 - beta2**t) ** 0.5, 1.0)
-
-        options = (float(beta1), float(beta2), float(eps), *_decay(lr, weight_decay, decoupled), maximize)
-        radam(params, grads, [exp_avgs, exp_avg_sqs], [steps], _counted(of_step), options)
-
-    def rmsprop_step(
-        params,
-        grads,
-        square_avgs,
-        momentum_buffers,
-        grad_avgs,
-        steps,
-        lr,
-        alpha,
-        eps,
-        weight_decay,
-        momentum,
-        centered,
-        maximize,
-    ):
-        states = [square_avgs, *([grad_avgs] if centered else []), *([momentum_buffers] if momentum else [])]
-        options = (lr, float(alpha), float(eps), float(weight_decay), float(momentum), centered, maximize)
-        rmsprop(params, grads, states, [steps], _counted(lambda t: ()), options)
-
-    made = (sgd_step, adam_step, adadelta_step, adagrad_step, adamax_step, nadam_step, radam_step, rmsprop_step)
-    return {step.__name__: step for step in made}
+    return kernel
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -341,5 +299,5 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     return [
         Kernel("scale_step", scale_step, offered(_EVERY)),
         Kernel("total_norm", total_norm, offered(FLOATS)),
-        *(Kernel(name, step, offered(_EVERY)) for name, step in _steps(cuda).items()),
+        *(Kernel(name, _stepping(cuda, name), offered(_EVERY)) for name in _STEPS),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,37 +15,43 @@ _FLOAT64 = np.dtype("f8")
 
 
 class DeviceRates:
-    """Arrays of rates, a row for each parameter, that the device fills in a launch before the step's."""
+    """Arrays of a step's rates, a row for each parameter, that the device fills in a launch before the step's.
 
-    def __init__(self, cuda: Cuda):
+    Args:
+        cuda: what compiles the launch.
+        name: of the CUDA function that computes them.
+        rates: how many each parameter has.
+    """
+
+    def __init__(self, cuda: Cuda, name: str, rates: int):
         self.empty, self.copying, self.array_type = cuda.empty, cuda.copying, cuda.xp.ndarray
-        self.sgd_rates = cuda.function("optimizer/rates.cu", "sgd_rates", T=REALS)
-        self.adam_rates = cuda.function("optimizer/rates.cu", "adam_rates", T=REALS)
+        self.function = cuda.function("optimizer/rates.cu", name, T=REALS)
+        self.rates = rates
 
-    def counts(self, steps: list) -> bool:
-        """Whether the counts of steps lie on the device."""
-        return bool(steps) and steps[0].__class__ is self.array_type
+    def serve(self, counts: Sequence[list], lr: Any) -> bool:
+        """Whether the counts of steps lie on the device or, where none are counted, the learning rate."""
+        return (counts[0][0] if counts else lr).__class__ is self.array_type
 
-    def sgd(self, lr: Any, firsts: list[float]) -> Any:
-        """For `sgd_step`: the learning rate, and whether each parameter's step is its first."""
-        rates, lr = self.empty((len(firsts), 2), _FLOAT64), self._float64(lr)
-        for table in tables(0, 1, [1] * len(firsts)):
-            begin, n = table.begin, table.end - table.begin
-            table.rates[...] = firsts[begin : table.end]
-            self.sgd_rates[_FLOAT64](blocks(n), (THREADS,), (table.struct, n, rates[begin:], lr))
-        return rates
+    def __call__(self, params: int, counts: Sequence[list], lr: Any, numbers: Any) -> Any:
+        """The rates of so many parameters, whose counts of steps go on by one.
 
-    def adam(self, steps: list, lr: Any, beta1: float, beta2: float, decoupled_decay: float) -> Any:
-        """For `adam_step`, whose counts of steps go on by one; `lr` is a number or an array."""
-        rates, dtype = self.empty((len(steps), 3), _FLOAT64), steps[0].dtype
-        if any(step.__class__ is not self.array_type or step.dtype != dtype for step in steps):
+        Args:
+            params: how many parameters there are.
+            counts: the lists of numbers that a step changes.
+            lr: a number or an array.
+            numbers: the step's, as an argument of the launch.
+        """
+        rates = self.empty((params, self.rates), _FLOAT64)
+        every = [count for column in counts for count in column]
+        dtype = every[0].dtype if every else _FLOAT64
+        if any(count.__class__ is not self.array_type or count.dtype != dtype for count in every):
             raise ValueError("counts of steps differ in their dtype, or lie on the host and on the device")
         given = (lr, 0) if lr.__class__ is float else (0.0, self._float64(lr))
-        for table in tables(1, 0, [1] * len(steps)):
+        for table in tables(len(counts), 0, [1] * params):
             begin, n = table.begin, table.end - table.begin
-            table.arrays[0] = [step.data.ptr for step in steps[begin : table.end]]
-            options = (*given, float(beta1), float(beta2), decoupled_decay)
-            self.adam_rates[dtype](blocks(n), (THREADS,), (table.struct, n, rates[begin:], *options))
+            for k, column in enumerate(counts):
+                table.arrays[k] = [count.data.ptr for count in column[begin : table.end]]
+            self.function[dtype](blocks(n), (THREADS,), (table.struct, n, rates[begin:], *given, numbers))
         return rates
 
     def _float64(self, lr: Any) -> Any:

@@ -1,29 +1,36 @@
-"""Optimizer steps over a whole parameter list, in place."""
+"""Optimizer steps over a whole parameter list, in place.
 
-from functools import wraps
+A step has two functions: the factors that follow from a parameter's count of steps, and the change of one parameter of
+real numbers. In both, `s` is the whole step, its arguments by the names of their declaration.
+"""
 
+import numpy as np
+
+from corefw.dispatch.records import record
 from corefw.errors import read_only
 
 
 def parts(*arrays):
     """The arrays, or the real and then the imaginary parts of complex ones: each part is stepped like a real array."""
     if arrays[0].dtype.kind == "c":
-        return [[a.real for a in arrays], [a.imag for a in arrays]]
-    return [arrays]
+        return [a if a is None else a.real for a in arrays], [a if a is None else a.imag for a in arrays]
+    return (arrays,)
 
 
-def descent(param, grad, weight_decay, maximize):
+def descent(s, param, grad):
     """The gradient to follow: signed, with the decay added."""
-    if maximize:
+    if s.maximize:
         grad = -grad
-    return grad + weight_decay * param if weight_decay else grad
+    return grad + s.weight_decay * param if s.weight_decay else grad
 
 
-def decay(param, grad, lr, weight_decay, decoupled, maximize):
+def decay(s, param, grad):
     """The gradient to follow; decoupled decay shrinks the parameter instead of changing the gradient."""
-    if decoupled and weight_decay:
-        param *= 1 - lr * weight_decay
-    return descent(param, grad, 0 if decoupled else weight_decay, maximize)
+    if not s.decoupled_weight_decay:
+        return descent(s, param, grad)
+    if s.weight_decay:
+        param *= 1 - s.lr * s.weight_decay
+    return -grad if s.maximize else grad
 
 
 def follow(mean, value, weight):
@@ -37,27 +44,77 @@ def follow_square(square, value, rate):
     square += (1 - rate) * (value * value)
 
 
-def rectification(t, beta2):
-    """RAdam's factor on Adam's step number `t`, None while the variance is not known well enough."""
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * t * beta2**t / (1 - beta2**t)
+def counted(number):
+    """The number of the step that a parameter makes now."""
+    number += 1
+    return float(number)
+
+
+# -- factors ----------------------------------------------------------------------------------------------------------
+def none(s, *numbers):
+    """For a step that is the same each time."""
+    for number in numbers:
+        counted(number)
+
+
+def corrections(s, step):
+    """Adam's step size, and the correction of the root of the mean square."""
+    t = counted(step)
+    return s.lr / (1 - s.beta1**t), (1 - s.beta2**t) ** 0.5
+
+
+def decreasing(s, step):
+    """Adagrad's step size."""
+    return s.lr / (1 + (counted(step) - 1) * s.lr_decay)
+
+
+def corrected(s, step):
+    """Adamax' step size."""
+    return s.lr / (1 - s.beta1 ** counted(step))
+
+
+def warmed_up(s, mu_product, step):
+    """NAdam's step sizes along the gradient and along the mean, and the correction of the mean square."""
+    t = counted(step)
+    mu = s.beta1 * (1 - 0.5 * 0.96 ** (t * s.momentum_decay))
+    mu_next = s.beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * s.momentum_decay))
+    mu_product *= mu
+    product = float(mu_product)
+    return s.lr * (1 - mu) / (1 - product), s.lr * mu_next / (1 - product * mu_next), 1 - s.beta2**t
+
+
+def rectified(s, step):
+    """RAdam's step size, and whether the variance is known well enough to divide by its root."""
+    t = counted(step)
+    rate = s.lr / (1 - s.beta1**t)
+    longest = 2 / (1 - s.beta2) - 1
+    length = longest - 2 * t * s.beta2**t / (1 - s.beta2**t)
     if length <= 5:
-        return None
-    return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+        return rate, False
+    factor = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+    return rate * factor * (1 - s.beta2**t) ** 0.5, True
 
 
-def unless_read_only(step):
-    """`step`, refused before it changes anything if an array in one of its lists, but the gradients, is read-only."""
+# -- kernels ----------------------------------------------------------------------------------------------------------
+def stepping(name, factors, change):
+    """The kernel of a step, refused before it changes anything if what it is to change is read-only."""
+    spec = record(name)
+    states = spec.arrays[2:]
 
-    @wraps(step)
-    def checked(*arguments):
-        lists = [a for position, a in enumerate(arguments) if position != 1 and isinstance(a, list)]
-        # among them are lists of options
-        if not all(array.flags.writeable for arrays in lists for array in arrays if hasattr(array, "flags")):
-            raise read_only(step.__name__)
-        step(*arguments)
+    @np.errstate(all="ignore")  # an eps that is 0 in a half type
+    def kernel(*arguments):
+        s = spec.named(*arguments)
+        count = len(s.params)
+        columns = [getattr(s, state) or [None] * count for state in states]
+        numbers = [getattr(s, number) for number in spec.counts]
+        if not all(a is None or a.flags.writeable for column in (s.params, *columns, *numbers) for a in column):
+            raise read_only(name)
+        for param, grad, *own in zip(s.params, s.grads, *columns, *numbers, strict=True):
+            of_step = factors(s, *own[len(states) :])
+            for part in parts(param, grad, *own[: len(states)]):
+                change(s, of_step, *part)
 
-    return checked
+    return kernel
 
 
 def kernels(xp):
@@ -68,186 +125,95 @@ def kernels(xp):
 def data_movement(xp):
     """Updates in place: every dtype is stepped in its own arithmetic."""
 
-    def sgd_step(params, grads, buffers, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
-        for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
-            step = descent(param, grad, weight_decay, maximize)
-            if momentum:
-                buffer = buffers[i]
-                if first[i]:
-                    buffer[...] = step
-                else:
-                    buffer *= momentum
-                    buffer += step if dampening == 0 else (1 - dampening) * step
-                step = step + momentum * buffer if nesterov else buffer
-            param -= lr * step
+    def sgd(s, _, p, g, buffer):
+        step = descent(s, p, g)
+        if s.momentum:
+            if s.first:
+                buffer[...] = step
+            else:
+                buffer *= s.momentum
+                buffer += step if s.dampening == 0 else (1 - s.dampening) * step
+            step = step + s.momentum * buffer if s.nesterov else buffer
+        p -= s.lr * step
 
-    def adam_step(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        max_exp_avg_sqs,
-        steps,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        decoupled,
-        amsgrad,
-        maximize,
-    ):
-        largest = max_exp_avg_sqs if amsgrad else exp_avg_sqs
-        for param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, step in zip(
-            params, grads, exp_avgs, exp_avg_sqs, largest, steps, strict=True
-        ):
-            step += 1
-            t = float(step)
-            grad = decay(param, grad, lr, weight_decay, decoupled, maximize)
-            for p, g, mean, square, most in parts(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq):
-                follow(mean, g, 1 - beta1)
-                follow_square(square, g, beta2)
-                if amsgrad:
-                    xp.maximum(most, square, out=most)
-                denominator = xp.sqrt(most)
-                denominator /= (1 - beta2**t) ** 0.5
-                denominator += eps
-                p -= lr / (1 - beta1**t) * (mean / denominator)
+    def adam(s, of_step, p, g, mean, square, largest):
+        rate, correction = of_step
+        g = decay(s, p, g)
+        follow(mean, g, 1 - s.beta1)
+        follow_square(square, g, s.beta2)
+        if s.amsgrad:
+            xp.maximum(largest, square, out=largest)
+        denominator = xp.sqrt(largest if s.amsgrad else square)
+        denominator /= correction
+        denominator += s.eps
+        p -= rate * (mean / denominator)
 
-    def adadelta_step(params, grads, square_avgs, acc_deltas, steps, lr, rho, eps, weight_decay, maximize):
-        for param, grad, square_avg, acc_delta, step in zip(params, grads, square_avgs, acc_deltas, steps, strict=True):
-            step += 1
-            grad = descent(param, grad, weight_decay, maximize)
-            for p, g, square, moved in parts(param, grad, square_avg, acc_delta):
-                follow_square(square, g, rho)
-                delta = xp.sqrt(moved + eps)
-                delta /= xp.sqrt(square + eps)
-                delta *= g
-                follow_square(moved, delta, rho)
-                p -= lr * delta
+    def adadelta(s, _, p, g, square, moved):
+        g = descent(s, p, g)
+        follow_square(square, g, s.rho)
+        delta = xp.sqrt(moved + s.eps)
+        delta /= xp.sqrt(square + s.eps)
+        delta *= g
+        follow_square(moved, delta, s.rho)
+        p -= s.lr * delta
 
-    def adagrad_step(params, grads, sums, steps, lr, lr_decay, eps, weight_decay, maximize):
-        for param, grad, total, step in zip(params, grads, sums, steps, strict=True):
-            step += 1
-            rate = lr / (1 + (float(step) - 1) * lr_decay)
-            grad = descent(param, grad, weight_decay, maximize)
-            for p, g, squares in parts(param, grad, total):
-                squares += g * g
-                p -= rate * (g / (xp.sqrt(squares) + eps))
+    def adagrad(s, rate, p, g, total):
+        g = descent(s, p, g)
+        total += g * g
+        p -= rate * (g / (xp.sqrt(total) + s.eps))
 
-    def adamax_step(params, grads, exp_avgs, exp_infs, steps, lr, beta1, beta2, eps, weight_decay, maximize):
-        for param, grad, exp_avg, exp_inf, step in zip(params, grads, exp_avgs, exp_infs, steps, strict=True):
-            step += 1
-            rate = lr / (1 - beta1 ** float(step))
-            grad = descent(param, grad, weight_decay, maximize)
-            for p, g, mean, norm in parts(param, grad, exp_avg, exp_inf):
-                follow(mean, g, 1 - beta1)
-                norm *= beta2
-                xp.maximum(norm, abs(g) + eps, out=norm)
-                p -= rate * (mean / norm)
+    def adamax(s, rate, p, g, mean, norm):
+        g = descent(s, p, g)
+        follow(mean, g, 1 - s.beta1)
+        norm *= s.beta2
+        xp.maximum(norm, abs(g) + s.eps, out=norm)
+        p -= rate * (mean / norm)
 
-    def nadam_step(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        mu_products,
-        steps,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        momentum_decay,
-        decoupled,
-        maximize,
-    ):
-        for param, grad, exp_avg, exp_avg_sq, mu_product, step in zip(
-            params, grads, exp_avgs, exp_avg_sqs, mu_products, steps, strict=True
-        ):
-            step += 1
-            t = float(step)
-            mu = beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay))
-            mu_next = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * momentum_decay))
-            mu_product *= mu
-            product = float(mu_product)
-            grad = decay(param, grad, lr, weight_decay, decoupled, maximize)
-            for p, g, mean, square in parts(param, grad, exp_avg, exp_avg_sq):
-                follow(mean, g, 1 - beta1)
-                follow_square(square, g, beta2)
-                denominator = xp.sqrt(square / (1 - beta2**t))
-                denominator += eps
-                p -= lr * (1 - mu) / (1 - product) * (g / denominator)
-                p -= lr * mu_next / (1 - product * mu_next) * (mean / denominator)
+    def nadam(s, of_step, p, g, mean, square):
+        along_gradient, along_mean, correction = of_step
+        g = decay(s, p, g)
+        follow(mean, g, 1 - s.beta1)
+        follow_square(square, g, s.beta2)
+        denominator = xp.sqrt(square / correction)
+        denominator += s.eps
+        p -= along_gradient * (g / denominator)
+        p -= along_mean * (mean / denominator)
 
-    def radam_step(
-        params, grads, exp_avgs, exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled, maximize
-    ):
-        for param, grad, exp_avg, exp_avg_sq, step in zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True):
-            step += 1
-            t = float(step)
-            rate, factor = lr / (1 - beta1**t), rectification(t, beta2)
-            grad = decay(param, grad, lr, weight_decay, decoupled, maximize)
-            for p, g, mean, square in parts(param, grad, exp_avg, exp_avg_sq):
-                follow(mean, g, 1 - beta1)
-                follow_square(square, g, beta2)
-                if factor is None:
-                    p -= rate * mean
-                else:
-                    p -= rate * factor * (1 - beta2**t) ** 0.5 * (mean / (xp.sqrt(square) + eps))
+    def radam(s, of_step, p, g, mean, square):
+        rate, variance_known = of_step
+        g = decay(s, p, g)
+        follow(mean, g, 1 - s.beta1)
+        follow_square(square, g, s.beta2)
+        p -= rate * (mean / (xp.sqrt(square) + s.eps) if variance_known else mean)
 
-    def rmsprop_step(
-        params,
-        grads,
-        square_avgs,
-        momentum_buffers,
-        grad_avgs,
-        steps,
-        lr,
-        alpha,
-        eps,
-        weight_decay,
-        momentum,
-        centered,
-        maximize,
-    ):
-        for param, grad, square_avg, momentum_buffer, grad_avg, step in zip(
-            params,
-            grads,
-            square_avgs,
-            momentum_buffers if momentum else square_avgs,
-            grad_avgs if centered else square_avgs,
-            steps,
-            strict=True,
-        ):
-            step += 1
-            grad = descent(param, grad, weight_decay, maximize)
-            for p, g, square, buffer, mean in parts(param, grad, square_avg, momentum_buffer, grad_avg):
-                follow_square(square, g, alpha)
-                if centered:
-                    follow(mean, g, 1 - alpha)
-                    delta = g / (xp.sqrt(square - mean * mean) + eps)
-                else:
-                    delta = g / (xp.sqrt(square) + eps)
-                if momentum:
-                    buffer *= momentum
-                    buffer += delta
-                    delta = buffer
-                p -= lr * delta
+    def rmsprop(s, _, p, g, square, mean, buffer):
+        g = descent(s, p, g)
+        follow_square(square, g, s.alpha)
+        if s.centered:
+            follow(mean, g, 1 - s.alpha)
+            delta = g / (xp.sqrt(square - mean * mean) + s.eps)
+        else:
+            delta = g / (xp.sqrt(square) + s.eps)
+        if s.momentum:
+            buffer *= s.momentum
+            buffer += delta
+            delta = buffer
+        p -= s.lr * delta
 
     def scale_step(tensors, factor):
+        if not all(tensor.flags.writeable for tensor in tensors):
+            raise read_only("scale_step")
         for tensor in tensors:
             tensor *= factor
 
-    steps = (
-        sgd_step,
-        adam_step,
-        adadelta_step,
-        adagrad_step,
-        adamax_step,
-        nadam_step,
-        radam_step,
-        rmsprop_step,
-        scale_step,
-    )
-    return {step.__name__: unless_read_only(step) for step in steps}
+    steps = {
+        "sgd_step": (none, sgd),
+        "adam_step": (corrections, adam),
+        "adadelta_step": (none, adadelta),
+        "adagrad_step": (decreasing, adagrad),
+        "adamax_step": (corrected, adamax),
+        "nadam_step": (warmed_up, nadam),
+        "radam_step": (rectified, radam),
+        "rmsprop_step": (none, rmsprop),
+    }
+    return {"scale_step": scale_step, **{name: stepping(name, *functions) for name, functions in steps.items()}}

@@ -84,6 +84,7 @@ class Arguments:
             "index": "{name}.array",
             "optional": "None if {name} is None else {name}.array",
             "tensors": "[t.array for t in {name}]",
+            "rate": "{name} if {name}.__class__ is float else as_rate({name}, dispatch_key)",
             "indices": "[None if t is None else t.array for t in {name}]",
         }
         return forms.get(p.kind, "{name}").format(name=p.name)

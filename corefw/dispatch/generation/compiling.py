@@ -10,14 +10,15 @@ from typing import Any
 from corefw import dtypes
 from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
-from corefw.dispatch.generation.functions import backward, forward, inplace
+from corefw.dispatch.generation.functions import backward, forward, inplace, update
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import Op
 from corefw.dispatch.out import write_out
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
+from corefw.dispatch.updates import as_rate, by_dispatch_key
 from corefw.graph.grad_mode import mode
-from corefw.graph.inplace import check_memory, check_overlap, check_writable, rebase
+from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, check_writable, rebase
 from corefw.graph.nodes import freed, output_node, stale
 from corefw.graph.views import base_recorded, history
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
@@ -28,12 +29,15 @@ from corefw.versions import fresh_version, inferring
 _HELPERS = {
     "Tensor": Tensor,
     "ViewInfo": ViewInfo,
+    "as_rate": as_rate,
     "as_shape": as_shape,
+    "by_dispatch_key": by_dispatch_key,
     "canonical_dim": canonical_dim,
     "canonical_dims": canonical_dims,
     "base_recorded": base_recorded,
     "check_memory": check_memory,
     "check_overlap": check_overlap,
+    "check_unrecorded": check_unrecorded,
     "check_writable": check_writable,
     "fresh_version": fresh_version,
     "freed": freed,
@@ -169,7 +173,8 @@ def build_functions(op: Op) -> None:
         scope["INPLACE"] = op.inplace_function
         return write(op)
 
-    op.function = lazy_function(op.name, lambda: source(forward), scope, op.body)
+    write = update if op.update else forward
+    op.function = lazy_function(op.name, lambda: source(write), scope, op.body)
     if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source(inplace), scope, op.body)
         op.inplace_function.__doc__ = f"In-place form of `{op.name}`: the result is left in `input`."

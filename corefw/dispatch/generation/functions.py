@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw.dispatch.generation import templates
-from corefw.dispatch.generation.arguments import given, packed, unpacked
+from corefw.dispatch.generation.arguments import Arguments, given, packed, unpacked
 from corefw.dispatch.generation.fill import fill, fill_each
 from corefw.dispatch.generation.recording import Recording, argument_names
 from corefw.dispatch.op import Op
@@ -103,6 +103,22 @@ def inplace(op: Op) -> str:
         canonical=arguments.canonical(),
         call=call,
         **_facts(recording),
+    )
+
+
+def update(op: Op) -> str:
+    """The source of an op that changes lists of tensors in place."""
+    arguments = Arguments(op)
+    assert arguments.several is not None
+    return fill(
+        templates.UPDATE,
+        name=op.name,
+        signature=arguments.signature(out=False),
+        first=arguments.first,
+        several=arguments.several.name,
+        arguments=arguments.names,
+        changed=packed(f"*{p.name}" for p in op.changed),
+        kernel_arguments=arguments.kernel_arguments,
     )
 
 

@@ -262,6 +262,29 @@ def {name}_({signature}):
         raise
 """
 
+# -- updates of lists of tensors --------------------------------------------------------------------------------------
+UPDATE = """
+def {name}({signature}):
+    try:
+        try:
+            dispatch_key = {first}.dispatch_key
+            arrays = []
+            for t in {several}:
+                if t.dispatch_key is not dispatch_key:
+                    return by_dispatch_key(OP, {arguments})
+                arrays.append(t.array)
+            if grad_mode.recording:
+                check_unrecorded(OP.name, {changed})
+            table[dispatch_key][0]({kernel_arguments})
+        except Exception as error:
+            return slow_path(OP, error, {arguments})
+        for t in {changed}:
+            t.version[0] += 1
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
+"""
+
 # -- the node's backward ----------------------------------------------------------------------------------------------
 UNPACK = """
 {names} = saved

@@ -5,12 +5,10 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
-from corefw.dispatch.registry import registry
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
@@ -77,15 +75,8 @@ def clip_grads_with_norm_(
     """
     with no_recording():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp_max(1.0)
-        groups = _by_place(_gradients(parameters))
-        if len(groups) > 1:  # before one of them is scaled; a kernel refuses its own list
-            refuse_read_only("clip_grads_with_norm_", *chain.from_iterable(groups))
-        for group in groups:
-            dispatch_key = group[0].dispatch_key
-            kernel = registry.declared["scale_step"].table[dispatch_key][0]
-            kernel([gradient.array for gradient in group], factor.to(group[0]).array)
-            for gradient in group:
-                gradient.version[0] += 1
+        if gradients := _gradients(parameters):
+            ops.scale_step(gradients, factor.to(gradients[0]))
 
 
 def clip_grad_norm_(

@@ -37,8 +37,8 @@ def _path(case: Case) -> str:
 @cache
 def table() -> list[tuple[Case, str]]:
     """All rows with the path of their function."""
-    found = [case for case in kit_families().cases() if case.op in registry.declared]
-    return [(case, _path(case)) for case in found if "empty" not in case.op]
+    found = [case for case in kit_families().cases() if case.op in registry.declared and "empty" not in case.op]
+    return [(case, _path(case)) for case in found if not registry.declared[case.op].update]
 
 
 @cache

@@ -186,25 +186,15 @@ int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t 
 /* -- optimizer -- */
 /* Lists are the addresses of Python's lists of arrays. */
 int list_is(uintptr_t list, uintptr_t first, uintptr_t second);
-int sgd_step(uintptr_t params, uintptr_t grads, uintptr_t buffers, const unsigned char *first, intptr_t firsts, double lr,
-             double momentum, double dampening, double weight_decay, int nesterov, int maximize);
-int adam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t max_exp_avg_sqs,
-              uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay, int decoupled,
-              int amsgrad, int maximize);
-int adadelta_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t acc_deltas, uintptr_t steps, double lr,
-                  double rho, double eps, double weight_decay, int maximize);
-int adagrad_step(uintptr_t params, uintptr_t grads, uintptr_t sums, uintptr_t steps, double lr, double lr_decay, double eps,
-                 double weight_decay, int maximize);
-int adamax_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_infs, uintptr_t steps, double lr,
-                double beta1, double beta2, double eps, double weight_decay, int maximize);
-int nadam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t mu_products,
-               uintptr_t steps, double lr, double beta1, double beta2, double eps, double weight_decay,
-               double momentum_decay, int decoupled, int maximize);
-int radam_step(uintptr_t params, uintptr_t grads, uintptr_t exp_avgs, uintptr_t exp_avg_sqs, uintptr_t steps, double lr,
-               double beta1, double beta2, double eps, double weight_decay, int decoupled, int maximize);
-int rmsprop_step(uintptr_t params, uintptr_t grads, uintptr_t square_avgs, uintptr_t momentum_buffers, uintptr_t grad_avgs,
-                 uintptr_t steps, double lr, double alpha, double eps, double weight_decay, double momentum, int centered,
-                 int maximize);
+/* An optimizer's step is given a `struct step` (optimizer/step.h). */
+int sgd_step(const char *step);
+int adam_step(const char *step);
+int adadelta_step(const char *step);
+int adagrad_step(const char *step);
+int adamax_step(const char *step);
+int nadam_step(const char *step);
+int radam_step(const char *step);
+int rmsprop_step(const char *step);
 int scale_step(uintptr_t tensors, uintptr_t factor);
 int total_norm(uintptr_t tensors, double order, uintptr_t output);
 

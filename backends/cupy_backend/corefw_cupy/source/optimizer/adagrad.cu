@@ -15,27 +15,27 @@ struct Adagrad {
     }
 };
 
+// rate: the learning rate.
 struct Adadelta {
     Descent descent;
     Mean square;
-    A lr, eps;
+    A eps;
 
-    __device__ void step(A *x, const A *) const
+    __device__ void step(A *x, const A *rate) const
     {
         A d = descent.of(x), s = square.follow_square(x[2], d);
         A delta = sqrt(x[3] + eps) / sqrt(s + eps) * d;
         square.follow_square(x[3], delta);
-        x[0] -= lr * delta;
+        x[0] -= rate[0] * delta;
     }
 };
 
-extern "C" __global__ void adagrad_step(Table<3, 1> table, const double *rates, double eps, double decay, bool maximize)
+extern "C" __global__ void adagrad_step(Table<3, 1> table, const double *rates, Step s)
 {
-    update(table, rates, Adagrad{{decay, 1, maximize}, (A)eps});
+    update(table, rates, Adagrad{s, (A)s.eps});
 }
 
-extern "C" __global__ void adadelta_step(Table<4, 0> table, const double *rates, double lr, double square_rate, double eps, double decay,
-                                         bool maximize)
+extern "C" __global__ void adadelta_step(Table<4, 1> table, const double *rates, Step s)
 {
-    update(table, rates, Adadelta{{decay, 1, maximize}, square_rate, (A)lr, (A)eps});
+    update(table, rates, Adadelta{s, s.rho, (A)s.eps});
 }

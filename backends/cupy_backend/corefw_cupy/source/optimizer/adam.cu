@@ -22,8 +22,7 @@ struct Adam {
     }
 };
 
-extern "C" __global__ void adam_step(Table<ARRAYS, 3> table, const double *rates, double mean_rate,
-                                     double square_rate, double eps, double decay, bool maximize)
+extern "C" __global__ void adam_step(Table<ARRAYS, 3> table, const double *rates, Step s)
 {
-    update(table, rates, Adam{{decay, 1, maximize}, mean_rate, square_rate, (A)eps});
+    update(table, rates, Adam{s, s.beta1, s.beta2, (A)s.eps});
 }

@@ -2,19 +2,16 @@
 // its state.
 
 #include "optimizer/parameters.cuh"
+#include "optimizer/step.cuh"
 
-// The gradient to follow: signed, with the weight decay added. Decoupled decay shrinks the parameter before.
+// The gradient to follow: signed, with the weight decay added, unless that is decoupled: it shrinks the parameter before.
 struct Descent {
-    A decay, shrinkage;
+    A decay;
     bool maximize;
 
-    __device__ Descent(double decay, double shrinkage, bool maximize)
-        : decay(decay), shrinkage(shrinkage), maximize(maximize)
+    __device__ Descent(const Step &s) : decay(s.decoupled_weight_decay ? 0 : s.weight_decay), maximize(s.maximize) {}
+    __device__ A of(const A *x) const
     {
-    }
-    __device__ A of(A *x) const
-    {
-        x[0] *= shrinkage;
         A gradient = maximize ? -x[1] : x[1];
         return decay != 0 ? gradient + decay * x[0] : gradient;
     }
