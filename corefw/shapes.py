@@ -109,6 +109,20 @@ def as_shape(sizes) -> Shape:
     return tuple(map(index, sizes))
 
 
+def roll_arguments(shifts, dims) -> tuple[Shape, Shape]:
+    """The shifts of a roll and its dimensions, of which there are none if the flattened array is rolled.
+
+    >>> roll_arguments(3, None), roll_arguments([1, 2], (0, -1))
+    (((3,), ()), ((1, 2), (0, -1)))
+    """
+    shifts, dims = as_shape(shifts), () if dims is None else as_shape(dims)
+    if not shifts:
+        raise ShapeError("`shifts` required")
+    if len(shifts) != (len(dims) or 1):
+        raise ShapeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return shifts, dims
+
+
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that all `shapes` broadcast to: aligned at the right, sizes equal or 1.
 

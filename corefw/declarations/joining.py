@@ -13,7 +13,7 @@ from corefw.dispatch.promotion import unpacked
 from corefw.dispatch.rules import promote, same
 from corefw.errors import DimensionError, ShapeError
 from corefw.layouts import contiguous_format
-from corefw.shapes import as_shape, canonical_dim
+from corefw.shapes import as_shape, canonical_dim, roll_arguments
 from corefw.tensor import Tensor
 
 
@@ -327,12 +327,7 @@ def flipud(input):
 
 def roll_shape(input, shifts, dims):
     """The shape of the rolled input; there is a shift for every dimension rolled."""
-    shifts, given = as_shape(shifts), () if dims is None else as_shape(dims)
-    if not shifts:
-        raise ShapeError("`shifts` required")
-    if len(shifts) != (len(given) or 1):
-        raise ShapeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(given)}")
-    for d in given:
+    for d in roll_arguments(shifts, dims)[1]:
         canonical_dim(d, len(input))
     return input
 

@@ -310,41 +310,28 @@ inline int __all_sync(unsigned mask, int predicate) { return !__ballot_sync(mask
 // One thread runs at a time, so an ordinary update is atomic.
 template <class Number> Number atomicAdd(Number *at, std::type_identity_t<Number> value)
 {
-    Number before = *at;
-    *at = before + value;
-    return before;
+    return std::exchange(*at, *at + value);
 }
 template <class Number> Number atomicMax(Number *at, std::type_identity_t<Number> value)
 {
-    Number before = *at;
-    *at = max(before, value);
-    return before;
+    return std::exchange(*at, max(*at, value));
 }
 template <class Number> Number atomicMin(Number *at, std::type_identity_t<Number> value)
 {
-    Number before = *at;
-    *at = min(before, value);
-    return before;
+    return std::exchange(*at, min(*at, value));
+}
+template <class Number> Number atomicOr(Number *at, std::type_identity_t<Number> value)
+{
+    return std::exchange(*at, *at | value);
 }
 template <class Number> Number atomicExch(Number *at, std::type_identity_t<Number> value)
 {
-    Number before = *at;
-    *at = value;
-    return before;
+    return std::exchange(*at, value);
 }
 template <class Number>
 Number atomicCAS(Number *at, std::type_identity_t<Number> expected, std::type_identity_t<Number> value)
 {
-    Number before = *at;
-    if (before == expected)
-        *at = value;
-    return before;
-}
-template <class Number> Number atomicOr(Number *at, std::type_identity_t<Number> value)
-{
-    Number before = *at;
-    *at = before | value;
-    return before;
+    return *at == expected ? std::exchange(*at, value) : *at;
 }
 
 template <class To, class From> To reinterpreted(From from)

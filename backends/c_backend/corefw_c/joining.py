@@ -4,6 +4,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
+from corefw.shapes import roll_arguments
 from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
@@ -60,10 +61,7 @@ def kernels(lib):
         return output
 
     def roll(input, shifts, dims):
-        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
-        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
-        if len(shifts) != (len(dims) if dims else 1):
-            raise ValueError("shifts and dimensions must align")
+        shifts, dims = roll_arguments(shifts, dims)
         if not dims:
             return roll(dense(input).reshape(-1), shifts, (0,)).reshape(input.shape)
         total = [0] * input.ndim

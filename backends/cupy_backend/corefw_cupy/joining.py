@@ -13,6 +13,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
+from corefw.shapes import roll_arguments
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, INTEGERS, THREADS, argument, blocks, offered, pointers
 from corefw_cupy.moving import Move
@@ -170,10 +171,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return copying.dense(input[tuple([slice(None, None, step) for step in steps])])
 
     def roll(input, shifts, dims):
-        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
-        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
-        if len(shifts) != (len(dims) if dims else 1):
-            raise ValueError("shifts and dimensions must align")
+        shifts, dims = roll_arguments(shifts, dims)
         if not dims:
             return roll(cuda.dense(input).reshape(-1), shifts, (0,)).reshape(input.shape)
         offsets = [0] * input.ndim

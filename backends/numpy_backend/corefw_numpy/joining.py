@@ -1,5 +1,7 @@
 """Joining arrays and moving their elements."""
 
+from corefw.shapes import roll_arguments
+
 
 def kernels(xp):
     """Ops that compute."""
@@ -43,10 +45,7 @@ def data_movement(xp):
         return xp.flip(line, dims).reshape(input.shape).copy()
 
     def roll(input, shifts, dims):
-        shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
-        dims = dims if isinstance(dims, tuple | list) or dims is None else (dims,)
-        if len(shifts) != (len(dims) if dims else 1):
-            raise ValueError("shifts and dimensions must align")
+        shifts, dims = roll_arguments(shifts, dims)
         return xp.roll(input, shifts, dims) if dims else xp.roll(input, shifts[0])
 
     def tril(input, diagonal):
