@@ -177,7 +177,7 @@ def test_every_command_shows_examples_that_parse(capsys):
     for module in cli.COMMANDS:
         function = module.__name__.rpartition(".")[2]
         command = function.replace("_", "-")
-        assert f"\n    {command} " in overview and cli._parse([command, "--help"]) == 0
+        assert f"\n    {command}" in overview and cli._parse([command, "--help"]) == 0
         examples = re.findall(r"^  corefw (.*)$", capsys.readouterr().out.partition("example")[2], re.MULTILINE)
         assert examples
         for example in examples:

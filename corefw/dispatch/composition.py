@@ -39,6 +39,11 @@ def named_ops(op: Op) -> list[Op]:
     return [one for one, kept in found.items() if kept]
 
 
+def named_by(function: Callable) -> list[Op]:
+    """The ops that a function names, such as the formula of a gradient."""
+    return list(dict.fromkeys(_named(function, set())))
+
+
 def _named(function: Callable, seen: set[Callable]) -> Iterator[Op]:
     """The ops that a function names, itself or in functions of its file that it calls."""
     seen.add(function)

@@ -17,6 +17,7 @@ from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
 from corefw.dispatch.runtime import poisons
+from corefw_numpy.lacking import Lenient, lacking
 from corefw_numpy.poison import PoisonedNumPy
 from corefw_numpy.runtime import NumpyRuntime
 
@@ -27,8 +28,21 @@ _COMPLEX = frozenset(d for d in dtypes.ALL if d.is_complex)
 _TRUTH = frozenset({dtypes.bool_})
 
 
-def table(xp) -> list[Kernel]:
-    """All kernels over the array namespace `xp` (NumPy or one with its functions)."""
+def table(xp, missing: dict[str, list[str]] | None = None) -> list[Kernel]:
+    """All kernels over the array namespace `xp` (NumPy or one with its functions).
+
+    With `missing`, the namespace may lack functions: kernels that need these are left out, and noted there as
+    {op: the names that it needs}.
+
+    >>> import types
+    >>> some = {name: getattr(np, name) for name in dir(np) if name not in ("gcd", "sign")}
+    >>> missing = {}
+    >>> len(table(np)) - len(table(types.SimpleNamespace(**some), missing))
+    2
+    >>> missing
+    {'gcd': ['gcd'], 'sgn': ['sign']}
+    """
+    xp = xp if missing is None else Lenient(xp)
     offered: list[Kernel] = []
     for family in families(__name__):
         real_kernels = family.real_kernels(xp) if hasattr(family, "real_kernels") else {}
@@ -40,6 +54,9 @@ def table(xp) -> list[Kernel]:
             (bool_kernels, _TRUTH),
         ):
             for op, function in functions.items():
+                if missing is not None and (names := lacking(function, xp)):
+                    missing[op] = names
+                    continue
                 out = isinstance(function, xp.ufunc) or getattr(function, "takes_out", False)
                 others = op in bool_kernels and functions is not bool_kernels
                 offered.append(Kernel(op, function, taken - _TRUTH if others else taken, out))
