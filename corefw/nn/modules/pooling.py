@@ -16,6 +16,11 @@ class _Pool(Spatial):
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
 
+    def _pooled(self, name: str, input, *options):
+        """What the function `name` for this number of dimensions gives."""
+        pool = getattr(ops, f"{name}{self.dimensions}d")
+        return pool(input, self.kernel_size, self.stride, self.padding, *options)
+
 
 class _MaxPool(_Pool):
     """The maximum of each window."""
@@ -40,9 +45,7 @@ class _MaxPool(_Pool):
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
     def forward(self, input):
-        pool = getattr(ops, f"max_pool{self.dimensions}d")
-        options = (self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
-        return pool(input, self.kernel_size, *options)
+        return self._pooled("max_pool", input, self.dilation, self.ceil_mode, self.return_indices)
 
     def extra_repr(self) -> str:
         return (
@@ -101,9 +104,8 @@ class _AvgPool(_Pool):
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
     def forward(self, input):
-        pool = getattr(ops, f"avg_pool{self.dimensions}d")
-        options = (self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return pool(input, self.kernel_size, *options)
+        options = (self.ceil_mode, self.count_include_pad, self.divisor_override)
+        return self._pooled("avg_pool", input, *options)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

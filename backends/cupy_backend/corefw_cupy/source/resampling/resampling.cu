@@ -173,12 +173,15 @@ template <class Filter> __device__ T read(const T *from, const Filter *filters, 
     return T(Read<0>::sum(from, 0, filters, resampling));
 }
 
-// In which plane an element of the result lies, and where there.
+// This thread's element of the result, unless there is none: in which plane it lies, and where there.
 struct Element {
+    int64 index = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+    bool exists;
     SIZE plane, z, y, x;
 
-    __device__ Element(const Axis *axes, SIZE element) : plane(element)
+    __device__ Element(const Resampling &resampling) : exists(index < resampling.n), plane(index)
     {
+        const Axis *axes = resampling.axes;
         x = take_innermost(plane, axes[2].result);
         y = take_innermost(plane, axes[1].result);
         z = take_innermost(plane, axes[0].result);
@@ -187,13 +190,12 @@ struct Element {
 
 extern "C" __global__ void resample(const T *input, T *out, Resampling resampling)
 {
-    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= resampling.n)
+    const Element at(resampling);
+    if (!at.exists)
         return;
     const Axis *axes = resampling.axes;
-    const Element at(axes, i);
     const FILTER filters[SPATIAL] = {FILTER(axes[0], at.z), FILTER(axes[1], at.y), FILTER(axes[2], at.x)};
-    out[i] = read(input + (int64)at.plane * axes[0].size * axes[1].size * axes[2].size, filters, resampling);
+    out[at.index] = read(input + (int64)at.plane * axes[0].size * axes[1].size * axes[2].size, filters, resampling);
 }
 
 // The places that may read an element: from the first to the one behind the last that does.
@@ -227,11 +229,10 @@ __device__ inline Weight share(const Axis &axis, SIZE place, SIZE element)
 
 extern "C" __global__ void resample_backward(const T *grad, T *out, Resampling resampling)
 {
-    int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= resampling.n)
+    const Element at(resampling);
+    if (!at.exists)
         return;
     const Axis *axes = resampling.axes;
-    const Element at(axes, i);
     const T *from = grad + (int64)at.plane * axes[0].count * axes[1].count * axes[2].count;
     const Places layers(axes[0], at.z), rows(axes[1], at.y), columns(axes[2], at.x);
     Weight sum = 0;
@@ -244,5 +245,5 @@ extern "C" __global__ void resample_backward(const T *grad, T *out, Resampling r
                     sum += weight * Weight(from[(layer * axes[1].count + row) * axes[2].count + column]);
         }
     }
-    out[i] = T(sum);
+    out[at.index] = T(sum);
 }
