@@ -51,6 +51,13 @@ def read_only(name: str) -> ReadOnlyError:
     )
 
 
+def leaves_the_memory(shape, strides, offset: int) -> ShapeError:
+    """The error of a view that shows more than there is."""
+    return ShapeError(
+        f"a view of shape {list(shape)} and strides {list(strides)} from element {offset} on leaves the tensor's memory"
+    )
+
+
 class DtypeError(CorefwError, RuntimeError, TypeError):
     """An element type is not what the op takes."""
 

@@ -91,3 +91,16 @@ def test_half_types(dtype):
 def test_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("max_norm", [None, 1.0])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2, 2)])
+def test_a_table_has_two_dimensions(shape, max_norm):
+    with pytest.raises(RuntimeError, match="'weight' must be 2-D"):
+        torch.nn.functional.embedding(torch.tensor(0), torch.zeros(shape), max_norm=max_norm)
+
+
+def test_gradient_of_rows_without_elements():
+    weight = torch.zeros(3, 0, requires_grad=True)
+    torch.nn.functional.embedding(torch.tensor([1, 2]), weight).sum().backward()
+    assert weight.grad.shape == (3, 0)

@@ -111,3 +111,13 @@ def test_where_gives_its_gradient_to_numbers_neighbours():
     x = parameter(2, 3)
     assert gradcheck(lambda x: torch.where(MASK, x, 0), (x,))
     assert gradcheck(lambda x: x.where(MASK, x * x), (x,))
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_add"])
+@pytest.mark.parametrize("shape", [(0,), (0, 0)])
+def test_gradient_of_what_was_scattered_nowhere(name, shape):
+    """No position needs no dimensions."""
+    src = torch.ones((), dtype=torch.float64, requires_grad=True)
+    index = torch.zeros(shape, dtype=torch.int64)
+    getattr(torch, name)(torch.zeros((), dtype=torch.float64), 0, index, src).backward()
+    assert src.grad.item() == 0

@@ -299,3 +299,30 @@ def test_gradient_of_logarithms_of_determinants_of_singular_matrices():
     torch.linalg.slogdet(A).logabsdet.sum().backward()
     assert A.grad[0].isinf().all()
     np.testing.assert_allclose(A.grad[1].tolist(), [[1, 0], [-1, 0.5]])
+
+
+@pytest.mark.parametrize("shapes", [((), (1,), (1, 1, 1)), ((2,), (3,), ()), ((2,), (3,), (1, 2, 3), (2,))])
+def test_bilinear_refuses_other_shapes(shapes):
+    input1, input2, weight, *bias = (torch.zeros(shape) for shape in shapes)
+    with pytest.raises(RuntimeError, match="bilinear"):
+        torch.bilinear(input1, input2, weight, *bias)
+
+
+@pytest.mark.parametrize("value", [complex(-math.inf, math.nan), complex(math.nan, math.inf)])
+def test_norm_of_complex_infinities(value):
+    """A number with an infinite part is infinite, whatever the other part is."""
+    for ord in (1, 2, 3, math.inf):
+        assert torch.linalg.vector_norm(torch.tensor([value, 1]), ord).item() == math.inf
+
+
+def test_cosine_similarity_of_vectors_and_a_number():
+    """The number is one of several elements when their dtypes meet."""
+    found = torch.cosine_similarity(torch.ones(2, 3), torch.tensor(2.0, dtype=torch.float64))
+    assert found.dtype is torch.float64
+    assert found.tolist() == pytest.approx([1, 1])
+
+
+def test_gradient_of_qr_of_a_singular_matrix_is_no_number():
+    matrix = torch.zeros(1, 1, requires_grad=True)
+    torch.linalg.qr(matrix)[0].sum().backward()
+    assert not matrix.grad.isfinite().any()

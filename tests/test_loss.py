@@ -275,3 +275,43 @@ def test_binary_cross_entropy_stays_finite_at_the_ends():
 def test_large_sums_of_squares_are_exact():
     x = torch.full((300_000,), 0.1)
     assert abs(F.mse_loss(x, torch.zeros(300_000)).item() - 0.01) < 1e-8
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0), (1, 0, 1, 1)])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.5, 1.0])
+def test_cross_entropy_of_no_probabilities(shape, label_smoothing):
+    """Without samples, or without classes, a mean is NaN and a sum 0."""
+    empty = torch.zeros(shape)
+    assert isnan(torch.nn.functional.cross_entropy(empty, empty, label_smoothing=label_smoothing))
+    loss = torch.nn.functional.cross_entropy(empty, empty, label_smoothing=label_smoothing, reduction="sum")
+    assert loss.item() == 0
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (2,)])
+def test_gaussian_nll_loss_of_one_variance_for_several(shape):
+    """The variance may have size 1 in any one dimension."""
+    var = torch.linspace(1, 2, steps=6)[: int(np.prod(shape))].reshape(shape)
+    wide = (var.unsqueeze(-1) if var.ndim == 1 else var).expand(2, 3)
+    input, target = torch.randn(2, 3), torch.randn(2, 3)
+    loss = torch.nn.functional.gaussian_nll_loss(input, target, var)
+    torch.testing.assert_close(loss, torch.nn.functional.gaussian_nll_loss(input, target, wide))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1,), (3,), (3, 2)])
+def test_gaussian_nll_loss_refuses_other_variances(shape):
+    with pytest.raises(ValueError, match="var is of incorrect size"):
+        torch.nn.functional.gaussian_nll_loss(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(shape))
+
+
+def test_poisson_nll_loss_of_integers():
+    """An `eps` that is an integer is a number all the same; the loss keeps its dtype beside integer counts."""
+    rate, count = torch.tensor(255, dtype=torch.uint8), torch.tensor(0, dtype=torch.uint8)
+    assert torch.nn.functional.poisson_nll_loss(rate, count, log_input=False, eps=1).item() == 255
+    half = torch.nn.functional.poisson_nll_loss(torch.ones(2).half(), torch.tensor([2, 3]), full=True)
+    assert half.dtype is torch.float16
+
+
+def test_weights_of_a_narrower_dtype_are_summed_in_the_dtype_of_the_loss():
+    weight = torch.tensor(-0.69, dtype=torch.float32)
+    loss = torch.nn.functional.l1_loss(torch.zeros(6).double(), torch.ones(6).double(), weight=weight.expand(6))
+    assert abs(loss.item() - 1) < 1e-15

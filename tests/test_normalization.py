@@ -226,3 +226,11 @@ def test_dropout_in_place():
 def test_distances(name, options):
     inputs = RNG.normal(size=(2, 3, 4)).astype(np.float32)
     compare_layers(getattr(torch.nn, name)(**options), getattr(import_torch().nn, name)(**options), *inputs)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_group_norm_wants_whole_groups_of_no_samples_too(backend):
+    if backend not in {b.name for b in torch.backends() if b.usable}:
+        pytest.skip(f"the backend {backend} is not installed")
+    with torch.backend(backend), pytest.raises(RuntimeError, match="divisible by num_groups"):
+        torch.nn.functional.group_norm(torch.zeros(0, 1), 2)

@@ -435,3 +435,13 @@ def test_comparison_in_place_ends_the_history():
     same(x.grad, [0, 3])
     with pytest.raises(RuntimeError, match="leaf"):
         x.eq_(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_log1p_of_small_complex_numbers(dtype):
+    """Not by a sum with 1, which would round them away."""
+    x = torch.tensor([1e-3, 1e-20 + 1e-20j, 1e-3j, -1e-3 + 1e-4j, 1e20 + 1e20j], dtype=dtype)
+    real = [9.995003330835332e-4, 1e-20, 4.9999975000016667e-7, -1.00049532e-3, 46.398275]
+    found = torch.log1p(x)
+    assert found.real.tolist() == pytest.approx(real, rel=1e-6, abs=0)
+    assert found.imag.tolist() == pytest.approx([0, 1e-20, 9.99999666e-4, 1.001001e-4, 0.78539816], rel=1e-5, abs=0)

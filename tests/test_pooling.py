@@ -128,3 +128,9 @@ def test_layers_agree_with_pytorch(name, arguments, options, shape):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_unpooling_layers_print_as_pytorchs(n):
     check_repr(f"MaxUnpool{n}d", (2,), {"padding": 1})
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 1), (1, 3, 2)])
+def test_unpooling_wants_a_position_for_each_maximum(shape):
+    with pytest.raises(RuntimeError, match="Expected shape of indices to be same"):
+        nn.functional.max_unpool1d(torch.zeros(3, 2), torch.zeros(shape, dtype=torch.int64), 2)

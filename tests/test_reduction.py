@@ -282,3 +282,25 @@ def test_nothing_along_another_dimension_is_fine():
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float64])
 def test_the_dtype_asked_for_is_the_results(name, dtype):
     assert getattr(torch.ones(3), name)(dtype=dtype).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+def test_nansum_to_integers_counts_nan_as_zero(dtype):
+    assert torch.tensor([torch.nan, 2.7, 1.6]).nansum(dtype=dtype).item() == 3
+    assert torch.tensor([[torch.nan, 2.0], [torch.nan, torch.nan]]).nansum(1, dtype=dtype).tolist() == [2, 0]
+
+
+def test_sum_to_no_dimension_is_a_sum():
+    """Of integers in int64, whatever the number of dimensions."""
+    for shape in ((), (2,), (2, 3)):
+        assert torch.ones(shape, dtype=torch.int16).sum_to_size(()).dtype is torch.int64
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradient_of_a_product_whose_parts_are_beyond_the_type(dtype):
+    largest = torch.finfo(dtype).max
+    x = torch.tensor([largest, 2.0, 0.25, largest**-0.5, 1.0], dtype=dtype, requires_grad=True)
+    x.prod().backward()
+    wide = x.detach().double().requires_grad_()
+    wide.prod().backward()
+    torch.testing.assert_close(x.grad, wide.grad.to(dtype))

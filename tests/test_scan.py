@@ -70,6 +70,7 @@ def test_no_difference_leaves_out_what_is_set_beside():
     [
         (lambda: torch.ones(2).cumsum(1), IndexError),
         (lambda: torch.tensor(1.0).diff(), RuntimeError),
+        (lambda: torch.zeros(2, 3).diff(0, append=torch.zeros(3, 1)), RuntimeError),
         (lambda: torch.ones(2).diff(-1), RuntimeError),
         (lambda: torch.ones(2).diff(0, prepend=torch.ones(1, 1)), RuntimeError),
         (lambda: torch.trapezoid(torch.ones(3), torch.ones(2)), RuntimeError),

@@ -270,3 +270,11 @@ def test_a_view_given_other_memory_by_out_is_a_view_no_more():
     assert not view.requires_grad
     view.mul_(base).sum().backward()
     assert base.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("shape, stride", [((3,), (1,)), ((1, 1), (0, 0)), ((), ())])
+def test_as_strided_of_memory_without_elements(shape, stride):
+    with pytest.raises(RuntimeError, match="out of bounds for the storage of a tensor of shape"):
+        torch.zeros(2, 0).as_strided(shape, stride)
+    with pytest.raises(RuntimeError, match="leaves the tensor's memory"):
+        torch.zeros(0).set_(torch.zeros(0).untyped_storage(), 0, shape, stride)

@@ -496,3 +496,14 @@ def test_scenario(torch, program, outcome):
             program(torch)
     else:
         assert program(torch) == outcome
+
+
+@pytest.mark.parametrize("change", [lambda x: x.t_(), lambda x: x.transpose_(0, 1), lambda x: x.unsqueeze_(0)])
+def test_a_tensor_turned_without_recording_keeps_its_history(change):
+    leaf = corefw.ones((1, 1), requires_grad=True)
+    turned = leaf * 2
+    with corefw.no_grad():
+        change(turned)
+    assert turned.requires_grad
+    turned.sum().backward()
+    assert leaf.grad.tolist() == [[2.0]]

@@ -220,12 +220,12 @@ def _per_class(weight, logs, dim: int):
 
 def _probability_cross_entropy(logs, target, weight, reduction: str, label_smoothing: float, dim: int):
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / logs.shape[dim]
+        target = target * (1 - label_smoothing) + label_smoothing / max(logs.shape[dim], 1)
     terms = logs * target if weight is None else logs * target * _per_class(weight, logs, dim)
     if reduction == "none":
         return -terms.sum(dim)
-    samples = logs.numel() // logs.shape[dim] if reduction == "mean" else 1
-    return -terms.sum() / samples
+    samples = logs.numel() // max(logs.shape[dim], 1) if reduction == "mean" else 1
+    return -terms.sum() / samples  # NaN without samples, or without classes
 
 
 def _smoothed(loss, logs, target, weight, ignore_index: int, reduction: str, label_smoothing: float, dim: int):
@@ -238,7 +238,7 @@ def _smoothed(loss, logs, target, weight, ignore_index: int, reduction: str, lab
         spread = spread.sum() / weights.sum()
     else:
         spread = reduced_loss(spread, reduction)
-    return (1 - label_smoothing) * loss + label_smoothing / logs.shape[dim] * spread
+    return (1 - label_smoothing) * loss + label_smoothing / max(logs.shape[dim], 1) * spread
 
 
 def _loss_and_normalizer_shape(input, target, ignore_index, reduction):

@@ -111,7 +111,7 @@ def qr_factors_vjp(grad_Q, grad_R, Q, R, kind):
     change = Q.matmul(middle + middle.mH - diagonal.diag_embed())
     if grad_Q is not None:
         change = change + grad_Q
-    grad_x = ops.resolve_conj(ops.solve_matrices(upper, change.mH).mH)
+    grad_x = ops.resolve_conj(ops.linalg_solve_triangular(upper, change.mH, upper=True).mH)
     if n <= m:
         return grad_x
     return ops.cat([grad_x, Q.new_zeros((*Q.shape[:-1], n - m)) if grad_y is None else grad_y], -1)

@@ -73,7 +73,9 @@ def embedding_dense_backward(grad_output, indices: Index, num_weights: int, padd
     if padding_idx >= 0 or scale_grad_by_freq:
         grad_output = grad_output * _shares(indices, num_weights, padding_idx, scale_grad_by_freq, grad_output)
     table = ops.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype, device=grad_output.device)
-    return table.index_add(0, indices.flatten().to(dtypes.int64), grad_output.reshape(-1, grad_output.shape[-1]))
+    return table.index_add(
+        0, indices.flatten().to(dtypes.int64), grad_output.reshape(indices.numel(), grad_output.shape[-1])
+    )
 
 
 @embedding_dense_backward.gradient("grad_output")
@@ -131,6 +133,7 @@ def functional_embedding(
     tensor([[3., 4.],
             [1., 2.]])
     """
+    _rows_shape(weight.shape, input.shape)
     count = weight.shape[0]
     if padding_idx is None:
         padding_idx = -1

@@ -173,10 +173,10 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([3.0]))
     tensor(1.)
     """
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    loss = input.exp() - target * input if log_input else input - target * (input + float(eps)).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
+        loss = loss + stirling.masked_fill(target <= 1, 0).to(loss.dtype)
     return reduced_loss(loss, meant_reduction(reduction, size_average, reduce))
 
 
@@ -187,7 +187,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     Args:
         input: means, any shape.
         target: samples of a shape that broadcasts with the input.
-        var: variances: a number, the input's shape, or without (or with size 1 in) its last dimension.
+        var: variances: a number, the input's shape, or without its last dimension, or with size 1 in one.
         full: add the constant ``log(2 π) / 2``.
         eps: the least variance.
         reduction: "none", "mean" or "sum".
@@ -205,7 +205,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1:] == (1,)):
+        elif var.ndim != input.ndim or [m for n, m in zip(input.shape, var.shape) if m != n] != [1]:
             raise ValueError("var is of incorrect size")
     reduction = meant_reduction(reduction)
     var = var.clone()

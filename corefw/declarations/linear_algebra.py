@@ -534,6 +534,8 @@ def bilinear(input1, input2, weight, bias=None):
     >>> torch.bilinear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0]]), torch.ones(1, 2, 1))
     tensor([[9.]])
     """
+    if not (input1.ndim and input2.ndim):
+        raise ShapeError(f"bilinear(): vectors expected, got inputs of {input1.ndim} and {input2.ndim} dimensions")
     if input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
             "bilinear(): input batch dimensions do not match: got "
@@ -546,6 +548,10 @@ def bilinear(input1, input2, weight, bias=None):
                 f"{list(weight.shape)[position : position + 1]} of a weight of shape {list(weight.shape)}"
             )
     out_features, in1, in2 = weight.shape
+    if bias is not None and tuple(bias.shape) != (out_features,):
+        raise ShapeError(
+            f"bilinear(): bias size does not match weight size: got {list(bias.shape)} but expected [{out_features}]"
+        )
     batch = input1.shape[:-1]
     left = _rows(input1).mm(weight.transpose(0, 1).reshape(in1, out_features * in2))
     left = left.reshape(left.shape[0], out_features, in2)
@@ -621,12 +627,13 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """
     if eps < 0:
         raise ShapeError(f"cosine_similarity: eps must be non-negative, got: {eps}")
+    x1, x2 = ops.broadcast_tensors(x1, x2)
     common = result_type(x1, x2)
     if not common.is_floating_point:
         raise DtypeError(
             f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {common.title}"
         )
-    x1, x2 = ops.broadcast_tensors(x1.to(common), x2.to(common))
+    x1, x2 = x1.to(common), x2.to(common)
     norms = (ops.vector_norm(x, 2.0, dim, True).clamp_min(eps) for x in (x1, x2))
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
 

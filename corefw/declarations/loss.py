@@ -117,11 +117,11 @@ def smooth_l1_loss(
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]), reduction="none")
     tensor([0.1250, 1.5000])
     """
+    input, target = _of_one_shape(input, target)
     if beta < 0:
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
-    input, target = _of_one_shape(input, target)
     if target.dispatch_key.dtype is dtypes.bool_:  # which has no differences
         target = target.to(input.dtype)
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
@@ -157,9 +157,9 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]), reduction="none")
     tensor([0.1250, 1.5000])
     """
+    input, target = _of_one_shape(input, target)
     if delta <= 0:
         raise ValueError(f"huber_loss does not support non-positive values for delta, got {delta}")
-    input, target = _of_one_shape(input, target)
     loss = ops.huber(input - target.to(input.dtype), delta, 1.0)  # of the input's dtype, unlike other losses
     return reduced_loss(loss if weight is None else loss * weight, meant_reduction(reduction))
 

@@ -309,7 +309,7 @@ def _adapted_mean(name: str, n: int, input, output_size):
 
 def _unpooled(name: str, n: int, input, indices, kernel_size, stride, padding, output_size):
     input, unbatched = batched(name, input, n, _NOT_BATCHED)
-    if indices.shape[-n:] != input.shape[-n:]:
+    if indices.shape != (input.shape[1:] if unbatched else input.shape):
         raise ShapeError(
             f"{name}: Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
             f"indices tensor with shape: {list(indices.shape)}"

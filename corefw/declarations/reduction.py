@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 
 from corefw import dtypes
 from corefw.dispatch.declare import Dim, Dims, GivenDims, Sizes, composite, ops, primitive, view
@@ -80,8 +81,8 @@ def sum_to_size(input, size: Sizes):
     """
     size, shape = as_shape(size), input.array.shape
     dims, keepdim, longer = _broadcast_dims(size, shape)
-    if dims == ():
-        return input if size else input.clone()
+    if dims == () and size:
+        return input
     result = _sum(input, dims, keepdim)
     return result.reshape(size) if keepdim and longer else result
 
@@ -131,6 +132,8 @@ def nansum(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | Non
     >>> torch.tensor([1.0, torch.nan, 2.0]).nansum()
     tensor(3.)
     """
+    if dtype is not None and dtype.category < dtypes.FLOATING:
+        input = input.nan_to_num(0.0, inf, -inf)  # NaN has no integer
     return input.to(dtype).nansum(dim, keepdim).to(dtype)
 
 
@@ -195,10 +198,12 @@ def product_of_others(input, dim: int):
 def product_vjp(grad, input, dim, keepdim, input_shape):
     if not input_shape:
         return grad
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)
+    wide = input.float() if half else input  # a product of some of the elements may be beyond the type
     if dim is None:
-        others = product_of_others(input.reshape(-1), 0).reshape(input_shape)
+        others = product_of_others(wide.reshape(-1), 0).reshape(input_shape)
     else:
-        others = product_of_others(input, dim)
+        others = product_of_others(wide, dim)
     return ops.expand_reduced(grad, None if dim is None else (dim,), keepdim, input_shape) * others.conj()
 
 

@@ -186,9 +186,9 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None):
         raise ShapeError(
             f"diff expects prepend or append to be the same dimension as input: got {[part.ndim for part in parts]}"
         )
+    result = ops.cat(parts, dim) if len(parts) > 1 else input
     if n == 0:
         return input.clone()
-    result = ops.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
         size = result.shape[dim]
         if size < 2:

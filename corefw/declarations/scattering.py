@@ -289,6 +289,11 @@ def _covering(gradient: Tensor, shape) -> Tensor:
     return result
 
 
+def _from_positions(grad, dim: int, index, shape) -> Tensor:
+    """The gradient of a tensor of `shape` whose elements went to the positions `index`, of whatever shape if none."""
+    return _covering(grad.gather(dim, index), shape) if index.numel() else grad.new_zeros(shape)
+
+
 @primitive(dtype=same, shape=_scatter_shape, inplace=True, public="", grad_name="Scatter")
 def scatter_src(input, dim: Dim, index: Index, src):
     """`input` with the elements of `src` written to the positions `index` along `dim`."""
@@ -296,7 +301,7 @@ def scatter_src(input, dim: Dim, index: Index, src):
 
 scatter_src.gradients(
     input=lambda grad, dim, index: ops.scatter_value(grad, dim, index, 0),
-    src=lambda grad, dim, index, src_shape: _covering(grad.gather(dim, index), src_shape),
+    src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
 )
 
 
@@ -400,7 +405,7 @@ def scatter_add(input, dim: Dim, index: Index, src):
 
 scatter_add.gradients(
     input=lambda grad: grad,
-    src=lambda grad, dim, index, src_shape: _covering(grad.gather(dim, index), src_shape),
+    src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
 )
 
 

@@ -181,7 +181,7 @@ def become(tensor: Tensor, result: Tensor) -> Tensor:
     tensor.array = result.array
     if node.__class__ is Accumulate:
         node.shape = result.array.shape
-    else:
+    elif node is None or mode.recording:  # else it keeps its history, as after any change
         tensor.node = result.node
     tensor.version[0] += 1
     return tensor

@@ -121,7 +121,7 @@ class _Comparison:
             raise Amplified
         if type(a) is Raised or type(b) is Raised:
             found = _raised(a, b, self.sides)
-            known = refusals.refusal(entry, a, b, self.sides) or self._without_reference(number, entry)
+            known = refusals.refusal(entry, a, b, self.sides, self.first) or self._without_reference(number, entry)
             if found and not known:
                 kind, text, what = found
                 return self.difference(kind, number, text, what)

@@ -129,6 +129,10 @@ def _overflowing(array: np.ndarray) -> bool:
     )
 
 
+def _beyond_32_bits(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool((np.abs(array.astype(np.float64)) >= 2.0**31).any())
+
+
 def _of_several_dtypes(step: Step, run: Run) -> bool:
     return len({picture.dtype for picture in _operands(step, run)}) > 1
 
@@ -262,6 +266,7 @@ _VALUES = _table(
     ("ihfftn ihfft2", _into_out, "what out= had is left where there was nothing to transform"),
     ("float_power pow ipow", _powers_of_zero, "NaN, by a logarithm, for 0 to the power of 0 too"),
     ("float_power pow ipow", _complex_unsettled, "the same, or a quotient, by which the power is written"),
+    ("to", _with(_beyond_32_bits), "bytes by way of 64 bits, others by 32"),
     ("isclose", _flat, "a tolerance beyond 2**24 rounded to float32"),
     ("lstm_cell", _nan, "a product with a state of 0 and NaN"),
     ("sgn sign", _complex_unsettled, "NaN, by a quotient, for an infinite part too"),

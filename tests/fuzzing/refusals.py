@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 from corefw.errors import CorefwError, OutOfMemoryError, PositionError
 from tests.fuzzing.documented import short
-from tests.fuzzing.programs import Step
-from tests.fuzzing.runs import Raised
+from tests.fuzzing.programs import Step, references
+from tests.fuzzing.runs import Raised, Run
 
 #: what PyTorch alone refuses: (part of its message, why corefw does not)
 THEIR_REFUSALS = (
@@ -92,7 +92,11 @@ THEIR_REFUSALS_OF = (
     (r"result type Float can't be cast", "soft_margin_loss native_dropout", "integers, which are promoted"),
     (r"result type \w+ can't be cast", "binary_cross_entropy_with_logits", "a target of another dtype"),
     (r"bias size does not match weight size", "bilinear", "a bias that broadcasts, for empty weights"),
-    (r"hardtanh on an unsigned type|cannot be converted to type uint8_t", "hardtanh threshold", "bounds below 0"),
+    (
+        r"hardtanh on an unsigned type|cannot be converted to type uint8_t",
+        "hardtanh threshold constant_pad_nd",
+        "numbers below 0",
+    ),
     (r"The size of tensor a", "lstsq", "batches that broadcast, of no element"),
     (r"inconsistent tensor size", "vecdot", "one element against several"),
     (r"too many indices", "index_put", "a mask without dimensions"),
@@ -172,7 +176,7 @@ def _matches_of(table, name: str, error: Exception) -> bool:
     )
 
 
-def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
+def refusal(entry: Step, a, b, sides: tuple[str, str], run: Run) -> bool:
     """Whether one side may refuse what the other computes."""
     name = short(entry.function)
     if sides[1] != "torch":  # of paddings, of a position where a mask selects nothing
@@ -181,14 +185,14 @@ def refusal(entry: Step, a, b, sides: tuple[str, str]) -> bool:
             isinstance(a.error, OutOfMemoryError) or (name, type(a.error)) == ("index_put", PositionError)
         )
     if type(b) is Raised:
-        known = _their_refusal(entry, str(b.error))
+        known = _their_refusal(entry, str(b.error), run)
         if known is None:
             known = isinstance(b.error, NotImplementedError) or _matches(THEIR_REFUSALS, b.error)
         return known or _matches_of(THEIR_REFUSALS_OF, name, b.error)
     return _matches(OUR_REFUSALS, a.error) or _matches_of(OUR_REFUSALS_OF, name, a.error)
 
 
-def _their_refusal(entry: Step, text: str) -> bool | None:
+def _their_refusal(entry: Step, text: str, run: Run) -> bool | None:
     """Whether PyTorch alone refuses what is asked of this function, None if the function does not matter."""
     if entry.function == "gradients" and re.search(THEIR_GRADIENT_FAULTS, text):
         return True
@@ -198,7 +202,9 @@ def _their_refusal(entry: Step, text: str) -> bool | None:
         return _beyond_32_bits(entry)  # a stride: max_pool1d alone counts no window
     if "the input matrix is singular" in text:
         return entry.keywords.get("left") is False  # of infinities: another factorization meets no pivot of 0
-    return False if entry.function == ".view" and "view size" in text else None
+    if entry.function == ".view" and "view size" in text:  # a dimension of size 1 has no place in an order of memory
+        return None if 1 in run.values[next(references(entry))].shape else False
+    return None
 
 
 def _beyond_32_bits(entry: Step) -> bool:

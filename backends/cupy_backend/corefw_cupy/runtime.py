@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from corefw.dispatch.runtime import Runtime
+from corefw.errors import leaves_the_memory
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.cudnn import frontend
 from corefw_cupy.graphs import GeneratorState, Graph, GraphPool, Graphs
@@ -190,7 +191,7 @@ class CupyRuntime(Runtime):
         for size, step in zip(shape, strides):
             last += (size - 1) * step
         if (last + 1) * element.itemsize > storage.size and 0 not in shape:
-            raise ValueError(f"a view of shape {shape} and strides {strides} from {offset} on leaves the memory")
+            raise leaves_the_memory(shape, strides, offset)
         start = self.cupy.cuda.MemoryPointer(storage, offset * element.itemsize)
         return self.cupy.ndarray(shape, element, start, tuple([step * element.itemsize for step in strides]))
 

@@ -32,6 +32,16 @@ def kernels(xp):
         high, low = xp.where(greater, input, other), xp.where(greater, other, input)
         return high + xp.log1p(xp.exp(low - high))
 
+    def log1p(input):
+        if input.dtype.kind != "c":
+            return xp.log1p(input)
+        x, y = input.real, input.imag
+        near = xp.log1p(x * (2 + x) + y * y) / 2  # of the squared modulus of 1 + input
+        result = xp.empty_like(input)
+        result.real = xp.where(xp.abs(x) + xp.abs(y) < 0.5, near, xp.log(xp.hypot(1 + x, y)))
+        result.imag = xp.arctan2(y, 1 + x)
+        return result
+
     def xlogy(input, other):
         return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other))
 
@@ -62,7 +72,7 @@ def kernels(xp):
         "hypot": xp.hypot,
         "log": xp.log,
         "log10": xp.log10,
-        "log1p": xp.log1p,
+        "log1p": log1p,
         "log2": xp.log2,
         "logaddexp": logaddexp,
         "logaddexp2": xp.logaddexp2,

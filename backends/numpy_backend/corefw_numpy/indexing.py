@@ -123,6 +123,9 @@ def data_movement(xp):
         out[mask] = source.reshape(-1)[:count]
         return out
 
+    def nonzero(input):
+        return xp.stack(input.nonzero(), 1) if input.ndim else xp.argwhere(input)
+
     for writing in (index_put, copy, fill, masked_fill, masked_scatter):
         writing.takes_out = True  # type: ignore[union-attr]
 
@@ -135,5 +138,5 @@ def data_movement(xp):
         "masked_fill": masked_fill,
         "masked_scatter": masked_scatter,
         "masked_select": masked_select,
-        "nonzero": xp.argwhere,
+        "nonzero": nonzero,
     }

@@ -62,6 +62,8 @@ def kernels(xp):
 
     def group_normalization(input, num_groups, weight, bias, eps):
         samples, channels, *rest = input.shape
+        if channels % num_groups:
+            raise ValueError("groups of different sizes")
         check(weight, (channels,))
         check(bias, (channels,))
         grouped = input.reshape(samples, num_groups, channels // num_groups, prod(rest))

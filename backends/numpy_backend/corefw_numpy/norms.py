@@ -2,7 +2,7 @@
 
 from math import inf
 
-from corefw_numpy.sums import count, squared_modulus, sums
+from corefw_numpy.sums import count, sums
 
 
 def kernels(xp):
@@ -11,7 +11,10 @@ def kernels(xp):
 
     def vector_norm(input, ord, dim, keepdim):
         if ord == 2:
-            return xp.sqrt(sum(squared_modulus(input), dim, keepdim))
+            if input.dtype.kind != "c":
+                return xp.sqrt(sum(input * input, dim, keepdim))
+            modulus = xp.abs(input)  # infinite if one part is, whatever the other
+            return xp.sqrt(sum(modulus * modulus, dim, keepdim))
         modulus = xp.abs(input)
         if ord == 1:
             return sum(modulus, dim, keepdim)

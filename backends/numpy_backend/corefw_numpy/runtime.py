@@ -9,7 +9,7 @@ import numpy as np
 
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.runtime import NUMBERS, Runtime
-from corefw.errors import read_only
+from corefw.errors import leaves_the_memory, read_only
 from corefw_numpy.memory import order_like
 
 
@@ -94,6 +94,9 @@ class NumpyRuntime(Runtime):
         size = element.itemsize
         if 0 in shape:
             return np.ndarray(shape, element)  # NumPy wants even the place of no element inside the memory
+        last = offset + sum((n - 1) * step for n, step in zip(shape, strides))
+        if (last + 1) * size > memory.nbytes:  # NumPy asks nothing of memory without elements
+            raise leaves_the_memory(shape, strides, offset)
         return np.ndarray(shape, element, memory, offset * size, [s * size for s in strides])
 
     def is_writable(self, array):

@@ -33,6 +33,7 @@ def weighted_loss(loss, weight, reduction: str):
         return reduced_loss(loss, reduction)
     weight = weight.expand(loss.shape)
     loss = loss * weight
+    weight = weight.to(loss.dtype)
     return loss.sum() / weight.sum() if reduction == "mean" else reduced_loss(loss, reduction)
 
 
