@@ -12,7 +12,7 @@ for _ in range(3):
 ADVISE = """
     import sys
     from corefw.cli import main
-    sys.exit(main(["advise", {script!r}, "--device", "{device}", "--", "--rounds", "3"]))
+    sys.exit(main(["advise", "--device", "{device}", {script!r}, "--rounds", "3"]))
 """
 
 

@@ -20,11 +20,11 @@ def add(commands: Commands) -> None:
         "advise",
         advise,
         "run a program on a device, and say which missing kernels cost it most",
-        "corefw advise train.py --device acme -- --epochs 1",
+        "corefw advise --device acme train.py --epochs 1",
     )
     command.add_argument("--device", required=True, help="where new tensors lie; what it lacks is computed on cpu")
     command.add_argument("script", help="the program, written for PyTorch or corefw")
-    command.add_argument("arguments", nargs="*", help="the program's own arguments, options after --")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
 
 
 class OnDevice(profile):
