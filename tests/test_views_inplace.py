@@ -379,12 +379,16 @@ def views_of_a_base_detached_in_place_keep_their_history(torch):
     return kept, *grads
 
 
+def detached_base_and_view(x):
+    y = x * 2
+    v = y[0]
+    return y.detach_(), v
+
+
 @scenario((None, [4.0, 0.0]))
 def base_detached_in_place_and_changed(torch):
     x, w = leaf(torch, 1, 1), leaf(torch, 1, 1)
-    y = x * 2
-    v = y[0]
-    y.detach_()
+    y, v = detached_base_and_view(x)
     y.mul_(2)
     y.requires_grad_()
     (v * w[0]).backward()
@@ -394,9 +398,7 @@ def base_detached_in_place_and_changed(torch):
 @scenario((None, [6.0, 0.0]))
 def base_detached_in_place_and_part_of_another_graph(torch):
     x, w = leaf(torch, 1, 1), leaf(torch, 1, 1)
-    y = x * 2
-    v = y[0]
-    y.detach_()
+    y, v = detached_base_and_view(x)
     y.mul_(w)
     (v * 3).backward()
     return x.grad, w.grad.tolist()

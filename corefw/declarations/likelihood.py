@@ -77,10 +77,7 @@ def binary_cross_entropy_with_logits(
 
     Args:
         input: logits, any shape.
-        target: probabilities of the input's shape.
-        weight: a weight per element that broadcasts with the input.
-        size_average, reduce: deprecated forms of `reduction`.
-        reduction: "none", "mean" or "sum".
+        target, weight, size_average, reduce, reduction: as for `binary_cross_entropy`.
         pos_weight: a weight for the positive part of each element's loss, broadcasts with the input.
 
     >>> import corefw as torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 from corefw import dtypes
@@ -15,6 +16,9 @@ from corefw.tensor import Tensor
 
 with_statistics = real_floats.giving(real_floats, statistic, statistic)
 with_scale = real_floats.giving(real_floats, statistic)
+
+
+_with_mean_and_scale = partial(composite, dtype=with_statistics, outputs=("output", "mean", "scale"), public="")
 
 
 def _check_vector(name: str, vector, count: int) -> None:
@@ -85,13 +89,7 @@ def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: floa
     return ops.layer_normalization(input, _sizes(normalized_shape), weight, bias, eps)[0]
 
 
-@composite(
-    dtype=with_statistics,
-    shape=_layer_shapes,
-    outputs=("output", "mean", "scale"),
-    public="",
-    grad_name="NativeLayerNorm",
-)
+@_with_mean_and_scale(shape=_layer_shapes, grad_name="NativeLayerNorm")
 def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5):
     """`layer_norm`, and the mean and reciprocal standard deviation it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight), _shape(bias))
@@ -201,13 +199,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     return ops.group_normalization(input, num_groups, weight, bias, eps)[0]
 
 
-@composite(
-    dtype=with_statistics,
-    shape=_group_shapes,
-    outputs=("output", "mean", "scale"),
-    public="",
-    grad_name="NativeGroupNorm",
-)
+@_with_mean_and_scale(shape=_group_shapes, grad_name="NativeGroupNorm")
 def group_normalization(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
     """`group_norm`, and the mean and reciprocal standard deviation it used, of shape (N, num_groups)."""
     _check_groups(input.array.shape, num_groups, _shape(weight), _shape(bias))

@@ -161,10 +161,8 @@ def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtyp
     """The product of all elements, or of those along `dim`; integers and bool are multiplied in int64.
 
     Args:
-        input: any shape.
         dim: the dimension to reduce; None for all.
-        keepdim: keep the reduced dimension with size 1.
-        dtype: convert the elements to this dtype first.
+        input, keepdim, dtype: as for `sum`.
 
     >>> import corefw as torch
     >>> torch.tensor([[1, 2], [3, 4]]).prod(1)

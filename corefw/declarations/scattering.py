@@ -425,10 +425,7 @@ def scatter_reduce(input, dim: Dim, index: Index, src, reduce: str, *, include_s
     """`input` with the elements of `src` that go to each position `index` along `dim` combined there.
 
     Args:
-        input: any shape.
-        dim: the dimension.
-        index: int32 or int64 positions from 0; as many dimensions as `input` and `src`, in none larger than `src`, and
-            in none but `dim` larger than `input`.
+        input, dim, index: as for `scatter_add`.
         src: what is combined.
         reduce: "sum", "prod", "mean" (of integers rounded down), "amax" or "amin".
         include_self: whether the elements of `input` count at the positions written to.
