@@ -58,7 +58,7 @@ def compare(
     """Measure `rows` for about so many seconds in all, telling `report` of each; returns the comparison."""
     for column in columns.values():
         column.set_num_threads(threads)
-    share = seconds / (len(rows) + 2)
+    end, share = time.monotonic() + seconds, seconds / (len(rows) + 2)
     comparison: dict[str, Any] = {
         "version": VERSION,
         "suite": suite,
@@ -71,7 +71,8 @@ def compare(
         "limits": limits(columns, share),
         "rows": {},
     }
-    for name, make in rows.items():
+    for done, (name, make) in enumerate(rows.items()):
+        share = max(0.0, end - time.monotonic()) / (len(rows) - done)  # a row that takes long leaves others less
         comparison["rows"][name] = measure_row(columns, make, share)
         report(name, comparison)
     return comparison

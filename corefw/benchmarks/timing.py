@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from corefw.dispatch.measured import time_of
 
-TURNS = 5  # at least, of each column
-LONGEST = 0.02  # seconds of a turn, unless one call takes longer
+TURNS = 3  # at least, of each column
+SHORTEST, LONGEST = 0.002, 0.02  # seconds of a turn, unless one call takes longer
 
 
 def take_turns(columns: Mapping, calls: Mapping[str, Callable], seconds: float) -> dict[str, list[float]]:
@@ -18,12 +18,12 @@ def take_turns(columns: Mapping, calls: Mapping[str, Callable], seconds: float) 
     A busy neighbour, or a clock that changes, then meets all of them.
     """
     counts, times = {}, {column: [] for column in calls}  # type: ignore[var-annotated]
-    longest = min(LONGEST, seconds / (TURNS * max(1, len(calls))))
+    turn = max(SHORTEST, min(LONGEST, seconds / (TURNS * max(1, len(calls)))))
     for name, call in calls.items():
         with columns[name]:
             time_of(columns[name].synchronize, call, 2)  # compiles, and fills caches
-            once = time_of(columns[name].synchronize, call, 1)
-        counts[name] = max(1, min(10_000, int(longest / max(once, 1e-7))))
+            once = min(time_of(columns[name].synchronize, call, 1) for _ in range(3))
+        counts[name] = max(1, min(10_000, int(turn / max(once, 1e-7))))
     begun = time.perf_counter()
     while min(map(len, times.values()), default=TURNS) < TURNS or time.perf_counter() - begun < seconds:
         for name, call in calls.items():
