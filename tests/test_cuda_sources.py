@@ -83,8 +83,10 @@ def test_attention_by_tensor_cores_keeps_its_sums_in_registers(file):
     assert not spilling(rows)
 
 
-@pytest.mark.parametrize("file", ["normalization/normalize.cu", "normalization/moments.cu"])
-def test_normalisations_keep_groups_in_registers(file):
+@pytest.mark.parametrize(
+    "file", ["normalization/normalize.cu", "normalization/moments.cu", "convolution/convolution_tensor.cu"]
+)
+def test_groups_and_tiles_stay_in_registers(file):
     assert not spilling(resources_of(file))
 
 
