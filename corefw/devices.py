@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from corefw.dtypes import dtype
-from corefw.errors import DeviceError, did_you_mean
+from corefw.errors import DeviceError, UnsupportedDtypeError, did_you_mean
 
 #: device types known without a plugin; plugins add theirs
 _types: set[str] = {"cpu", "cuda", "meta"}
@@ -155,5 +155,13 @@ class DispatchKey:
 
     @staticmethod
     def intern(device: device, dtype: dtype, runtime) -> DispatchKey:
-        """The one Place of (device, dtype), made on first use."""
-        return DispatchKey._interned.setdefault((device, dtype), DispatchKey(device, dtype, runtime))
+        """The one dispatch key of (device, dtype), made on first use; or UnsupportedDtypeError."""
+        found = DispatchKey._interned.get((device, dtype))
+        if found is None:
+            if dtype not in runtime.dtypes:
+                stored = ", ".join(sorted(known.name for known in runtime.dtypes))
+                raise UnsupportedDtypeError(
+                    f"device '{device.type}' does not store {dtype.name} but {stored}: convert to one of these first"
+                )
+            found = DispatchKey._interned.setdefault((device, dtype), DispatchKey(device, dtype, runtime))
+        return found

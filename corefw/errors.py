@@ -95,6 +95,10 @@ class KernelResultError(CorefwError, TypeError):
     """A kernel returned what is no array of its device."""
 
 
+class UnsupportedDtypeError(KernelNotFoundError):
+    """A device does not store elements of a type."""
+
+
 class LinAlgError(CorefwError, RuntimeError):
     """A matrix has no such inverse, solution or decomposition."""
 

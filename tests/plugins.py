@@ -47,7 +47,54 @@ def corefw_backend():
     return Backend(name="{name}", version="0.3", devices=("cpu",), kernels=kernels, priority={priority})
 """
 
+#: kernels that are wrong, each in a way of its own, beside some that are right
+PLANTED = """
+import ctypes
+import time
+import numpy as np
+from corefw import dtypes
+import corefw_numpy
+
+def changes_its_input(a, out=None):
+    result = np.sin(a)
+    a[...] = 0
+    return result
+
+def hangs(a):
+    time.sleep(1000)
+
+def steps_too_far(params, grads, *rest):
+    right["sgd_step"](params, grads, *rest)
+    for param in params:
+        param *= 1.01
+
+def from_another_stream(shape, seed, offset, *rest):
+    return right["uniform_at"](shape, seed, offset + 1, *rest)
+
+floats = frozenset((dtypes.float32, dtypes.float64))
+right = {kernel.op: kernel.function for kernel in corefw_numpy.table(np)}
+planted = {
+    "exp": lambda a: np.exp(a) * 1.001,
+    "sqrt": lambda a: np.sqrt(a.astype(np.float64)),
+    "neg": lambda a: -a[None],
+    "conj_physical": lambda a: a,
+    "sin": changes_its_input,
+    "softmax_backward": lambda grad, output, dim: grad * output,
+    "sgd_step": steps_too_far,
+    "uniform_at": from_another_stream,
+    "cos": hangs,
+    "tan": lambda a: ctypes.string_at(0),
+    "log": lambda a: np.log(a),
+}
+
+@hookimpl
+def corefw_backend():
+    kernels = {"cpu": [Kernel(op, function, floats) for op, function in planted.items()]}
+    return Backend(name="planted", version="1", devices=("cpu",), kernels=kernels, priority=9)
+"""
+
 SOURCES = {
+    "cpu.planted": HOOK + PLANTED,
     "cpu.fast": HOOK + KERNEL.format(name="fast", priority=5),
     "cpu.twin": HOOK + KERNEL.format(name="twin", priority=0),
     "acme.acme": HOOK + DEVICE.format(name="acme", device="acme", kernels="table(np)"),

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from corefw.testing.naive_philox import Naive, cos_sin, log, naive_philox
 from corefw_numpy import philox
-from tests.naive_philox import Naive, cos_sin, log, naive_philox
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -300,7 +300,7 @@ def conformance(*options):
 
 
 def test_plugin_tests_one_backend():
-    status, said = conformance("--corefw-backend", "numpy", "-k", "pointwise-add-forward")
+    status, said = conformance("--corefw-backend", "numpy", "-k", "add-forward")
     assert status == 0 and " passed" in said, said
     status, said = conformance("--corefw-backend", "none")
     assert status != 0 and "no usable backend is called 'none'" in said
@@ -311,7 +311,7 @@ import numpy as np
 from corefw.testing import Case, require
 CASES = (Case("exp", np.exp{options}),)
 """
-OWN = ("--corefw-backend", "numpy", "-k", "right-exp-forward or not-run")
+OWN = ("--corefw-backend", "numpy", "-k", "(exp and forward.2) or not-run")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_rows_with_a_requirement_that_is_missing_are_reported(tmp_path):
     (tmp_path / "file.py").write_text("from corefw.testing import require\nrequire('no_such_package.part')")
     (tmp_path / "row.py").write_text(ROWS.format(options=", requires=('numpy', 'no_such_package')"))
     status, said = conformance("--corefw-cases", tmp_path, *OWN)
-    assert status == 0 and "1 passed, 2 skipped" in said, said
+    assert status == 0 and " passed, 2 skipped" in said, said
     assert "NOT RUN: file.py needs no_such_package, not installed\n" in said
     assert "NOT RUN: row.py: exp needs no_such_package, not installed\n" in said
 

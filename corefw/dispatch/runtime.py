@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from corefw import shapes
-from corefw.dtypes import dtype
+from corefw.dtypes import ALL, dtype
 from corefw.errors import DeviceError, KernelResultError
 from corefw.shapes import Shape
 
@@ -39,6 +39,7 @@ class Runtime:
     device_type: str
     array_type: type
     dlpack_type: int | None = None  # the DLDeviceType of its memory; None if other libraries cannot share it
+    dtypes: frozenset[dtype] = frozenset(ALL)  # those that the device stores
     has_graphs = False  # then kernels of optimizer steps take learning rates and counts of steps on the device too
 
     def device_count(self) -> int:

@@ -58,7 +58,7 @@ def _resizable(case: Case, op: Op) -> bool:
     return free and op.rule is not None and not op.view
 
 
-@property_of(_resizable, guests=True)
+@property_of(_resizable, guests=True, dtypes=case_dtypes)
 def agreement(case: Case, op: Op, target: Target) -> None:
     """The backend gives what the owner of the device's memory gives, for many sizes and every memory layout."""
     owner = target.owner()

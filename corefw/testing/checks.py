@@ -33,6 +33,9 @@ class Property:
     once: bool = False  # whether the target does not matter
     guests: bool = False  # whether it says something only of backends that do not own the device's memory
     updates: bool = False  # whether it is one of ops that change lists of tensors in place, which have no results
+    kernels: bool = False  # whether it is about a kernel that the target may lack
+    section: str = "ops"  # of the conformance report
+    dtypes: Callable[[Case, Op], list[dtype]] | None = None  # those that it tests one by one; None: one for all
 
     @property
     def name(self) -> str:
@@ -43,14 +46,11 @@ class Property:
 PROPERTIES: dict[str, Property] = {}
 
 
-def property_of(
-    applies: Callable[[Case, Op], bool] = lambda case, op: True,
-    once: bool = False,
-    guests: bool = False,
-    updates: bool = False,
-):
+def property_of(applies: Callable[[Case, Op], bool] = lambda case, op: True, **options):
+    """Register a property; the options are the fields of `Property`."""
+
     def decorate(check):
-        found = Property(check, applies, once, guests, updates)
+        found = Property(check, applies, **options)
         PROPERTIES[found.name] = found
         return check
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,39 @@ def host(value) -> np.ndarray:
     return np.asarray(value)
 
 
+class Measured:
+    """A with-block that notes the greatest error of what is compared in it.
+
+    Attributes: ``ulp`` in units of the last place of the expected elements; those below a sixteenth of the greatest,
+    which are differences of others, count as such a sixteenth.
+    """
+
+    _open: ClassVar[list[Measured]] = []
+
+    def __init__(self) -> None:
+        self.ulp = 0.0
+
+    def __enter__(self) -> Measured:
+        self._open.append(self)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._open.remove(self)
+
+    @classmethod
+    def note(cls, difference: np.ndarray, expected: np.ndarray, info) -> None:
+        """Tell the open blocks of an error in a floating dtype, whose `finfo` is given."""
+        if not cls._open:
+            return
+        magnitude = np.abs(expected)
+        known = np.isfinite(difference) & np.isfinite(magnitude)
+        least = max(info.tiny, magnitude[known].max(initial=0.0) / 16)
+        exponent = np.frexp(np.maximum(magnitude[known], least))[1] - 1
+        found = (difference[known] / np.ldexp(info.eps, exponent)).max(initial=0.0)
+        for block in cls._open:
+            block.ulp = max(block.ulp, float(found))
+
+
 def _wide(array: np.ndarray) -> np.ndarray:
     """Floating values in double precision; other values as they are."""
     category = dtypes.of_numpy(array.dtype).category
@@ -49,6 +82,9 @@ def compare_values(
             difference, close = (a != b).astype(np.float64), a == b
         else:
             difference = np.abs(a - b)
+            found = dtypes.of_numpy(actual.dtype)
+            if found.category >= dtypes.FLOATING:
+                Measured.note(difference, b, dtypes.finfo(found))
             close = (a == b) | (difference <= atol + rtol * np.abs(b)) & np.isfinite(b)
             if equal_nan:
                 close |= np.isnan(a) & np.isnan(b)

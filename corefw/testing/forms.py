@@ -72,7 +72,7 @@ def inplace(case: Case, op: Op, target: Target) -> None:
     assert tested or not wanted, "no sample of the row has a result that fits into the first argument"
 
 
-@property_of(lambda case, op: op.inplace_function is not None and not op.view)
+@property_of(lambda case, op: op.inplace_function is not None and not op.view, section="bad input")
 def inplace_wrong_shape(case: Case, op: Op, target: Target) -> None:
     """A result that is larger than the first argument is refused."""
     d = representative(case, op)
@@ -117,7 +117,9 @@ def _compare_gradients(actual: list, expected: list, case: Case) -> None:
             compare_values(zeros if a is None else a, zeros if e is None else e, case.rtol, case.atol)
 
 
-@property_of(lambda case, op: op.inplace_function is not None and not op.view and has_gradient(case, op))
+@property_of(
+    lambda case, op: op.inplace_function is not None and not op.view and has_gradient(case, op), section="gradients"
+)
 def inplace_gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient through the in-place form is that of the op."""
     for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
@@ -128,7 +130,7 @@ def inplace_gradient(case: Case, op: Op, target: Target) -> None:
                 _compare_gradients(in_place, _gradients_of(op.function, sample, target), case)
 
 
-@property_of(lambda case, op: has_gradient(case, op))
+@property_of(lambda case, op: has_gradient(case, op), section="gradients")
 def saved_values(case: Case, op: Op, target: Target) -> None:
     """After a change in place of an input or a result, the gradient is refused or what it was."""
     for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
@@ -297,7 +299,7 @@ def _refuses_read_only(targets: Sequence[Tensor], function: Callable, *arguments
         assert all(b.tobytes() == host(t).tobytes() for b, t in zip(before, targets)), "a refused target is changed"
 
 
-@property_of(lambda case, op: op.inplace_function is not None and not op.view)
+@property_of(lambda case, op: op.inplace_function is not None and not op.view, section="bad input")
 def inplace_read_only(case: Case, op: Op, target: Target) -> None:
     """A first argument in read-only memory is refused, and left as it is."""
     assert op.inplace_function is not None
@@ -314,7 +316,7 @@ def inplace_read_only(case: Case, op: Op, target: Target) -> None:
                         _refuses_read_only(first, op.inplace_function, *tensors.arguments, **tensors.keywords)
 
 
-@property_of(lambda case, op: op.takes_out)
+@property_of(lambda case, op: op.takes_out, section="bad input")
 def out_read_only(case: Case, op: Op, target: Target) -> None:
     """Read-only memory is refused as ``out=``, before any of several is written to."""
     d = representative(case, op)

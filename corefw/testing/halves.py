@@ -94,7 +94,7 @@ def half_and_exact(case: Case, op: Op, sample: Sample, d: dtype, on):
     return arrays(actual), arrays(exact), weights
 
 
-@property_of(lambda case, op: bool(half_dtypes(case, op)))
+@property_of(lambda case, op: bool(half_dtypes(case, op)), section="gradients", dtypes=half_dtypes)
 def half_gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient of half types is that of double precision at the same point but for a few roundings."""
     for d in half_dtypes(case, op):

@@ -6,20 +6,25 @@ pytest -p corefw.testing.plugin --pyargs corefw.testing.conformance --corefw-bac
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from corefw.testing import CaseFileError, checks, kit_families, load_folder, oracle_available, targets
+from corefw.testing.conform.execution import Alone
+from corefw.testing.conform.items import Item, behaviour_items, items, targets_of
+from corefw.testing.conform.outcomes import FAILURES, Outcome
 
 _MARK = "corefw_check"  # of the tests that are checks of rows
+_OWN_PROCESS = ("processes", "training")  # sections of checks that are not for a process with many backends
 _NOT_RUN = "NOT RUN: "  # how the reason begins for which rows are left out
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the conformance tests."""
     group = parser.getgroup("corefw", "conformance of corefw's backends")
-    group.addoption("--corefw-backend", help="test this backend only")
+    group.addoption("--corefw-backend", help="test this backend, or the backends of this device, one dtype at a time")
     group.addoption("--corefw-cases", action="append", default=[], help="a folder with more files of rows (CASES)")
     parser.addini("corefw_cases", "folders with more files of rows", type="paths", default=[])
 
@@ -63,27 +68,61 @@ class Report:
 
 def _parameters(config: pytest.Config) -> Iterator:
     folders = [Path(folder) for folder in config.getoption("--corefw-cases")] or config.getini("corefw_cases")
-    tested = targets(config.getoption("--corefw-backend"))
-    if not tested:
-        raise pytest.UsageError(f"no usable backend is called {config.getoption('--corefw-backend')!r}")
-    check_mark = getattr(pytest.mark, _MARK)
+    name = config.getoption("--corefw-backend")
     try:
-        everything = [kit_families(), *map(load_folder, folders)]
+        yield from _items(name, folders) if name else _whole_rows(folders)
     except CaseFileError as error:
         raise pytest.UsageError(str(error)) from error
-    for families in everything:
+
+
+def _items(name: str, folders: list[Path]) -> Iterator:
+    """The checks of `corefw conform`, one for each op, property and dtype of one backend."""
+    tested = targets_of(name)
+    if not tested:
+        raise pytest.UsageError(f"no usable backend is called {name!r}")
+    for target in tested:
+        for item in items(target, tuple(folders)):
+            yield pytest.param(partial(_run, item), id=str(item), marks=[_check_mark(), *_decision(item)])
+
+
+def _whole_rows(folders: list[Path]) -> Iterator:
+    """The properties of rows, each with all dtypes, and the behaviours, of every backend."""
+    tested = targets()
+    for target in tested:
+        for item in (item for item in behaviour_items(target) if item.section not in _OWN_PROCESS):
+            yield pytest.param(item.run, id=str(item), marks=[_check_mark(), *_decision(item)])
+    for families in (kit_families(), *map(load_folder, folders)):
         for what, reason in families.not_run.items():
             skipped = pytest.mark.skip(reason=f"{_NOT_RUN}{what} {reason}")
-            yield pytest.param(None, id=f"not-run-{what}", marks=[check_mark, skipped])
+            yield pytest.param(None, id=f"not-run-{what}", marks=[_check_mark(), skipped])
         for family, cases in families.items():
             for check in checks(cases, tested):
-                marks: list[pytest.MarkDecorator] = [check_mark]
+                marks: list[pytest.MarkDecorator] = [_check_mark()]
                 if check.property.name in ("oracle", "unusual_gradients"):
                     marks += [
                         pytest.mark.oracle,
                         pytest.mark.skipif(not oracle_available(), reason="PyTorch is not installed"),
                     ]
                 yield pytest.param(check, id=f"{family}-{check}", marks=marks)
+
+
+def _check_mark() -> pytest.MarkDecorator:
+    return getattr(pytest.mark, _MARK)
+
+
+def _decision(item: Item) -> list[pytest.MarkDecorator]:
+    outcome, reason = item.decided
+    return [] if item.run is not None else [pytest.mark.skip(reason=f"{outcome}: {reason}")]
+
+
+def _run(item: Item) -> None:
+    """Run one check as `corefw conform` does, in this process."""
+    with Alone() as alone:
+        result = alone.run(item)
+    if result.outcome in FAILURES:
+        pytest.fail(f"{result.outcome}: {result.reason}", pytrace=False)
+    if result.outcome is not Outcome.PASS:
+        pytest.skip(f"{result.outcome}: {result.reason}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

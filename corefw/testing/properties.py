@@ -30,7 +30,7 @@ from corefw.testing.samples import LAYOUTS, Sample, of_foreign_bytes, samples, s
 from corefw.testing.targets import Target
 
 
-@property_of()
+@property_of(dtypes=case_dtypes)
 def forward(case: Case, op: Op, target: Target) -> None:
     """Values, dtype, shape and device of every sample for every dtype; the inputs are left as they were."""
     for d in case_dtypes(case, op):
@@ -61,7 +61,7 @@ def _values(layout: Callable, array: np.ndarray) -> np.ndarray:
     return host(layout(array, "cpu"))
 
 
-@property_of()
+@property_of(dtypes=case_dtypes)
 def layouts(case: Case, op: Op, target: Target) -> None:
     """Strided, transposed and expanded inputs give what contiguous ones of the same values give."""
     d = representative(case, op)
@@ -87,12 +87,14 @@ def foreign_bytes(case: Case, op: Op, target: Target) -> None:
                     compare_calls(call(op.function, sample, target, of_foreign_bytes), plain, case, d)
 
 
-@property_of(lambda case, op: case.special and case.make is None)
+def _special_dtypes(case: Case, op: Op) -> list[dtype]:
+    return [d for d in (dtypes.float32, dtypes.float64) if d in case_dtypes(case, op)]
+
+
+@property_of(lambda case, op: case.special and case.make is None, dtypes=_special_dtypes)
 def special_values(case: Case, op: Op, target: Target) -> None:
     """NaN, infinities and zeros of both signs give what the reference says."""
-    for d in (dtypes.float32, dtypes.float64):
-        if d not in case_dtypes(case, op):
-            continue
+    for d in _special_dtypes(case, op):
         for sample in special_samples(case, d):
             with about(d.name, sample):
                 compare_results(case, call(op.function, sample, target), expected_results(case, op, sample, d), d)
@@ -122,7 +124,12 @@ def shape_rule(case: Case, op: Op, target: Target) -> None:
                     )
 
 
-@property_of(lambda case, op: op.rule is not None and not op.primitive and not op.view)
+@property_of(
+    lambda case, op: op.rule is not None and not op.primitive and not op.view,
+    kernels=True,
+    section="fused kernels",
+    dtypes=lambda case, op: [d for d in case_dtypes(case, op) if d.itemsize != 2],
+)
 def kernel_equals_body(case: Case, op: Op, target: Target) -> None:
     """A composite's kernel computes what its body says."""
     for d in case_dtypes(case, op):
@@ -170,13 +177,13 @@ def has_gradient(case: Case, op: Op) -> bool:
     return case.gradient and bool(_differentiated(case, op))
 
 
-@property_of(lambda case, op: has_gradient(case, op) and not case.second)
+@property_of(lambda case, op: has_gradient(case, op) and not case.second, section="gradients", dtypes=_differentiated)
 def gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient is the numerical one, in double precision, real and complex."""
     _check_gradients(case, op, target, second=False)
 
 
-@property_of(lambda case, op: has_gradient(case, op) and case.second)
+@property_of(lambda case, op: has_gradient(case, op) and case.second, section="gradients", dtypes=_differentiated)
 def second_gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient, and the gradient of the gradient, are the numerical ones."""
     _check_gradients(case, op, target, second=True)

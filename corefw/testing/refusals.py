@@ -39,7 +39,7 @@ def _misshapen(sample: Sample) -> Iterator[Sample]:
                 yield sample.with_array(position, other)
 
 
-@property_of(lambda case, op: op.rule is not None and op.shape is not None)
+@property_of(lambda case, op: op.rule is not None and op.shape is not None, section="bad input")
 def wrong_shapes(case: Case, op: Op, target: Target) -> None:
     """Shapes that the shape rule refuses raise its error, and those that it takes give results of the shape it says."""
     d = representative(case, op)
@@ -64,7 +64,7 @@ def wrong_shapes(case: Case, op: Op, target: Target) -> None:
                         )
 
 
-@property_of(lambda case, op: op.rule is not None)
+@property_of(lambda case, op: op.rule is not None, section="bad input")
 def wrong_arguments(case: Case, op: Op, target: Target) -> None:
     """Devices that differ, a text for a tensor, dimensions out of range and refused dtypes raise PyTorch's types."""
     d = representative(case, op)

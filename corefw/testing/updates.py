@@ -35,7 +35,7 @@ def _run(op: Op, arguments: dict) -> list[Tensor]:
     return flat([arguments[p.name] for p in op.changed if p.role == "changed"])
 
 
-@property_of(updates=True)
+@property_of(updates=True, section="optimizers", dtypes=case_dtypes)
 def update(case: Case, op: Op, target: Target) -> None:
     """What is changed becomes what the reference says, and is counted as changed; the rest stays as it was."""
     for d in case_dtypes(case, op):
@@ -50,7 +50,7 @@ def update(case: Case, op: Op, target: Target) -> None:
                         assert p.role != "counts" or tensor.item() != array.item(), f"{p.name} was not changed"
 
 
-@property_of(updates=True)
+@property_of(updates=True, section="optimizers", dtypes=case_dtypes)
 def update_of_layouts(case: Case, op: Op, target: Target) -> None:
     """Strided and transposed tensors become what contiguous ones do, whichever of the lists they are in."""
     d = representative(case, op)
@@ -66,7 +66,7 @@ def update_of_layouts(case: Case, op: Op, target: Target) -> None:
                     compare_results(case, _run(op, arguments), wanted, d)
 
 
-@property_of(updates=True)
+@property_of(updates=True, section="optimizers")
 def update_of_two_dtypes(case: Case, op: Op, target: Target) -> None:
     """Tensors of two dispatch keys in one list are changed as those of each alone."""
     first, *others = case_dtypes(case, op)
@@ -82,7 +82,7 @@ def update_of_two_dtypes(case: Case, op: Op, target: Target) -> None:
             assert [host(t).tobytes() for t in changed] == [host(t).tobytes() for t in values]
 
 
-@property_of(updates=True)
+@property_of(updates=True, section="bad input")
 def refused_updates(case: Case, op: Op, target: Target) -> None:
     """Read-only memory, tensors that require grad and an empty list are refused, and nothing has changed."""
     sample = samples(case, representative(case, op))[0]

@@ -37,8 +37,9 @@ def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | Non
 
 def probability_tensor(dispatch_key: DispatchKey, p: float) -> Tensor:
     """A number as a 0-d tensor on the device of `dispatch_key`."""
-    wide = dispatch_key.with_dtype(dtypes.float64)
-    return wrap(dispatch_key.runtime.constant(float(p), dtypes.float64, dispatch_key.device.index), wide)
+    widest = dtypes.float64 if dtypes.float64 in dispatch_key.runtime.dtypes else dtypes.float32
+    wide = dispatch_key.with_dtype(widest)
+    return wrap(dispatch_key.runtime.constant(float(p), widest, dispatch_key.device.index), wide)
 
 
 def draw_bernoulli(dispatch_key: DispatchKey, p: Tensor, shape, generator: Generator | None) -> Tensor:

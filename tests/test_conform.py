@@ -1,0 +1,132 @@
+"""`corefw conform`: every kind of wrong kernel is caught and named, and the report is what came of the checks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corefw.dispatch.registry import registry
+from corefw.testing.behaviours import BEHAVIOURS
+from corefw.testing.conform.matrix import Matrix, html, markdown, text
+from corefw.testing.conform.outcomes import Outcome, Result
+from corefw.testing.conform.report import Journal, Report
+from corefw.testing.families import kit_families
+from corefw.testing.without_row import WITHOUT_ROW
+from tests.plugins import install
+
+
+def conform(folder: Path, *arguments, plugins: Path | None = None):
+    """What the command came to: (exit status, what it said, the report)."""
+    path = os.pathsep.join([*([str(plugins)] if plugins else []), *filter(None, sys.path)])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COREFW_")}
+    command = [sys.executable, "-m", "corefw", "conform", *map(str, arguments), "--output", str(folder), "--jobs", "1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**environment, "PYTHONPATH": path}, cwd=folder.parent, check=False
+    )
+    file = folder / "report.json"
+    return done.returncode, done.stdout + done.stderr, json.loads(file.read_text()) if file.exists() else None
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """The folder in which the plug-in with wrong kernels is installed."""
+    return install(tmp_path_factory.mktemp("planted"), "cpu.planted")
+
+
+#: the check that must find each planted fault, its outcome, and what it says
+FAULTS = {
+    "value": ("exp-forward-float32", Outcome.WRONG, "not close"),
+    "dtype": ("sqrt-forward-float32", Outcome.WRONG, "float64"),
+    "shape": ("neg-forward-float32", Outcome.WRONG, "'shape' do not match"),
+    "aliasing": ("conj_physical-memory-float32", Outcome.WRONG, "memory"),
+    "changed input": ("sin-forward-float32", Outcome.WRONG, "an input was changed"),
+    "gradient": ("softmax_backward-forward-float64", Outcome.WRONG, "not close"),
+    "optimizer step": ("sgd_step-update-float32", Outcome.WRONG, "not close"),
+    "random stream": ("uniform_at-stream_of_uniform-float32", Outcome.WRONG, "not close"),
+    "hang": ("cos-forward-float32", Outcome.RAISES, "hangs: no answer within 10 seconds"),
+    "crash": ("tan-forward-float64", Outcome.RAISES, "crashes: SIGSEGV"),
+}
+
+
+@pytest.mark.slow
+def test_every_planted_fault_is_caught_and_named(planted, tmp_path):
+    selected = [option for check, *_ in FAULTS.values() for option in ("--select", f"{check}-*")]
+    selected += ["--select", "log-forward-*"]
+    status, said, report = conform(tmp_path / "found", "planted", *selected, "--timeout", "10", plugins=planted)
+    assert status == 1 and "planted does not conform" in said, said
+    found = {result["check"].removesuffix("-planted@cpu"): result for result in report["results"]}
+    for fault, (check, outcome, reason) in FAULTS.items():
+        assert found[check]["outcome"] == outcome and reason in found[check]["reason"], (fault, found[check])
+        assert f"{outcome}: {check}-planted@cpu: " in said
+    right = [found[f"log-forward-{name}"] for name in ("float32", "float64")]
+    assert all(result["outcome"] == Outcome.PASS for result in right), right
+
+
+@pytest.mark.slow
+def test_what_a_backend_does_right_conforms(tmp_path):
+    folder = tmp_path / "numpy"
+    selected = ("--select", "add-*", "--select", "views-*", "--select", "perceptron-*")
+    status, said, report = conform(folder, "numpy", *selected, "--exclude", "add-out-*=to try it", "--matrix")
+    assert status == 0 and "numpy conforms" in said, said
+    outcomes = {result["check"]: (result["outcome"], result["reason"]) for result in report["results"]}
+    assert outcomes.pop("add-out-float32-numpy@cpu") == ("EXCLUDED", "to try it")
+    assert {outcome for outcome, _ in outcomes.values()} == {"PASS"}, outcomes
+    assert "views" in said and "pointwise  add" in said
+    (folder / "journal.jsonl").write_text("\n".join((folder / "journal.jsonl").read_text().split("\n")[:4]) + "\n{torn")
+    again = conform(folder, "numpy", *selected, "--resume")[2]
+    assert [r["check"] for r in again["results"]] == [r["check"] for r in report["results"]]
+    assert [r["seconds"] for r in again["results"]][:3] == [r["seconds"] for r in report["results"]][:3]
+
+
+def test_zero_checks_are_no_success(tmp_path):
+    status, said, _ = conform(tmp_path / "none", "numpy", "--select", "no-such-check")
+    assert status == 1 and "numpy does not conform: no check passed" in said
+    status, said, _ = conform(tmp_path / "none", "nunpy")
+    assert status == 2 and "no backend or device is called 'nunpy' (did you mean 'numpy'?)" in said
+    (tmp_path / "wrong.py").write_text("import no_such_module")
+    status, said, _ = conform(tmp_path / "none", "numpy", "--cases", tmp_path)
+    assert status != 0 and "no_such_module" in said
+
+
+def _result(op: str, dtype: str, outcome: Outcome, reason: str = "", ulp: float = 0.0) -> Result:
+    about = (f"{op}-forward-{dtype}-x@cpu", "ops", op, "elementary", dtype, "forward", "x@cpu")
+    return Result(*about, outcome, reason, ulp)
+
+
+def test_the_matrix_shows_the_worst_outcome_and_the_greatest_error():
+    results = [
+        _result("exp", "float32", Outcome.PASS, ulp=0.5),
+        _result("exp", "float32", Outcome.PASS, ulp=2.0),
+        _result("exp", "float64", Outcome.NOT_RUN, "no SciPy"),
+        _result("sin", "float32", Outcome.PASS),
+        _result("sin", "float32", Outcome.WRONG, "a < b | c"),
+        _result("sin", "float16", Outcome.UNSUPPORTED, "not stored"),
+    ]
+    lines = [line.split() for line in text(Matrix(results)).splitlines()]
+    assert lines[0] == ["family", "op", "float16", "float32", "float64"]
+    assert lines[1:] == [["elementary", "exp", "ok", "2", "not", "run"], ["elementary", "sin", "-", "WRONG"]]
+    report = Report("x", {"corefw": "1"}, results)
+    assert "| elementary | sin | - | WRONG |  |" in markdown(report) and "a < b | c" in markdown(report)
+    assert 'class="WRONG" title="forward: WRONG a &lt; b | c"' in html(report)
+    assert not report.conformant() and Report("x", {}, results[:3]).conformant() and not Report("x", {}).conformant()
+
+
+def test_a_journal_of_other_versions_is_not_resumed(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    Journal(path, {"corefw": "1"}, resume=False).add(_result("exp", "float32", Outcome.PASS))
+    assert [*Journal(path, {"corefw": "1"}, resume=True).known] == ["exp-forward-float32-x@cpu"]
+    assert not Journal(path, {"corefw": "2"}, resume=True).known
+
+
+def test_every_op_is_checked():
+    checked = {case.op for case in kit_families().cases()} | {op for op, _ in BEHAVIOURS}
+    unchecked = {
+        op.name for op in registry.declared.values() if not {op.name, op.family} & WITHOUT_ROW.keys()
+    } - checked
+    assert not unchecked, f"{len(unchecked)} ops have neither a row nor a reason: {', '.join(sorted(unchecked))}"
+    declared = {name for op in registry.declared.values() for name in (op.name, op.family)}
+    assert not WITHOUT_ROW.keys() - declared, "an exception names what is not declared"
+    assert not WITHOUT_ROW.keys() & checked, "an exception names what is checked"
