@@ -66,7 +66,8 @@ def copy(tmp_path_factory) -> Path:
     copy = tmp_path_factory.mktemp("checkout")
     for part in PARTS:
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    for file in ("pyproject.toml", "pytest_corefw.py"):
+        shutil.copy(ROOT / file, copy)
     for file, place, text in blocks():
         insert(copy / file, place, text)
     run(copy, "scripts/make_stubs")
