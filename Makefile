@@ -75,6 +75,7 @@ generated: $(VENV)/.dev
 	$(RUN) scripts/make_steps
 	$(RUN) scripts/make_stubs
 	$(RUN) scripts/make_golden
+	$(RUN) scripts/make_plugin_api
 
 clean:
 	rm -rf $(VENV) .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info $(C)/build

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -181,7 +182,7 @@ def test_every_command_shows_examples_that_parse(capsys):
         examples = re.findall(r"^  corefw (.*)$", capsys.readouterr().out.partition("example")[2], re.MULTILINE)
         assert examples
         for example in examples:
-            assert cli._parse(example.split()).run is getattr(module, function)
+            assert cli._parse(shlex.split(example)).run is getattr(module, function)
 
 
 def test_demo_reaches_its_goal_and_draws(tmp_path):

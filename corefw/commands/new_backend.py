@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import keyword
+import os
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -45,7 +46,7 @@ def new_backend(arguments: argparse.Namespace) -> int:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
         print(f"wrote {folder / path}")
-    print(f"next: pip install --editable {folder} && python -m pytest {folder}")
+    print(f"next: pip install --editable {os.path.join(os.curdir, folder)} && python -m pytest {folder}")
     return 0
 
 
