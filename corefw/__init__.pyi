@@ -1688,7 +1688,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     r"""Space rearranged into channels: (..., c, h r, w r) becomes (..., c r^2, h, w) for the factor r."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    r"""``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument."""
+    r"""``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument, as for
+    `complex`."""
 
 def positive(input: Tensor) -> Tensor:
     r"""The tensor itself, as Python's unary ``+``; bool is refused."""

@@ -212,10 +212,7 @@ complex_.gradients(
 
 @composite(out=True)
 def polar(abs, angle):
-    """``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument.
-
-    Args:
-        abs, angle: tensors of the same floating dtype whose shapes broadcast.
+    """``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument, as for `complex`.
 
     >>> import corefw as torch
     >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))

@@ -155,12 +155,6 @@ def mm(input, mat2):
     return input.matmul(mat2)
 
 
-mm.gradients(
-    input=lambda grad, mat2: ops.matmul_adjoint(grad, mat2),
-    mat2=lambda grad, input: ops.adjoint_matmul(input, grad),
-)
-
-
 def _bmm_shape(input, mat2):
     for name, shape in (("batch1", input), ("batch2", mat2)):
         if len(shape) != 3:
@@ -191,10 +185,11 @@ def bmm(input, mat2):
     return input.matmul(mat2)
 
 
-bmm.gradients(
-    input=lambda grad, mat2: ops.matmul_adjoint(grad, mat2),
-    mat2=lambda grad, input: ops.adjoint_matmul(input, grad),
-)
+for _product in (mm, bmm):
+    _product.gradients(
+        input=lambda grad, mat2: ops.matmul_adjoint(grad, mat2),
+        mat2=lambda grad, input: ops.adjoint_matmul(input, grad),
+    )
 
 
 # -- products with vectors --------------------------------------------------------------------------------------------

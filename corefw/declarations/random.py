@@ -260,11 +260,7 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
 @family(public="corefw")
 def _drawn_like(name: str, kind: str, refused_by: str):
     """Functions that give numbers in another tensor's shape, which the op `kind` draws with the parameters 0 and 1.
-
-    Args:
-        kind: the op.
-        refused_by: the name by which the error calls what does not take other dtypes.
-    """
+    Arguments as for `_drawn`."""
 
     @factory
     def function(

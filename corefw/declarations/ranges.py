@@ -34,6 +34,9 @@ def eye_at(dispatch_key: DispatchKey, n: int, m: int, dtype: Any):
     """Ones on the main diagonal of `n` rows and `m` columns, zeros elsewhere."""
 
 
+End = float | None  # of a range; missing if there is one number
+
+
 # -- ranges -----------------------------------------------------------------------------------------------------------
 def _not_implemented(name: str, d: dtype) -> KernelNotFoundError:
     return KernelNotFoundError(f"\"{name}\" not implemented for '{d.title}'")
@@ -51,16 +54,7 @@ def _check_range(start: float, end: float, step: float) -> None:
 @composite()
 @factory
 def arange(
-    start: float = 0,
-    end: float | None = None,
-    step: float = 1,
-    *,
-    out,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
+    start: float = 0, end: End = None, step: float = 1, *, out, dtype, layout, device, requires_grad, pin_memory
 ):
     """The numbers ``start, start + step, ...`` below `end`.
 
@@ -112,16 +106,7 @@ def arange(
 @composite(name="range")
 @factory
 def range_(
-    start: float = 0,
-    end: float | None = None,
-    step: float = 1,
-    *,
-    out,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
+    start: float = 0, end: End = None, step: float = 1, *, out, dtype, layout, device, requires_grad, pin_memory
 ):
     """The numbers ``start, start + step, ...`` up to and including `end`. Deprecated: use `arange`.
 

@@ -210,11 +210,7 @@ class AvgPool1d(_AvgPool, dimensions=1):
     """The mean of each window of (N, C, L) or (C, L).
 
     Args:
-        kernel_size: the window's size.
-        stride: the step between windows, by default their size.
-        padding: how much lies around the input, as zeros.
-        ceil_mode: whether a last window that is not complete counts.
-        count_include_pad: whether the zeros count as elements.
+        kernel_size, stride, padding, ceil_mode, count_include_pad: as for `AvgPool2d`.
 
     >>> import corefw as torch
     >>> torch.nn.AvgPool1d(2)(torch.zeros(1, 3, 4)).shape

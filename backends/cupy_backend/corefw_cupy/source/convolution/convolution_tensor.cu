@@ -124,14 +124,4 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
             }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    convolve(const T *image, const T *kernel, const T *bias, T *out, Number *partial, int64 total, Convolution c)
-{
-    multiply<false, TILE>(image, kernel, bias, out, partial, total, c);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    weigh(const T *image, const T *gradient, T *out, Number *partial, int64 total, Convolution c)
-{
-    multiply<true, TILE>(image, gradient, nullptr, out, partial, total, c);
-}
+#include "convolution/convolution_kernels.cuh"
