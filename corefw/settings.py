@@ -27,8 +27,9 @@ def set_num_threads(num: int) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for kernels whose results do not depend on the order of execution; those of corefw's own CPU backends never
-    do."""
+    do. Kernels that their backend declares not to be deterministic are not asked, as if they were not there."""
     settings.deterministic = bool(mode)
+    registry.forget()
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -90,6 +90,8 @@ planted = {
 @hookimpl
 def corefw_backend():
     kernels = {"cpu": [Kernel(op, function, floats) for op, function in planted.items()]}
+    kernels["cpu"].append(Kernel("log2", lambda a: np.log2(a) * (1 + 1e-7), floats, max_ulp=0.25, deterministic=False))
+    kernels["cpu"].append(Kernel("log10", lambda a: np.log10(a) * 1.001, floats, max_ulp=1e5))
     return Backend(name="planted", version="1", devices=("cpu",), kernels=kernels, priority=9)
 """
 

@@ -46,6 +46,7 @@ FAULTS = {
     "gradient": ("softmax_backward-forward-float64", Outcome.WRONG, "not close"),
     "optimizer step": ("sgd_step-update-float32", Outcome.WRONG, "not close"),
     "random stream": ("uniform_at-stream_of_uniform-float32", Outcome.WRONG, "not close"),
+    "declared error": ("log2-forward-float32", Outcome.WRONG, "not close"),
     "hang": ("cos-forward-float32", Outcome.RAISES, "hangs: no answer within 10 seconds"),
     "crash": ("tan-forward-float64", Outcome.RAISES, "crashes: SIGSEGV"),
 }
@@ -54,14 +55,14 @@ FAULTS = {
 @pytest.mark.slow
 def test_every_planted_fault_is_caught_and_named(planted, tmp_path):
     selected = [option for check, *_ in FAULTS.values() for option in ("--select", f"{check}-*")]
-    selected += ["--select", "log-forward-*"]
+    selected += ["--select", "log-forward-*", "--select", "log10-forward-float32-*"]
     status, said, report = conform(tmp_path / "found", "planted", *selected, "--timeout", "10", plugins=planted)
     assert status == 1 and "planted does not conform" in said, said
     found = {result["check"].removesuffix("-planted@cpu"): result for result in report["results"]}
     for fault, (check, outcome, reason) in FAULTS.items():
         assert found[check]["outcome"] == outcome and reason in found[check]["reason"], (fault, found[check])
         assert f"{outcome}: {check}-planted@cpu: " in said
-    right = [found[f"log-forward-{name}"] for name in ("float32", "float64")]
+    right = [found[check] for check in ("log-forward-float32", "log-forward-float64", "log10-forward-float32")]
     assert all(result["outcome"] == Outcome.PASS for result in right), right
 
 

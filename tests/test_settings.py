@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import corefw as torch
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 
 
@@ -144,3 +146,18 @@ def test_switches_of_cudnn():
         torch.backends.cudnn.benchmark = False
     with pytest.raises(AttributeError, match="no attribute"):
         torch.backends.cudnn.absent
+
+
+def test_kernels_that_are_not_deterministic_are_not_asked(monkeypatch):
+    ran = []
+    varying = Kernel("cosh", lambda a: ran.append(a.shape) or np.cosh(a), deterministic=False)
+    backend = Backend("varying", "1", ("cpu",), {"cpu": [varying]}, priority=99)
+    monkeypatch.setattr(registry, "kernels", {**registry.kernels, ("cosh", "cpu"): [(backend, varying)]})
+    torch.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(NotImplementedError, match="varying: its kernel is not deterministic"):
+            torch.zeros(3).cosh()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.zeros(3).cosh().tolist() == [1, 1, 1] and ran == [(3,)]
+    registry.forget()

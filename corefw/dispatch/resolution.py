@@ -15,6 +15,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
 from corefw.dispatch.runtime import MetaArray
+from corefw.dispatch.settings import settings
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.graph.grad_mode import no_recording
@@ -47,6 +48,10 @@ def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
     compute = op.rule.compute(dispatch_key.dtype)
     decision = Decision(op, dispatch_key, compute)
     offers = registry.candidates(op.name, dispatch_key.device.type)
+    if settings.deterministic:
+        varying = dict.fromkeys(backend.name for backend, kernel in offers if not kernel.deterministic)
+        decision.trail += [f"{name}: its kernel is not deterministic" for name in varying]
+        offers = [offer for offer in offers if offer[1].deterministic]
     wanted = registry.preference(op.name, dispatch_key.device.type)
     fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
     if fitting:

@@ -40,6 +40,8 @@ class Case:
         meta: whether the op runs on the meta device, i.e. the result's shape does not depend on the data.
         torch: the function to compare with when torch is importable, by dotted name; "" for the one that is where the
             op is public, None for none.
+        max_ulp: what results may be wrong by, in units of the last place, instead of `rtol` and `atol`; a kernel that
+            declares one is held to it.
         requires: packages that the op needs beyond those that corefw always has; the row is not run without them.
     """
 
@@ -60,6 +62,7 @@ class Case:
     meta: bool = True
     torch: str | None = ""
     requires: tuple[str, ...] = ()
+    max_ulp: float | None = None
     valid: Callable[..., bool] = field(default=lambda *shapes, **attributes: True)
 
 

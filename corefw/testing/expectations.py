@@ -25,7 +25,12 @@ _HALF_TOLERANCES = {dtypes.float16: (4e-3, 4e-3), dtypes.bfloat16: (3.2e-2, 3.2e
 
 
 def tolerance(case: Case, *found: dtype) -> tuple[float, float]:
-    """The tolerance of results of these dtypes: the dtype's own, scaled where the row asks for more than usual."""
+    """The tolerance of results of these dtypes: the dtype's own, scaled where the row asks for more than usual, or so
+    many units in the last place as it allows."""
+    floats = [d for d in found if d.category >= FLOATING]
+    if case.max_ulp is not None and floats:
+        widest = max(map(dtypes.finfo, floats), key=lambda info: info.eps)
+        return case.max_ulp * widest.eps, case.max_ulp * widest.tiny * widest.eps
     known = [_HALF_TOLERANCES.get(d) or TOLERANCES.get(d, (0.0, 0.0)) for d in found]
     rtol, atol = (max(values) for values in zip(*known))
     if not rtol:

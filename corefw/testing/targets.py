@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from corefw.devices import device
 from corefw.dispatch import plugins
+from corefw.dispatch.backend import Kernel
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import dtype
@@ -39,11 +40,15 @@ class Target:
 
     def has_kernel(self, op: Op, d: dtype) -> bool:
         """Whether the backend has a kernel of its own for the op and the dtype it computes in."""
+        return self.kernel(op, d) is not None
+
+    def kernel(self, op: Op, d: dtype) -> Kernel | None:
+        """The backend's own kernel for the op and the dtype it computes in, if it has one."""
         if op.rule is None or not op.rule.accepts(d):
-            return False
+            return None
         compute = op.rule.compute(d)
-        offers = registry.kernels.get((op.name, self.device), ())
-        return any(b.name == self.backend and (compute in k.dtypes or compute in b.compute_dtype) for b, k in offers)
+        offers = [(b, k) for b, k in registry.kernels.get((op.name, self.device), ()) if b.name == self.backend]
+        return next((k for b, k in offers if compute in k.dtypes or compute in b.compute_dtype), None)
 
     @contextmanager
     def preferred(self) -> Iterator[None]:

@@ -114,6 +114,9 @@ def _of_dtypes(case: Case, known: list[dtype]) -> Case:
 
 
 def _item(found: Property, case: Case, d: dtype, target: Target) -> Item:
+    kernel = target.kernel(registry.declared[case.op], d)
+    if kernel is not None and kernel.max_ulp is not None:
+        case = replace(case, max_ulp=kernel.max_ulp)
     return Item(found.section, case.op, found.name, d.name, target, Check(found, case, target))
 
 
