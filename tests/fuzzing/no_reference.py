@@ -30,7 +30,12 @@ _OPEN_SPECIAL = (
 )
 _SPECIAL = frozenset(name for names, _ in _OPEN_SPECIAL for name in words(names))
 #: on any two sides: sums and products of finite elements beyond the largest number, or below the smallest
-_SUMS = frozenset(words("var std var_mean std_mean nansum prod lerp matmul softmax_backward"))
+_SUMS = frozenset(
+    words("""
+        var std var_mean std_mean nansum prod lerp matmul tensordot softmax_backward adaptive_avg_pool1d
+        adaptive_avg_pool2d adaptive_avg_pool3d
+    """)
+)
 #: the same, where one operand is multiplied first
 _SCALED_SUMS = frozenset(words("add sub subtract rsub"))
 #: functions with steps, whose gradient at NaN is one from PyTorch's vector loops and another from what these leave over
@@ -249,6 +254,7 @@ _FORMS = _table(
     ("pixel_unshuffle", _empty, "what has no elements is given back"),
     ("trapezoid trapz cumulative_trapezoid", _empty, "what has no elements keeps its dtype"),
     ("soft_margin_loss", _of_several_dtypes, "that of the input, whichever the target's"),
+    ("native_dropout", _with(lambda array: array.dtype.kind in "biu"), "an integer keeps its dtype"),
     ("native_dropout", _empty, "a mask of numbers, of no element"),
     ("unique", _nan, "rows with NaN are equal or not as the sort leaves them"),
 )

@@ -64,10 +64,10 @@ THEIR_REFUSALS = (
     (r"dilation_width: -\d", "sizes of 64 bits"),
 )
 #: faults of PyTorch's gradients: of an integer operand, of no elements, of a start that counts from the end, of strides
-#: that leave elements out, of a mask that was changed since, of a matrix that is singular
+#: that leave elements out, of a mask that was changed since, of a matrix that is singular, of a constant
 THEIR_GRADIENT_FAULTS = (
     r"can't be cast to the desired output type|returned an invalid gradient|size of tensor a \(0\)|"
-    r"setStorage: sizes|cannot be broadcast to indexing result|input matrix is singular"
+    r"setStorage: sizes|cannot be broadcast to indexing result|input matrix is singular|does not require grad"
 )
 #: what corefw alone refuses: (part of its message, why)
 OUR_REFUSALS = (
@@ -90,7 +90,7 @@ THEIR_REFUSALS_OF = (
     (r"cannot be broadcast to indexing result", "index_put", "values with further dimensions of size 1, as x[key]"),
     (r"dim must be a 2-tuple", "norm", "any number of dimensions"),
     (r"result type Float can't be cast", "soft_margin_loss native_dropout", "integers, which are promoted"),
-    (r"result type \w+ can't be cast", "binary_cross_entropy_with_logits", "a target of another dtype"),
+    (r"result type \w+ can't be cast", "binary_cross_entropy_with_logits huber_loss", "a target of another dtype"),
     (r"bias size does not match weight size", "bilinear", "a bias that broadcasts, for empty weights"),
     (
         r"hardtanh on an unsigned type|cannot be converted to type uint8_t",
@@ -126,7 +126,7 @@ OUR_REFUSALS_OF = (
     ),
     (
         r"more than one element of the written-to tensor",
-        "index_put setitem masked_fill copy norm sum nansum prod",
+        "index_put setitem masked_fill copy norm sum nansum prod vecdot",
         "PyTorch warns at most; its sums write such an out=, while mean, add and the others refuse it",
     ),
     (
@@ -157,6 +157,7 @@ OUR_REFUSALS_OF = (
     (r"failed to converge", "lstsq svd svdvals cond pinv pinverse", "infinities and NaN: PyTorch gives anything"),
     (r"not positive-definite", "cholesky", "a pivot that is 0 but for a rounding"),
     (r"expected target size \[\]", "nll_loss", "PyTorch takes scores without a batch for a batch of one"),
+    (r"bias size does not match", "bilinear", "a bias of which nothing is read"),
     (r"expects to return a \[from, to\) range", "uniform", "of no element"),
     (r"dropout probability has to be between", "scaled_dot_product_attention", "of no element"),
     (r"(stride|padding) must either be a single int", "max_unpool1d", "PyTorch reads the first of several numbers"),
@@ -215,6 +216,6 @@ def _beyond_32_bits(entry: Step) -> bool:
 
 def classes(ours: Exception, theirs: Exception) -> bool:
     """Whether both may be raised by one call: which of several faults is found first, nobody says."""
-    kinds = (RuntimeError, IndexError, ValueError, ZeroDivisionError)
+    kinds = (RuntimeError, IndexError, ValueError, ZeroDivisionError, AssertionError)
     alike = isinstance(theirs, kinds) or "Overflow when unpacking" in str(theirs)  # of a size, as a TypeError
     return (isinstance(ours, CorefwError | MemoryError) and alike) or type(ours) is type(theirs)
