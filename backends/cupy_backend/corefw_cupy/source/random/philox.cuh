@@ -63,22 +63,13 @@ template <> struct Grid<double> {
 };
 
 // a * b + c in two roundings, as the specification says: compilers would do it in one.
-__device__ inline float scaled(float a, float b, float c)
-{
 #ifdef EMULATED
-    return a * b + c;
+inline float scaled(float a, float b, float c) { return a * b + c; }
+inline double scaled(double a, double b, double c) { return a * b + c; }
 #else
-    return __fadd_rn(__fmul_rn(a, b), c);
+__device__ inline float scaled(float a, float b, float c) { return __fadd_rn(__fmul_rn(a, b), c); }
+__device__ inline double scaled(double a, double b, double c) { return __dadd_rn(__dmul_rn(a, b), c); }
 #endif
-}
-__device__ inline double scaled(double a, double b, double c)
-{
-#ifdef EMULATED
-    return a * b + c;
-#else
-    return __dadd_rn(__dmul_rn(a, b), c);
-#endif
-}
 
 // Fill n elements of a new array: kind.draw(block, i, values) makes the elements from the i-th on that a block gives.
 // A thread writes 16 bytes, or what one block gives if that is more.
