@@ -26,6 +26,7 @@ from corefw.autograd.grad_mode import (
     set_grad_enabled,
 )
 from corefw.devices import device, get_default_device, set_default_device
+from corefw.dispatch.checking import checking
 from corefw.dispatch.constants import set_default_dtype
 from corefw.dispatch.inspect import backend, explain
 from corefw.dispatch.modes import ledger
@@ -108,7 +109,7 @@ _methods.attach_operators()
 _LATER = {
     **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler")},
     **{name: name for name in ("return_types", "serialization", "special", "utils")},
-    **{"load": "serialization", "save": "serialization"},
+    **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
 
 

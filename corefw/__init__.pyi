@@ -23,9 +23,11 @@ from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from corefw.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from corefw.debugging.shadowing import shadow as shadow
 from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
 from corefw.devices import set_default_device as set_default_device
+from corefw.dispatch.checking import checking as checking
 from corefw.dispatch.constants import set_default_dtype as set_default_dtype
 from corefw.dispatch.inspect import BackendInfo as _BackendInfo
 from corefw.dispatch.inspect import backend as backend
@@ -2503,6 +2505,7 @@ __all__ = [
     "channel_shuffle",
     "channels_last",
     "channels_last_3d",
+    "checking",
     "cholesky",
     "cholesky_solve",
     "chunk",
@@ -2824,6 +2827,7 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "sgn",
+    "shadow",
     "short",
     "sigmoid",
     "sign",

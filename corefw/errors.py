@@ -9,6 +9,7 @@ __all__ = [
     "CaptureError",
     "CorefwError",
     "DeviceError",
+    "DifferenceError",
     "DimensionError",
     "DtypeError",
     "GradientError",
@@ -92,7 +93,11 @@ class KernelNotFoundError(CorefwError, NotImplementedError):
 
 
 class KernelResultError(CorefwError, TypeError):
-    """A kernel returned what is no array of its device."""
+    """A kernel returned what is no array of its device, or did otherwise not what its op says."""
+
+
+class DifferenceError(CorefwError, RuntimeError):
+    """An op computed something else than the reference that shadows it."""
 
 
 class UnsupportedDtypeError(KernelNotFoundError):

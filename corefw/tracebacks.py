@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -32,6 +34,31 @@ def is_internal(filename: str) -> bool:
     (True, False, False)
     """
     return filename.startswith(_PACKAGE) or (filename.startswith(_OP) and not filename.endswith(": backward>"))
+
+
+def user_line() -> str:
+    """The line of the program that is running: that of the innermost frame which is not corefw's.
+
+    >>> user_line()
+    '<doctest corefw.tracebacks.user_line[0]>:1, in <module>'
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        code = frame.f_code
+        if not is_internal(code.co_filename) and not code.co_filename.startswith(_OP):
+            return f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}"
+        frame = frame.f_back
+    return "no line of a program"
+
+
+def running_backward() -> Any:
+    """The node whose generated backward is running in this thread; None if none is."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_OP) and frame.f_code.co_filename.endswith(": backward>"):
+            return frame.f_locals["node"]
+        frame = frame.f_back
+    return None
 
 
 def full_tracebacks() -> bool:
@@ -77,4 +104,12 @@ def ends_at_caller(function: _F) -> _F:
     return guarded  # type: ignore[return-value]
 
 
-__all__ = ["ends_at_caller", "full_tracebacks", "hide_internal_frames", "is_internal", "op_file"]
+__all__ = [
+    "ends_at_caller",
+    "full_tracebacks",
+    "hide_internal_frames",
+    "is_internal",
+    "op_file",
+    "running_backward",
+    "user_line",
+]

@@ -95,6 +95,40 @@ def corefw_backend():
     return Backend(name="planted", version="1", devices=("cpu",), kernels=kernels, priority=9)
 """
 
+#: kernels of the reference with a fault each, as FAULTS says: "relu=value,exp=type", on the CPU before all others
+FAULTY = """
+import os
+import numpy as np
+from corefw_numpy import table
+
+def value(result, arguments):
+    (arguments[0][0] if result is None else result).flat[-1] += 0.125
+    return result
+
+def argument(result, arguments):
+    arguments[0].flat[0] += 1
+    return result
+
+FAULTS = {
+    "value": value,
+    "argument": argument,
+    "type": lambda result, arguments: result.tolist(),
+    "dtype": lambda result, arguments: result.astype("float16"),
+    "shape": lambda result, arguments: result[None],
+    "alias": lambda result, arguments: arguments[0],
+}
+
+def spoilt(right, fault):
+    return lambda *arguments: FAULTS[fault](right(*arguments), arguments)
+
+@hookimpl
+def corefw_backend():
+    right = {kernel.op: kernel.function for kernel in table(np)}
+    faults = dict(item.split("=") for item in os.environ["FAULTS"].split(","))
+    kernels = {"cpu": [Kernel(op, spoilt(right[op], fault)) for op, fault in faults.items()]}
+    return Backend(name="faulty", version="1", devices=("cpu",), kernels=kernels, priority=9)
+"""
+
 SOURCES = {
     "cpu.planted": HOOK + PLANTED,
     "cpu.fast": HOOK + KERNEL.format(name="fast", priority=5),
@@ -130,6 +164,13 @@ def corefw_backend():
     kernels = [Kernel("add", add, out=True, check_shapes=True), Kernel("nonzero", abs, check_shapes=True)]
     return Backend(name="careful", version="2", devices=("cpu",), kernels={"cpu": kernels}, priority=7)
 """,
+    "cpu.faulty": HOOK + FAULTY,
+    "odd.odd": HOOK
+    + DEVICE.format(
+        name="odd",
+        device="odd",
+        kernels="[Kernel('relu', lambda x: np.abs(x)) if k.op == 'relu' else k for k in table(np)]",
+    ),
     "cpu.broken": "raise OSError('its library is missing')\n",
     "cpu.future": HOOK
     + """

@@ -9,19 +9,22 @@ import warnings
 from corefw.devices import device
 from corefw.dispatch import plugins
 from corefw.dispatch.backend import Backend
+from corefw.dispatch.checking import checking
 from corefw.dispatch.composition import named_ops
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
 
-_SETTINGS = ("BACKENDS", "CACHE", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # all begin with COREFW_
+_SETTINGS = ("BACKENDS", "CACHE", "CHECK", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # after COREFW_
+_checking = checking()  # by COREFW_CHECK, for the whole program
 _unreadable: list[str] = []  # what was wrong with the environment at import
 _others: set[str] = set()  # variables that begin so, too: backends have some of their own
 
 
 def configure(environment=os.environ) -> None:
-    """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK.
+    """Read the preferences from the environment: COREFW_BACKENDS, COREFW_OPS, COREFW_DISABLE, COREFW_FALLBACK,
+    COREFW_CHECK.
 
     >>> configure({"COREFW_BACKENDS": "cpu=c,numpy", "COREFW_OPS": "convolution@cpu=numpy"})
     >>> registry.preferred[0]
@@ -40,6 +43,11 @@ def configure(environment=os.environ) -> None:
                 )
                 raise SettingError(f"{variable}: cannot read {item!r}; the form is {form}")
             wanted[key] = tuple(names.split(","))
+    if environment.get("COREFW_CHECK", "0") not in ("0", "1", ""):
+        raise SettingError(f"COREFW_CHECK={environment['COREFW_CHECK']!r}: expected 1 to check all results, or 0")
+    registry.modes = [mode for mode in registry.modes if mode is not _checking]
+    if environment.get("COREFW_CHECK") == "1":
+        registry.modes.insert(0, _checking)
     registry.preferred[:1] = [wanted]
     registry.measuring = "auto" in environment.get("COREFW_OPS", "").replace(" ", "").split(";")
     registry.disabled = set(filter(None, environment.get("COREFW_DISABLE", "").replace(" ", "").split(",")))

@@ -136,9 +136,8 @@ class Registry:
                 wanted += scope.get(key, ())
         return tuple(dict.fromkeys(wanted))
 
-    def candidates(self, op: str, device_type: str) -> list[tuple[Backend, Kernel]]:
-        """The kernels offered for `op` on a device type, in the order in which they are asked."""
-        wanted = self.preference(op, device_type)
+    def candidates(self, op: str, device_type: str, wanted: tuple[str, ...]) -> list[tuple[Backend, Kernel]]:
+        """The kernels offered for `op` on a device type, in the order in which they are asked: `wanted` first."""
         offers = [offer for offer in self.kernels.get((op, device_type), ()) if offer[0].name not in self.disabled]
         return sorted(offers, key=lambda o: wanted.index(o[0].name) if o[0].name in wanted else len(wanted))
 

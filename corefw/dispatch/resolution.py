@@ -37,8 +37,9 @@ class Decision:
     trail: list[str] = field(default_factory=list)
 
 
-def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
-    """Follow the resolution order for an op whose tensors lie at `dispatch_key`; nothing runs.
+def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = None) -> Decision:
+    """Follow the resolution order for an op whose tensors lie at `dispatch_key`; nothing runs. `wanted` are the
+    backends to ask first, by default those that the user prefers.
 
     The order: a kernel for exactly this dtype, by the user's preference, then by priority; a kernel for the wider dtype
     that a backend names; the composite's body.
@@ -47,12 +48,13 @@ def decide(op: Op, dispatch_key: DispatchKey) -> Decision:
     check_accepted(op, dispatch_key.dtype)
     compute = op.rule.compute(dispatch_key.dtype)
     decision = Decision(op, dispatch_key, compute)
-    offers = registry.candidates(op.name, dispatch_key.device.type)
+    if wanted is None:
+        wanted = registry.preference(op.name, dispatch_key.device.type)
+    offers = registry.candidates(op.name, dispatch_key.device.type, wanted)
     if settings.deterministic:
         varying = dict.fromkeys(backend.name for backend, kernel in offers if not kernel.deterministic)
         decision.trail += [f"{name}: its kernel is not deterministic" for name in varying]
         offers = [offer for offer in offers if offer[1].deterministic]
-    wanted = registry.preference(op.name, dispatch_key.device.type)
     fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
     if fitting:
         decision.backend, decision.kernel = fitting[0]
@@ -130,41 +132,45 @@ def check_accepted(op: Op, d: dtype) -> None:
 def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     """The table entry for `dispatch_key`: (kernel, result dispatch key or dispatch keys, array type, whether it takes
     ``out=``). With `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
-    writes = False
     try:
         decision = decide(op, dispatch_key)
     except KernelNotFoundError:
         other = fallback_key(op, dispatch_key)
         if other is None:
             raise
-        kernel, who = fallback_kernel(op, dispatch_key, other), f"fallback to {registry.fallback}"
+        kernel, who, writes = fallback_kernel(op, dispatch_key, other), f"fallback to {registry.fallback}", False
     else:
         if decision.rivals:
             fitted = [(backend, *_fitted(decision, kernel, numbers)) for backend, kernel in decision.rivals]
             writes = all(w for _, _, w in fitted)
             rivals = [Rival(b.name, k, _in_modes(op, dispatch_key, b.name, k)) for b, k, _ in fitted]
             return choosing(op, dispatch_key, rivals, numbers), *_results(op, dispatch_key), writes
-        if decision.kernel is not None and decision.backend is not None:
-            (kernel, writes), who = _fitted(decision, decision.kernel, numbers), decision.backend.name
-        elif decision.how == "shape rule":
-            kernel, who = _shape_kernel(op, dispatch_key), "meta"
-        elif decision.how == "geometry":
-            kernel, who = _geometry_kernel(op, dispatch_key), "geometry"
-        elif op.gradients:
-            kernel, who = _body_kernel(op, dispatch_key), "composite"
-            wide = next(
-                (
-                    b.compute_dtype[dispatch_key.dtype]
-                    for b in registry.backends.values()
-                    if dispatch_key.dtype in b.compute_dtype
-                ),
-                None,
-            )
-            if wide is not None:  # what one op computes is rounded once, not after each step of the body
-                kernel = _computing_in(wide, op, dispatch_key, kernel)
-        else:
-            return None, _in_modes(op, dispatch_key, "composite", op.body), None, False
-    return _in_modes(op, dispatch_key, who, kernel), *_results(op, dispatch_key), writes
+        kernel, who, writes = function_of(decision, numbers)
+    kernel = _in_modes(op, dispatch_key, who, kernel)
+    if who == "composite" and not op.gradients:
+        return None, kernel, None, False
+    return kernel, *_results(op, dispatch_key), writes
+
+
+def function_of(decision: Decision, numbers: bool = False) -> tuple[Callable, str, bool]:
+    """What a decision means: the function, who offers it (see `Mode.wrap`), and whether it takes ``out=``. Of a
+    composite without gradients of its own it is the body, a function of tensors."""
+    op, dispatch_key = decision.op, decision.dispatch_key
+    if decision.kernel is not None and decision.backend is not None:
+        kernel, writes = _fitted(decision, decision.kernel, numbers)
+        return kernel, decision.backend.name, writes
+    if decision.how == "shape rule":
+        return _shape_kernel(op, dispatch_key), "meta", False
+    if decision.how == "geometry":
+        return _geometry_kernel(op, dispatch_key), "geometry", False
+    if not op.gradients:
+        return op.body, "composite", False
+    kernel = _body_kernel(op, dispatch_key)
+    compute_dtypes = (backend.compute_dtype for backend in registry.backends.values())
+    wide = next((c[dispatch_key.dtype] for c in compute_dtypes if dispatch_key.dtype in c), None)
+    if wide is not None:  # what one op computes is rounded once, not after each step of the body
+        kernel = _computing_in(wide, op, dispatch_key, kernel)
+    return kernel, "composite", False
 
 
 def _fitted(decision: Decision, kernel: Kernel, numbers: bool) -> tuple[Callable, bool]:

@@ -112,6 +112,10 @@ class Runtime:
         """The address of the first element."""
         raise NotImplementedError
 
+    def index_of(self, array) -> int | None:
+        """The index of the device in whose memory the array lies; None where that cannot be told."""
+        return None
+
     def guarded(self, kernel: Callable, index: int | None) -> Callable:
         """`kernel` for arrays of device `index`, where kernels run on a current device that may be another one."""
         return kernel

@@ -204,6 +204,9 @@ class CupyRuntime(Runtime):
     def address(self, array):
         return array.data.ptr
 
+    def index_of(self, array):
+        return array.device.id
+
     def memory_bytes(self, array):
         return self.storages.of(array).size
 

@@ -1,0 +1,1 @@
+"""Finding faults of kernels inside of real programs."""
