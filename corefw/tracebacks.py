@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from types import FrameType
@@ -36,28 +37,40 @@ def is_internal(filename: str) -> bool:
     return filename.startswith(_PACKAGE) or (filename.startswith(_OP) and not filename.endswith(": backward>"))
 
 
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame, its caller, and so on."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_users(frame: FrameType) -> bool:
+    return not is_internal(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith(_OP)
+
+
 def user_line() -> str:
     """The line of the program that is running: that of the innermost frame which is not corefw's.
 
     >>> user_line()
     '<doctest corefw.tracebacks.user_line[0]>:1, in <module>'
     """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        code = frame.f_code
-        if not is_internal(code.co_filename) and not code.co_filename.startswith(_OP):
-            return f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}"
-        frame = frame.f_back
+    for frame in filter(_is_users, _outwards(sys._getframe())):
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
     return "no line of a program"
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, as of the user's line. Python would drop what a function without a module's name warns of, and such are
+    the generated functions of ops."""
+    level = next((n for n, frame in enumerate(_outwards(sys._getframe(1)), 2) if _is_users(frame)), 2)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def running_backward() -> Any:
     """The node whose generated backward is running in this thread; None if none is."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame in _outwards(sys._getframe()):
         if frame.f_code.co_filename.startswith(_OP) and frame.f_code.co_filename.endswith(": backward>"):
             return frame.f_locals["node"]
-        frame = frame.f_back
     return None
 
 
@@ -112,4 +125,5 @@ __all__ = [
     "op_file",
     "running_backward",
     "user_line",
+    "warn",
 ]

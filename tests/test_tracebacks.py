@@ -1,6 +1,7 @@
 """Tests of tracebacks: they end at the user's line, and show everything when asked."""
 
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -144,3 +145,19 @@ def test_ends_at_caller():
         raise ValueError("mine")
 
     assert frames(raised(lambda: failing(), ValueError)) == ["failing"]  # a frame of this file is no internal one
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.add(torch.ones(3), 1, out=torch.ones(2))",
+        "torch.nn.MSELoss()(torch.ones(3), torch.ones(1, 3))",
+        "torch.range(0, 3)",
+        "torch.ones(2, dtype=torch.complex64).to(torch.float32)",
+    ],
+)
+def test_warnings_are_of_the_users_line_from_the_first_call(call):
+    """The first call of an op compiles it: there is a frame more."""
+    program = f"import corefw as torch\n{call}\n\n{call}\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert re.findall(r"<string>:(\d): UserWarning", done.stderr) == ["2", "4"], done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import inf, sqrt
 
 from corefw import dtypes
@@ -11,6 +10,7 @@ from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
 from corefw.errors import DimensionError, DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 # -- the step that backends compute -----------------------------------------------------------------------------------
@@ -368,10 +368,7 @@ def multi_head_attention_forward(
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask)
     if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
-            stacklevel=3,
-        )
+        warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.")
     if not batched:
         shared = query is key is value
         query = query.unsqueeze(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 
 from corefw import dtypes
@@ -13,6 +12,7 @@ from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 # -- elements ---------------------------------------------------------------------------------------------------------
@@ -219,19 +219,17 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
                 "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
                 "batch dimension (i.e. 2D or 3D inputs)."
             )
-        warnings.warn(advice, UserWarning, stacklevel=4)
+        warn(advice)
         if spatial == 2:
             return feature_dropout(input, p, training, inplace)
     if ndim == spatial + 2:
         return feature_dropout(input, p, training, inplace)
     if spatial == 2:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            UserWarning,
-            stacklevel=4,
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
         )
         return feature_dropout(input, p, training, inplace)
     if inplace:

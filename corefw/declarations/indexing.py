@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -22,7 +21,7 @@ from corefw.dispatch.rules import index as positions_rule
 from corefw.errors import DeviceError, DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor, wrap
-from corefw.tracebacks import hide_internal_frames
+from corefw.tracebacks import hide_internal_frames, warn
 
 
 # -- index tensors ----------------------------------------------------------------------------------------------------
@@ -330,11 +329,7 @@ def _from_host(self: Tensor, host: np.ndarray) -> Tensor:
 def _check_index_dtype(item: Tensor) -> None:
     kind = item.dispatch_key.dtype
     if kind is dtypes.uint8:
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
     elif kind not in (dtypes.int64, dtypes.bool_, dtypes.int32):
         raise PositionError(f"tensors used as indices must be long, int, byte or bool tensors (got {kind!r})")
 
@@ -468,11 +463,7 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None or other is None:
         raise TypeError("where() takes a condition alone, or a condition, input and other")
     if isinstance(condition, Tensor) and condition.dispatch_key.dtype is dtypes.uint8:
-        warnings.warn(
-            "where received a uint8 condition tensor. This behavior is deprecated: use a bool tensor.",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn("where received a uint8 condition tensor. This behavior is deprecated: use a bool tensor.")
         condition = condition.to(dtypes.bool_)
     return _choose(condition, input, other, out=out)
 

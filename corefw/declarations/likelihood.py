@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import log, pi
 
 from corefw.declarations._shared.reductions import meant_reduction, reduced_loss
@@ -12,6 +11,7 @@ from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 def _weighted(loss, weight):
@@ -133,11 +133,10 @@ def kl_div(
     batch_mean = reduction == "batchmean"
     reduction = meant_reduction("sum" if batch_mean else reduction, size_average, reduce)
     if reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
-            "same as 'batchmean' in the next major release.",
-            stacklevel=3,
+            "same as 'batchmean' in the next major release."
         )
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     loss = reduced_loss(loss, reduction)

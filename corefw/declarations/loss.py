@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 from corefw import dtypes
@@ -17,6 +16,7 @@ from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
+from corefw.tracebacks import warn
 
 
 # -- differences ------------------------------------------------------------------------------------------------------
@@ -24,10 +24,9 @@ def _of_one_shape(input, target) -> tuple:
     """Both, broadcast with a warning if their shapes differ: as of one shape neither is weak beside the other."""
     if input.array.shape == target.array.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-        "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=3,
+        "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
     return ops.broadcast_tensors(input, target)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from corefw import dtypes
@@ -16,6 +15,7 @@ from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError, ShapeError
 from corefw.shapes import MOST_ELEMENTS, check_storage
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 # -- what backends compute --------------------------------------------------------------------------------------------
@@ -116,11 +116,9 @@ def range_(
     """
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     start, end, step = (
         number_argument("range", n, v, i)

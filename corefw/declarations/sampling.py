@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +31,7 @@ from corefw.dispatch.rules import ordered, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 @composite()
@@ -218,7 +218,7 @@ def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e
     tensor([1., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -ops.empty_like(logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from corefw import dtypes
 from corefw.dispatch.op import Op
 from corefw.dispatch.rules import accumulate
@@ -15,6 +13,7 @@ from corefw.errors import (
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 def refuse_read_only(name: str, *targets: Tensor) -> None:
@@ -104,12 +103,10 @@ def store(name: str, out: Tensor, value: Tensor) -> None:
         check_memory(out)
     else:
         if out.array.nbytes:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which "
                 f"does not match the required output shape {list(value.array.shape)}. This behavior is deprecated; "
-                "resize it to zero elements with t.resize_(0) to reuse it.",
-                UserWarning,
-                stacklevel=4,
+                "resize it to zero elements with t.resize_(0) to reuse it."
             )
         out.array = runtime.empty(value.array.shape, out.dispatch_key.dtype, out.dispatch_key.device.index)
         if out.view_info is not None:  # no view any more: neither memory nor history are the base's

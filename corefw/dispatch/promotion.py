@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from corefw import dtypes
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.op import Op
@@ -17,6 +15,7 @@ from corefw.errors import (
     ShapeError,
 )
 from corefw.tensor import Constant, Tensor
+from corefw.tracebacks import warn
 
 
 def result_type(*tensors) -> dtype:
@@ -144,7 +143,7 @@ def _warn_of_complex(common: dtype, operands: list[Tensor]) -> None:
         return
     for tensor in operands:
         if tensor.dispatch_key.dtype.is_complex:
-            warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
+            warn("Casting complex values to real discards the imaginary part")
 
 
 @unheard

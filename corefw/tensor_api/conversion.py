@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from corefw import devices, dtypes
@@ -16,6 +15,7 @@ from corefw.layouts import memory_format as memory_format_type
 from corefw.layouts import preserve_format
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import method
+from corefw.tracebacks import warn
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 _FORMS = (
@@ -43,7 +43,7 @@ def convert(
     elif not copy and source is dispatch_key and input.is_contiguous(memory_format=memory_format):
         return input
     if source.dtype.is_complex and not dispatch_key.dtype.is_complex and dispatch_key.dtype is not dtypes.bool_:
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
+        warn("Casting complex values to real discards the imaginary part")
     if source.device is not dispatch_key.device:
         input = _moved(input, dispatch_key, non_blocking)
         copy = False  # it is one already

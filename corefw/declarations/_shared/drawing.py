@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from corefw import dtypes
@@ -15,6 +14,7 @@ from corefw.dispatch.random_generator import Generator, take
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap
+from corefw.tracebacks import warn
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
 # 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
@@ -85,11 +85,9 @@ def check_bounds(low: int, high: int, d: dtype) -> None:
         limit = 1 << SIGNIFICAND[d]
         for name, value in (("from", low), ("to - 1", high - 1)):
             if abs(value) > limit:
-                warnings.warn(
+                warn(
                     f"{name} is out of bounds [-(2^{SIGNIFICAND[d]}), 2^{SIGNIFICAND[d]}]. Due to precision "
-                    f"limitations {d.name} can support discrete uniform distribution only within this range.",
-                    UserWarning,
-                    stacklevel=4,
+                    f"limitations {d.name} can support discrete uniform distribution only within this range."
                 )
         return
     smallest, largest = (0, 1) if d is dtypes.bool_ else INTEGER_LIMITS[d]

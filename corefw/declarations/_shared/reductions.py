@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from corefw.shapes import broadcast
+from corefw.tracebacks import warn
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -13,10 +12,7 @@ def meant_reduction(reduction: str, size_average: bool | None = None, reduce: bo
     """The reduction that is meant, also by the deprecated flags `size_average` and `reduce`."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
-        )
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
