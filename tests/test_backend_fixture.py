@@ -64,9 +64,8 @@ def run(tmp_path):
     def run(text, *arguments, check=True):
         (folder / "test_mine.py").write_text(text)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "-rs", *arguments]
-        done = subprocess.run(
-            command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
-        )
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | {"PYTHONPATH": path}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
