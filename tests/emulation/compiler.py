@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import cupy
@@ -24,7 +25,7 @@ if "reversed" in MODES:
     HEADERS.append(Path(__file__).with_name("reversed.h"))
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-FLAGS = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", "-U_FORTIFY_SOURCE", "-ffp-contract=off"]
+FLAGS = ["-std=c++20", "-O1", "-fPIC", "-w", "-U_FORTIFY_SOURCE", "-ffp-contract=off"]
 FLAGS += ["-fno-strict-aliasing", "-fno-gnu-unique"]  # a library's inline variables stay its own
 KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(', re.MULTILINE)
 MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
@@ -32,23 +33,48 @@ MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
 
 def library(text: str) -> ctypes.CDLL:
     """A source as a library, compiled once per content for all processes."""
+    header = "".join(path.read_text() for path in HEADERS)
     text += "".join(f"\nEMULATED_KERNEL({name})" for name in KERNEL.findall(text))
-    parts = [*(header.read_text() for header in HEADERS), text, *FLAGS]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    def compile(source: Path, made: Path) -> None:
+        source.write_text(text)
+        _run(source, "-shared", "-include", _compiled_header(header), source, "-o", made)
+
+    return ctypes.CDLL(str(_made_once("\0".join([header, text, *FLAGS]), ".so", compile)))
+
+
+@cache
+def _compiled_header(text: str) -> Path:
+    """The header, beside which the compiler finds it compiled: most libraries are smaller than it."""
+
+    def compile(source: Path, made: Path) -> None:
+        name = made.with_name(f"{source.stem}.h")
+        partial = name.with_suffix(f".{os.getpid()}.h")
+        partial.write_text(text)
+        partial.replace(name)
+        _run(name, "-x", "c++-header", name, "-o", made)
+
+    return _made_once("\0".join([text, *FLAGS]), ".h.gch", compile).with_suffix("")
+
+
+def _made_once(content: str, suffix: str, compile: Callable[[Path, Path], None]) -> Path:
+    """The file with this suffix that is made of this content, by whichever process comes first."""
+    key = hashlib.sha256(content.encode()).hexdigest()[:32]
     FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / f"{key}.so"
+    path = FOLDER / f"{key}{suffix}"
     with open(FOLDER / f"{key}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            source, made = path.with_suffix(".cpp"), path.with_suffix(f".{os.getpid()}")
-            source.write_text(text)
-            included = [part for header in HEADERS for part in ("-include", header)]
-            command = [COMPILER, *FLAGS, *included, source, "-o", made]
-            result = subprocess.run(command, capture_output=True, text=True)
-            if result.returncode:
-                raise RuntimeError(f"{source} does not compile:\n{result.stderr[:4000]}")
+            made = FOLDER / f"{key}.{os.getpid()}"
+            compile(FOLDER / f"{key}.cpp", made)
             made.rename(path)
-    return ctypes.CDLL(str(path))
+    return path
+
+
+def _run(source: Path, *arguments: str | Path) -> None:
+    result = subprocess.run([COMPILER, *FLAGS, *arguments], capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(f"{source} does not compile:\n{result.stderr[:4000]}")
 
 
 def _argument(kind: str, value, name: str):
