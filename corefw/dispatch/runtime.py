@@ -93,11 +93,11 @@ class Runtime:
         return True
 
     def is_contiguous(self, array) -> bool:
-        """Whether the elements lie in memory without gaps, in row-major order."""
+        """Whether the elements lie in memory without gaps, in row-major order; none do."""
+        if 0 in array.shape:
+            return True
         expected = array.dtype.itemsize
         for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
-            if size == 0:
-                return True
             if size != 1:
                 if stride != expected:
                     return False
