@@ -152,7 +152,12 @@ def test_all_parts_run_on_the_emulated_device(tmp_path):
     assert found.returncode == 0, found.stdout + found.stderr
     summary = found.stdout[found.stdout.index("\nemulated\n") :].splitlines()
     assert summary[2].startswith("conformance: ") and "0 failed" in summary[2]
-    assert set(summary) & {"  not run: PyTorch is not installed"} == {line for line in summary if "  not run" in line}
+    reasons = {line.removeprefix("  not run: ") for line in summary if line.startswith("  not run: ")}
+    assert reasons <= {
+        "PyTorch is not installed",
+        "no kernel of 'emulated' ran",
+        "the row has no sample of this kind",
+    }
     assert "training: 1 passed, 0 failed, 0 not run" in summary and summary[-1] == "all is well"
     record = json.loads((tmp_path / "emulated.json").read_text())
     assert record["seconds"].keys() == {"step tiny_mlp_sgd", "log_softmax-512x1024"}

@@ -12,7 +12,7 @@ def told(title: str, report: Report, least: int) -> list[str]:
         lines[0] += f", no time for {report.unfinished}"
     lines += [f"  failed: {name}" for name in list(report.failed)[:40]]
     reasons = sorted({said.removeprefix("Skipped: ").strip() for said in report.not_run.values()})
-    lines += [f"  not run: {reason}" for reason in reasons]
+    lines += [f"  not run: {reason.removeprefix('NOT RUN: ')}" for reason in reasons]
     if (known := report.run + len(report.not_run) + report.unfinished) < least:
         lines.append(f"  failed: {known} checks are known here, at least {least} exist")
     return lines
