@@ -48,11 +48,9 @@ def _compiled_header(text: str) -> Path:
     """The header, beside which the compiler finds it compiled: most libraries are smaller than it."""
 
     def compile(source: Path, made: Path) -> None:
-        name = made.with_name(f"{source.stem}.h")
-        partial = name.with_suffix(f".{os.getpid()}.h")
-        partial.write_text(text)
-        partial.replace(name)
-        _run(name, "-x", "c++-header", name, "-o", made)
+        header = source.with_suffix(".h")
+        header.write_text(text)
+        _run(header, "-x", "c++-header", header, "-o", made)
 
     return _made_once("\0".join([text, *FLAGS]), ".h.gch", compile).with_suffix("")
 
