@@ -245,15 +245,13 @@ def _on_copies(op: Op, kernel: Callable, there: Callable, back: Callable, dispat
     `back`. Counts it takes wherever they lie."""
     parameters, copy = op.kernel_parameters, dispatch_key.runtime.copy
 
+    def copied(p, value):
+        if p.kind == "tensors" and p.role != "counts":
+            return [there(array) for array in value]
+        return there(value) if p.kind == "index" else value
+
     def stepped(*arguments):
-        copies = [
-            [there(array) for array in value]
-            if p.kind == "tensors" and p.role != "counts"
-            else there(value)
-            if p.kind == "index"
-            else value
-            for p, value in zip(parameters, arguments)
-        ]
+        copies = [*map(copied, parameters, arguments)]
         kernel(*copies)
         for p, arrays, changed in zip(parameters, arguments, copies):
             if p.role == "changed":
