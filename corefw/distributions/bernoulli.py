@@ -3,11 +3,11 @@
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
-from corefw.distributions.distribution import Distribution
-from corefw.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from corefw.distributions.exp_family import ExponentialFamily
+from corefw.distributions.utils import ProbsOrLogits, broadcast_all
 
 
-class Bernoulli(Distribution):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """Distributions of 1 with probability `probs`, else 0.
 
     Args:
@@ -22,25 +22,11 @@ class Bernoulli(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
+    _mean_carrier_measure = 0
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__((self.probs if logits is None else self.logits).shape, validate_args=validate_args)
-
-    @lazy_property
-    def logits(self):
-        """The log-odds of 1."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """The probability of 1."""
-        return logits_to_probs(self.logits, is_binary=True)
+        self._set_parameter(probs, logits)
+        super().__init__(self.param_shape, validate_args=validate_args)
 
     @property
     def mean(self):
@@ -55,9 +41,11 @@ class Bernoulli(Distribution):
         return self.probs * (1 - self.probs)
 
     @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self.probs.shape
+    def _natural_params(self):
+        return (self.logits,)
+
+    def _log_normalizer(self, logits):
+        return ops.softplus(logits)
 
     def sample(self, sample_shape=()):
         with no_grad():

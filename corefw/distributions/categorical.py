@@ -6,11 +6,11 @@ from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
-from corefw.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from corefw.distributions.utils import CategoryProbabilities
 from corefw.dtypes import finfo, int64
 
 
-class Categorical(Distribution):
+class Categorical(CategoryProbabilities, Distribution):
     """Distributions of the numbers 0 to K - 1 with given probabilities.
 
     Args:
@@ -26,38 +26,10 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        name, given = ("probs", probs) if logits is None else ("logits", logits)
-        if given.ndim < 1:
-            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        if logits is None:
-            self.probs = given / given.sum(-1, keepdim=True)
-        else:
-            self.logits = given - given.logsumexp(-1, keepdim=True)
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        self._set_parameter(probs, logits)
+        super().__init__(self.param_shape[:-1], validate_args=validate_args)
 
-    @lazy_property
-    def logits(self):
-        """The logarithms of the probabilities."""
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self):
-        """The probabilities, which sum to 1."""
-        return logits_to_probs(self.logits)
-
-    @property
-    def _parameter(self):
-        given = self.__dict__.get("probs")
-        return self.logits if given is None else given
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self._parameter.shape
-
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return constraints.integer_interval(0, self.param_shape[-1] - 1)
 

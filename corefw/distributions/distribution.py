@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.distributions import constraints
 from corefw.distributions.utils import lazy_property
 from corefw.shapes import Size
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 class Distribution:
@@ -59,17 +60,28 @@ class Distribution:
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape, _instance=None) -> Distribution:
+    def expand(self, batch_shape, _instance=None) -> Self:
         """The distribution with its batch expanded to `batch_shape`, without a copy of the parameters."""
-        new = type(self).__new__(type(self)) if _instance is None else _instance
-        batch_shape = Size(batch_shape)
-        for name, constraint in self.arg_constraints.items():
-            if name in self.__dict__:
-                value = self.__dict__[name]
-                event = value.shape[value.ndim - constraint.event_dim :]
-                new.__dict__[name] = value.expand((*batch_shape, *event))
-        new._batch_shape, new._event_shape, new._validate_args = batch_shape, self._event_shape, self._validate_args
+        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        batch_shape, dims = Size(batch_shape), len(self._batch_shape)
+        parameters = {name for cls in type(self).__mro__ for name in vars(cls).get("arg_constraints", ())}
+        for name, value in self.__dict__.items():
+            if name in parameters:
+                new.__dict__[name] = value.expand((*batch_shape, *value.shape[dims:]))
+            elif not isinstance(getattr(type(self), name, None), lazy_property):
+                new.__dict__[name] = value
+        new._batch_shape = batch_shape
         return new
+
+    def _get_checked_instance(self, cls: Any, _instance=None):
+        """A new instance for the `expand` of a subclass written for PyTorch, whose own `__init__` it may not skip."""
+        own: Any = type(self)
+        if _instance is None and own.__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {own.__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return own.__new__(own) if _instance is None else _instance
 
     @property
     def batch_shape(self) -> Size:
@@ -105,6 +117,11 @@ class Distribution:
         """Random values of shape ``sample_shape + batch_shape + event_shape``, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Tensor:
+        """Deprecated: ``sample((n,))``."""
+        warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.")
+        return self.sample((n,))
 
     def rsample(self, sample_shape=()) -> Tensor:
         """As `sample`, as a function of the parameters that carries gradients to them."""

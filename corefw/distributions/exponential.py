@@ -2,11 +2,11 @@
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
-from corefw.distributions.distribution import Distribution
+from corefw.distributions.exp_family import ExponentialFamily
 from corefw.distributions.utils import broadcast_all
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Exponential distributions of the density ``rate * exp(-rate * x)`` for x >= 0.
 
     >>> import corefw as torch
@@ -17,6 +17,7 @@ class Exponential(Distribution):
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(self, rate, validate_args=None):
         (self.rate,) = broadcast_all(rate)
@@ -56,3 +57,10 @@ class Exponential(Distribution):
 
     def entropy(self):
         return 1 - self.rate.log()
+
+    @property
+    def _natural_params(self):
+        return (-self.rate,)
+
+    def _log_normalizer(self, x):
+        return -(-x).log()

@@ -31,10 +31,8 @@ class Independent(Distribution):
         super().__init__(shape[:batch], shape[batch:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = Independent.__new__(type(self)) if _instance is None else _instance
-        super().expand(batch_shape, new)
+        new = super().expand(batch_shape, _instance)
         new.base_dist = self.base_dist.expand((*batch_shape, *self.event_shape[: self.reinterpreted_batch_ndims]))
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
         return new
 
     @property
@@ -45,7 +43,7 @@ class Independent(Distribution):
     def has_enumerate_support(self):
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
-    @property
+    @constraints.dependent_property
     def support(self):
         support = self.base_dist.support
         n = self.reinterpreted_batch_ndims

@@ -1,11 +1,26 @@
-"""The base of symmetric distributions on the real line that are moved by a location and stretched by a scale."""
+"""Bases of distributions around a location, and of those that are stretched by a scale as well."""
 
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
-class LocationScale(Distribution):
+class Located(Distribution):
+    """Distributions symmetric around their only peak, `loc`."""
+
+    loc: Tensor
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+
+class LocationScale(Located):
     """Distributions of ``loc + scale * x``, where x is distributed symmetrically around its only peak at 0."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -15,11 +30,3 @@ class LocationScale(Distribution):
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc

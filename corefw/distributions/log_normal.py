@@ -1,12 +1,12 @@
 """The log-normal distribution."""
 
 from corefw.distributions import constraints
-from corefw.distributions.distribution import Distribution
 from corefw.distributions.normal import Normal
-from corefw.distributions.utils import broadcast_all
+from corefw.distributions.transformed_distribution import TransformedDistribution
+from corefw.distributions.transforms import ExpTransform
 
 
-class LogNormal(Distribution):
+class LogNormal(TransformedDistribution):
     """Distributions of ``exp(x)`` for normal x of mean `loc` and standard deviation `scale`.
 
     >>> import corefw as torch
@@ -19,13 +19,17 @@ class LogNormal(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
+        super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args=validate_args)
 
     @property
-    def base_dist(self):
-        """The distribution of the logarithm."""
-        return Normal(self.loc, self.scale, validate_args=False)
+    def loc(self):
+        """The mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self):
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
 
     @property
     def mean(self):
@@ -39,23 +43,6 @@ class LogNormal(Distribution):
     def variance(self):
         square = self.scale.square()
         return square.expm1() * (2 * self.loc + square).exp()
-
-    def rsample(self, sample_shape=()):
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        logarithm = value.log()
-        return self.base_dist.log_prob(logarithm) - logarithm
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return self.base_dist.cdf(value.log())
-
-    def icdf(self, value):
-        return self.base_dist.icdf(value).exp()
 
     def entropy(self):
         return self.base_dist.entropy() + self.loc

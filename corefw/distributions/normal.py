@@ -4,16 +4,19 @@ import math
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
+from corefw.distributions.exp_family import ExponentialFamily
 from corefw.distributions.location_scale import LocationScale
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """Normal distributions of mean `loc` and standard deviation `scale`.
 
     >>> import corefw as torch
     >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.9189)
     """
+
+    _mean_carrier_measure = 0
 
     @property
     def stddev(self):
@@ -49,3 +52,11 @@ class Normal(LocationScale):
 
     def entropy(self):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+    @property
+    def _natural_params(self):
+        precision = self.scale.square().reciprocal()
+        return self.loc * precision, -0.5 * precision
+
+    def _log_normalizer(self, x, y):
+        return -x.square() / (4 * y) + 0.5 * (-math.pi / y).log()

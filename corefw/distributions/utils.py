@@ -51,3 +51,85 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """The probabilities of log-odds, or of logarithms up to a common constant."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
+
+
+class ProbsOrLogits:
+    """The part of distributions with a parameter that is given as probabilities or as log-odds.
+
+    Subclasses of `Distribution` have it as their first base; the other of the two is computed when it is asked for.
+    """
+
+    _is_binary = True  # otherwise the last dimension holds the probabilities of all categories, or their logarithms
+
+    def _set_parameter(self, probs, logits, *others) -> tuple[Tensor, ...]:
+        """Keep the given one, and return `others` broadcast with it."""
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        given, *rest = broadcast_all(logits if probs is None else probs, *others)
+        setattr(self, "logits" if probs is None else "probs", given)
+        return tuple(rest)
+
+    @lazy_property
+    def logits(self):
+        """The log-odds, or the logarithms of the probabilities."""
+        return probs_to_logits(self.probs, self._is_binary)
+
+    @lazy_property
+    def probs(self):
+        """The probabilities."""
+        return logits_to_probs(self.logits, self._is_binary)
+
+    @property
+    def _parameter(self) -> Tensor:
+        given = self.__dict__.get("probs")
+        return self.logits if given is None else given
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter."""
+        return self._parameter.shape
+
+
+class CategoryProbabilities(ProbsOrLogits):
+    """The part of distributions with the probabilities of categories, given up to a factor, or their logarithms, given
+    up to a constant."""
+
+    _is_binary = False
+
+    def _set_parameter(self, probs, logits, *others):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        name, given = ("probs", probs) if logits is None else ("logits", logits)
+        if given.ndim < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        if logits is None:
+            self.probs = given / given.sum(-1, keepdim=True)
+        else:
+            self.logits = given - given.logsumexp(-1, keepdim=True)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Lower triangular matrices whose elements up to the diagonal `diag`, row by row, the last dimension holds.
+
+    >>> import corefw as torch
+    >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([[1., 0.],
+            [2., 3.]])
+    """
+    size = round(((1 + 8 * vec.shape[-1]) ** 0.5 - (1 + 2 * diag)) / 2)
+    result = vec.new_zeros((*vec.shape[:-1], size, size))
+    rows, columns = ops.tril_indices(size, size, diag, device=vec.device)
+    result[..., rows, columns] = vec
+    return result
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements of matrices up to the diagonal `diag`, row by row, in the last dimension.
+
+    >>> import corefw as torch
+    >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1.0, 0.0], [2.0, 3.0]]))
+    tensor([1., 2., 3.])
+    """
+    size = mat.shape[-1]
+    rows, columns = ops.tril_indices(size, size, diag, device=mat.device)
+    return mat[..., rows, columns]

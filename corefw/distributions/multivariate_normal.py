@@ -1,0 +1,58 @@
+"""The normal distribution of vectors."""
+
+import math
+
+from corefw.dispatch.declare import ops
+from corefw.distributions import constraints
+from corefw.distributions.covariance import CovarianceMatrix, half_log_determinant, mahalanobis, normal_entropy
+from corefw.distributions.location_scale import Located
+
+
+class MultivariateNormal(CovarianceMatrix, Located):
+    """Normal distributions of vectors of K numbers. One of the three matrices is given.
+
+    Args:
+        loc: the mean, shape (..., K).
+        covariance_matrix: positive definite, shape (..., K, K), or
+        precision_matrix: its inverse, or
+        scale_tril: its lower triangular Cholesky factor, which is cheapest.
+
+    >>> import corefw as torch
+    >>> torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
+    tensor(-1.8379)
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+        if loc.ndim < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        batch = self._set_covariance(covariance_matrix, precision_matrix, scale_tril, loc.shape[:-1])
+        self.loc = loc.expand((*batch, -1))
+        super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
+
+    @property
+    def variance(self):
+        return self.scale_tril.square().sum(-1)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        noise = ops.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = mahalanobis(self.scale_tril, value - self.loc)
+        constant = self.event_shape[0] * math.log(2 * math.pi)
+        return -0.5 * (constant + distance) - half_log_determinant(self.scale_tril)
+
+    def entropy(self):
+        return normal_entropy(self.event_shape[0], half_log_determinant(self.scale_tril))
