@@ -12,13 +12,14 @@ import numpy as np
 from cupy_backends.cuda.libs import nvrtc
 
 from corefw_cupy import table
-from corefw_cupy.compilation import compiled
+from corefw_cupy.compilation import OPTIONS, compiled
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.launch import Function, text
 from tests.emulation.namespace import namespace
 
 ARCHITECTURES = ("sm_80", "sm_90")
+QUICK = (*OPTIONS, "--Ofast-compile=max")  # machine code all the same, in a seventh of the time
 
 
 def available() -> bool:
@@ -44,6 +45,28 @@ def sample(function: Function) -> list[dict[str, str]]:
     return [{macro: texts[i % len(texts)] for macro, texts in values.items()} for i in range(count)]
 
 
+def covering(chosen: list[Function]) -> Callable[[Function], list[dict[str, str]]]:
+    """A choice of definitions in which every function occurs, and everything that macros may stand for in the functions
+    of one kind: those of one name in a file, or of one class of dtypes and walk."""
+    kinds = defaultdict(list)
+    for function in chosen:
+        generated = "__global__" in function.source
+        kinds[tuple(function.name.split("_")[-2:]) if generated else (function.source, function.name)].append(function)
+    found: dict[int, list[dict[str, str]]] = {}
+    for members in kinds.values():
+        samples = [sample(function) for function in members]
+        missing = {item for every in samples for one in every for item in one.items()}
+        for number, (function, every) in enumerate(zip(members, samples, strict=True)):
+            found[id(function)] = [every[number % len(every)]]
+            missing -= every[number % len(every)].items()
+        for function, every in zip(members, samples, strict=True):
+            for one in every:
+                if not missing.isdisjoint(one.items()):
+                    found[id(function)].append(one)
+                    missing -= one.items()
+    return lambda function: found[id(function)]
+
+
 def units(chosen: list[Function], variants) -> dict[tuple, tuple[str, list[Function]]]:
     """What is compiled at once, (source, its functions) by definitions: each file, and all generated sources together.
 
@@ -61,11 +84,11 @@ def units(chosen: list[Function], variants) -> dict[tuple, tuple[str, list[Funct
     }
 
 
-def compile_all(chosen: list[Function], architecture: str, variants=sample) -> int:
+def compile_all(chosen: list[Function], architecture: str, variants=sample, options=OPTIONS) -> int:
     """Compiles functions, and sees that each is in the machine code; the number of compiled functions."""
     count = 0
     for (_, definitions), (source, members) in units(chosen, variants).items():
-        code = compiled(text(source, dict(definitions)), architecture)
+        code = compiled(text(source, dict(definitions)), architecture, options)
         for member in members:
             assert member.name.encode() in code, f"{member.name} is missing"
         count += len(members)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("cupy")
 
-from corefw_cupy.rows import ITEMS, MOST_THREADS, columns, share, split
+from corefw_cupy.rows import ITEMS, MOST_THREADS, columns, distribute, split
 from corefw_numpy import activation
 from tests.cuda_kernels import compare, kernels
 from tests.emulation import memory
@@ -18,7 +18,7 @@ FORWARD = ("softmax", "log_softmax")
 @pytest.mark.parametrize("rows", [1, 7, 100_000])
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 256, 257, 1000, 1025, 4097, 16384])
 def test_threads_hold_whole_rows(n, rows):
-    held = share(n, rows)
+    held = distribute(n, rows)
     assert held.items in ITEMS
     assert held.items * held.lanes >= n
     (threads,), (blocks,) = held.block, held.grid
@@ -28,7 +28,7 @@ def test_threads_hold_whole_rows(n, rows):
 
 
 def test_rows_too_long_for_registers_are_split_if_they_are_few():
-    assert share(16385, 4) is None and share(8193, 4, most=16) is None
+    assert distribute(16385, 4) is None and distribute(8193, 4, most=16) is None
     assert split(50_000, 1000)[0] == 1
     for n, rows in ((16385, 1), (1_000_003, 3), (50_257, 100)):
         parts, length = split(n, rows)

@@ -21,7 +21,7 @@ def of(dtype, *shape):
 
 PRODUCTS = {
     "matrices": lambda a: a(3, 4) @ a(4, 5),
-    "turned": lambda a: a(4, 3).mT @ a(5, 4).mT,
+    "transposed": lambda a: a(4, 3).mT @ a(5, 4).mT,
     "batches": lambda a: a(2, 3, 4) @ a(2, 4, 5),
     "broadcast": lambda a: a(2, 3, 4) @ a(5, 4).mT,
     "vectors": lambda a: a(4) @ a(4),

@@ -91,12 +91,12 @@ def test_dimensions_that_are_read_as_a_whole_are_joined():
 
 
 @pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("turned", [False, True])
-def test_moves(kernels, wide, turned, monkeypatch, walked_anew):
+@pytest.mark.parametrize("transposed", [False, True])
+def test_moves(kernels, wide, transposed, monkeypatch, walked_anew):
     monkeypatch.setattr(moving, "MOST", 0 if wide else MOST)
     array = numbers(5, 6, 7)
-    given = memory.device(array).transpose(2, 0, 1) if turned else memory.device(array)
-    array = array.transpose(2, 0, 1) if turned else array
+    given = memory.device(array).transpose(2, 0, 1) if transposed else memory.device(array)
+    array = array.transpose(2, 0, 1) if transposed else array
     for op, arguments in (("roll", ((2, -3), (0, 2))), ("roll", ((4,), (1,))), ("tril", (1,)), ("triu", (-2,))):
         np.testing.assert_array_equal(memory.host(kernels[op](given, *arguments)), EXPECTED[op](array, *arguments))
     padded = memory.host(kernels["constant_pad_nd"](given, (1, 2, -1, 3), 9))

@@ -23,7 +23,7 @@ pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
 import cupy
 
-from corefw_cupy.cuda import allocating
+from corefw_cupy.compiler import allocating
 from tests.emulation import compiler, driver, memory, queue
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")

@@ -1,14 +1,16 @@
-"""Every CUDA function of the CuPy backend compiles to machine code, without a GPU."""
+"""The CUDA functions of the CuPy backend compile to machine code, without a GPU."""
 
 import re
+from collections import defaultdict
 
 import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
 
+from corefw_cupy.compilation import OPTIONS as OPTIMIZED
 from corefw_cupy.compilation import compiled
-from corefw_cupy.launch import BITS, FOLDER, text
+from corefw_cupy.launch import FOLDER, text
 from tests import cuda_resources, nvrtc
 
 if not nvrtc.available():
@@ -38,34 +40,58 @@ def first(function):
     return function.variants()[:1]
 
 
-VARIANTS = dict(zip(nvrtc.ARCHITECTURES, (first, nvrtc.sample), strict=True))
+#: what is tried by architecture; the emulated device runs all types of all functions
+VARIANTS = dict(zip(nvrtc.ARCHITECTURES, (first, nvrtc.covering(FUNCTIONS)), strict=True))
+#: how: the few as they are compiled for a device, the many quickly
+OPTIONS = dict(zip(nvrtc.ARCHITECTURES, (OPTIMIZED, nvrtc.QUICK), strict=True))
 
 
-def of_walks(function):
-    """As `nvrtc.sample` for flat walks and for copies; other walks of a formula differ from one type to the next in no
-    more than these."""
-    return (
-        nvrtc.sample(function) if function.name.endswith("_flat") or function.macros["T"] is BITS else first(function)
-    )
-
-
-GENERATED = dict(zip(nvrtc.ARCHITECTURES, (first, of_walks), strict=True))
+def test_everything_that_a_macro_may_stand_for_is_compiled():
+    of_kinds = defaultdict(lambda: (set(), set()))
+    for function in FUNCTIONS:
+        wanted, compiled = of_kinds[function.source if "__global__" not in function.source else "", function.name[-5:]]
+        wanted.update(item for definitions in nvrtc.sample(function) for item in definitions.items())
+        compiled.update(item for definitions in VARIANTS["sm_90"](function) for item in definitions.items())
+    assert of_kinds and all(wanted == compiled for wanted, compiled in of_kinds.values())
 
 
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
 @pytest.mark.parametrize("file", sorted({f.source.split('"')[1] for f in FUNCTIONS if "__global__" not in f.source}))
 def test_files(file, architecture):
     chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
-    assert nvrtc.compile_all(chosen, architecture, VARIANTS[architecture]) >= len(chosen)
+    assert nvrtc.compile_all(chosen, architecture, VARIANTS[architecture], OPTIONS[architecture]) >= len(chosen)
 
 
-@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+def formulas(kind):
+    """The functions made of formulas of a class of dtypes: where there are many formulas, each in one of its walks, of
+    which the others differ in nothing that concerns it."""
+    of_formula = defaultdict(list)
+    for function in FUNCTIONS:
+        name = function.name.rpartition("_")[0]
+        if "__global__" in function.source and name.split("_")[-1] == kind:
+            of_formula[name].append(function)
+    if len(of_formula) < 10:
+        return [function for walks in of_formula.values() for function in walks]
+    return [walks[i % len(walks)] for i, walks in enumerate(of_formula.values())]
+
+
+KINDS = sorted({f.name.split("_")[-2] for f in FUNCTIONS if "__global__" in f.source})
+
+
 @pytest.mark.parametrize(
-    "kind", sorted({f.name.rpartition("_")[0].rpartition("_")[2] for f in FUNCTIONS if "__global__" in f.source})
+    ("kind", "architecture"),  # formulas do not depend on the architecture: one kind for all of them is enough
+    [
+        (kind, one)
+        for kind in KINDS
+        for one in nvrtc.ARCHITECTURES
+        if one == nvrtc.ARCHITECTURES[-1] or kind == "signed"
+    ],
 )
 def test_generated_functions(kind, architecture):
-    chosen = [f for f in FUNCTIONS if "__global__" in f.source and f.name.split("_")[-2] == kind]
-    assert nvrtc.compile_all(chosen, architecture, GENERATED[architecture]) >= len(chosen)
+    chosen = formulas(kind)
+    assert chosen
+    variants = first if architecture != nvrtc.ARCHITECTURES[-1] else nvrtc.covering(chosen)
+    assert nvrtc.compile_all(chosen, architecture, variants, OPTIONS[architecture]) >= len(chosen)
 
 
 def resources_of(file):
@@ -90,6 +116,14 @@ def test_groups_and_tiles_stay_in_registers(file):
     assert not spilling(resources_of(file))
 
 
+def test_the_largest_tile_of_single_precision_hardly_spills():
+    """Its 64 sums and the 16 elements on their way are most of the 128 registers that two blocks leave a thread."""
+    variant = {"T": "float32", "TILE": "Tile<128, 128, 2>"}
+    found = cuda_resources.resources(text('#include "convolution/convolution_tensor.cu"', variant), "sm_90")
+    assert found.keys() == {"convolve", "weight_gradient"}
+    assert all(taken.stored <= 8 and taken.loaded <= 8 for taken in found.values())
+
+
 def test_what_spills_is_reported():
     source = """extern "C" __global__ void __launch_bounds__(1024, 2) spill(float *x) {
         float own[96];
@@ -106,6 +140,11 @@ def test_what_spills_is_reported():
     assert found["share"][1:] == (0, 0, 256)
 
 
-def test_a_faulty_source_is_refused():
-    with pytest.raises(RuntimeError, match="undefined"):
-        compiled('extern "C" __global__ void wrong(float *x) { x[0] = y; }', "sm_90")
+@pytest.mark.parametrize("options", [OPTIMIZED, nvrtc.QUICK])
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [("x[0] = y;", "undefined"), ("__shared__ float own[20000]; own[threadIdx.x] = *x; *x = *own;", "shared data")],
+)
+def test_a_faulty_source_is_refused(body, complaint, options):
+    with pytest.raises(RuntimeError, match=complaint):
+        compiled(f'extern "C" __global__ void wrong(float *x) {{ {body} }}', "sm_90", options)

@@ -18,10 +18,17 @@ WAITING = {
     **dict.fromkeys(("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"), "the result's shape"),
     **dict.fromkeys(("repeated_positions", "repeat_interleave", "bincount", "one_hot"), "the result's shape"),
     **dict.fromkeys(("equal", "allclose", "is_nonzero"), "the result is a Python bool"),
-    **dict.fromkeys(("tril_indices", "triu_indices", "combinations"), "made of `nonzero`"),
+    **dict.fromkeys(("tril_indices", "triu_indices", "combinations", "nonzero_static", "pdist"), "made of `nonzero`"),
     **dict.fromkeys(("rnn_tanh", "rnn_relu", "lstm", "gru"), "the row's batch sizes lie on the device"),
     "gaussian_nll_loss": "a negative variance is refused",
-    "histc": "without bounds, those of the elements",
+    **dict.fromkeys(("histc", "histogram", "histogramdd"), "without bounds, those of the elements"),
+    **dict.fromkeys(
+        ("cov", "istft", "linalg_lu_factor", "cholesky_inverse"),
+        "weights, windows and pivots that give no result are refused",
+    ),
+    **dict.fromkeys(("embedding_bag", "coded_embedding_bag"), "offsets that begin or end elsewhere are refused"),
+    **dict.fromkeys(("ctc_loss", "coded_ctc_loss"), "the lengths are checked"),
+    "linalg_matrix_exp": "how often a matrix is halved",
 }
 
 

@@ -45,6 +45,15 @@ extern "C" __global__ void add(const float *x, const float *y, float *z, long lo
         z[i] = x[i] + y[i];
 }
 """
+#: where each thread's variables lie
+STACKS = """
+extern "C" __global__ void stacks(unsigned long long *where)
+{
+    volatile int local = SALT;
+    where[threadIdx.x] = (unsigned long long)&local;
+    __syncthreads();
+}
+"""
 
 
 def launched(source, name, arrays, *numbers, blocks=4, threads=64, **macros):
@@ -69,6 +78,15 @@ def test_a_missing_barrier(line, barrier, right):
 def test_a_barrier_that_some_threads_never_reach(line):
     with pytest.raises(RuntimeError, match="some threads wait at a barrier that others never reach"):
         launched(TURN, "turn", [line, line], BARRIER="if (threadIdx.x % 2) __syncthreads(); else __syncwarp()")
+
+
+def test_all_libraries_run_their_threads_on_the_same_stacks():
+    """Each library with its own would take as much address space as a machine has memory, which then can't fork."""
+    where = [
+        launched(STACKS, "stacks", [np.zeros(64, np.uint64)], blocks=1, SALT=salt).astype(np.int64) for salt in (1, 2)
+    ]
+    assert (abs(where[0] - where[1]) < 1 << 12).all()
+    assert len(set(where[0])) == 64
 
 
 def test_what_lies_outside_of_an_array_is_not_written(line):

@@ -139,7 +139,7 @@ def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
     if "emulated" not in registry.runtimes:
         pytest.skip("there is no emulated device")
     count = len(list(checks(kit_families().cases(), targets("emulated"))))
-    assert 0.95 * count < script.LEAST_CHECKS <= count
+    assert 0.85 * count < script.LEAST_CHECKS <= count
 
 
 @pytest.mark.slow

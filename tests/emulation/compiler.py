@@ -20,9 +20,8 @@ from cupy.cuda.function import CPointer
 from tests.emulation import capture, driver, launches, memory, queue
 from tests.emulation.modes import MODES
 
-HEADERS = [Path(__file__).with_name("emulator.h")]
-if "reversed" in MODES:
-    HEADERS.append(Path(__file__).with_name("reversed.h"))
+HEADER = Path(__file__).with_name("emulator.h")
+VARIABLES = Path(__file__).with_name("emulator.cpp")
 FOLDER = Path(tempfile.gettempdir()) / f"corefw-emulated-{os.getuid()}"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 FLAGS = ["-std=c++20", "-O1", "-fPIC", "-w", "-U_FORTIFY_SOURCE", "-ffp-contract=off"]
@@ -33,14 +32,27 @@ MOST_SHARED = 227 << 10  # bytes of shared memory of a block on sm_90
 
 def library(text: str) -> ctypes.CDLL:
     """A source as a library, compiled once per content for all processes."""
-    header = "".join(path.read_text() for path in HEADERS)
     text += "".join(f"\nEMULATED_KERNEL({name})" for name in KERNEL.findall(text))
+    _variables()
+    return _loaded(text, ctypes.RTLD_LOCAL)
+
+
+@cache
+def _variables() -> ctypes.CDLL:
+    """The variables that all libraries use."""
+    variables = _loaded(VARIABLES.read_text(), ctypes.RTLD_GLOBAL)
+    ctypes.c_bool.in_dll(variables, "emulated_backwards").value = "reversed" in MODES
+    return variables
+
+
+def _loaded(text: str, mode: int) -> ctypes.CDLL:
+    header = HEADER.read_text()
 
     def compile(source: Path, made: Path) -> None:
         source.write_text(text)
         _run(source, "-shared", "-include", _compiled_header(header), source, "-o", made)
 
-    return ctypes.CDLL(str(_made_once("\0".join([header, text, *FLAGS]), ".so", compile)))
+    return ctypes.CDLL(str(_made_once("\0".join([header, text, *FLAGS]), ".so", compile)), mode)
 
 
 @cache

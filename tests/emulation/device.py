@@ -1,5 +1,6 @@
 """The device "emulated": the CuPy backend over host memory and compiled C++."""
 
+from collections import defaultdict
 from functools import cache
 
 import cupy
@@ -22,14 +23,20 @@ if compiler.COMPILER is None:
 class EmulatedCuda(Cuda):
     """Functions compiled as C++. Elementwise ones of the same types are compiled at once, to save time."""
 
+    def __init__(self, *arguments):
+        self._elementwise = defaultdict(dict)  # the sources (keys of a dict, which keeps their order), by kind
+        super().__init__(*arguments)
+
+    def generated(self, source, name, macros):
+        if "__global__" in source:
+            self._elementwise[_kind(name, macros)][source] = None
+        return super().generated(source, name, macros)
+
     def compile(self, function, definitions):
         definitions = {macro: text for macro, text in definitions.items() if (macro, text) != ("SIZE", "int32")}
-        sources = [function.source]
-        if "__global__" in function.source:  # a generated one
-            sources = list(dict.fromkeys(f.source for f in self.functions if self._alike(f, function)))
-        files = [source for source in sources if "__global__" not in source]
-        generated = "\n".join(source for source in sources if source not in files)
-        loaded = self._library(text("\n".join([*files, generated]), definitions))
+        elementwise = "__global__" in function.source  # and not in a file
+        sources = self._elementwise[_kind(function.name, function.macros)] if elementwise else [function.source]
+        loaded = self._library(text("\n".join(sources), definitions))
         launch = compiler.launcher(loaded, function.name)
         return self.device_asserts.checked(launch, self.capturing) if self.device_asserts.blocking else launch
 
@@ -43,17 +50,14 @@ class EmulatedCuda(Cuda):
         self.device_asserts.check()
         return value
 
-    def _alike(self, other, function) -> bool:
-        return (
-            "__global__" in other.source
-            and other.name.rpartition("_")[2] == function.name.rpartition("_")[2]  # by their walk
-            and all(other.macros.get(macro) is texts for macro, texts in function.macros.items() if macro != "SIZE")
-            and other.macros.keys() - {"SIZE"} == function.macros.keys() - {"SIZE"}
-        )
-
     @cache  # noqa: B019 (there is one, for the life of the process)
     def _library(self, source):
         return compiler.library(source)
+
+
+def _kind(name: str, macros) -> tuple:
+    """What functions that are compiled together have in common: their walk and types."""
+    return name.rpartition("_")[2], frozenset((macro, id(texts)) for macro, texts in macros.items() if macro != "SIZE")
 
 
 class EmulatedRuntime(CupyRuntime):

@@ -33,7 +33,9 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-inline dim3 threadIdx, blockIdx, blockDim, gridDim;
+// One block runs at a time, whichever library its kernel is in: the variables of all are those of emulator.cpp.
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern "C" bool emulated_backwards; // whether blocks run from the last to the first, and threads in the opposite order
 
 namespace emulator {
 
@@ -50,14 +52,15 @@ struct Fiber {
     int thread; // of the block
 };
 
-inline Fiber fibers[MOST_THREADS];
-inline char *stacks[MOST_THREADS];
-inline jmp_buf scheduler;
-inline Fiber *current;
-inline void (*body)(void *);
-inline void *argument;
-alignas(16) inline char dynamic[232448]; // dynamic shared memory, at most what a block can have on sm_90
-alignas(16) inline char exchanged[MOST_THREADS][32]; // what lanes give each other
+extern Fiber fibers[MOST_THREADS];
+extern char *stacks[MOST_THREADS];
+extern jmp_buf scheduler;
+extern Fiber *current;
+extern void (*body)(void *);
+extern void *argument;
+alignas(16) extern char dynamic[232448]; // dynamic shared memory, at most what a block can have on sm_90
+alignas(16) extern char exchanged[MOST_THREADS][32]; // what lanes give each other
+extern Fiber *of_thread[MOST_THREADS]; // null of those that are done
 
 inline void pause()
 {
@@ -106,8 +109,6 @@ __attribute__((noinline)) inline void wait_warp(unsigned mask)
     current->lane_mask = mask;
     pause();
 }
-
-inline Fiber *of_thread[MOST_THREADS]; // null of those that are done
 
 // Runs the threads of a warp until each waits for the block or is done; whether any of them ran.
 inline bool run_warp(int warp, int threads, bool reversed, int &left)
@@ -187,14 +188,13 @@ inline bool launch(dim3 grid, dim3 block, void (*function)(void *), void *argume
     argument = arguments;
     gridDim = grid;
     blockDim = block;
-    int index = 0;
-    for (unsigned z = 0; z < grid.z; ++z)
-        for (unsigned y = 0; y < grid.y; ++y)
-            for (unsigned x = 0; x < grid.x; ++x) {
-                blockIdx = {x, y, z};
-                if (!run_block(block.x * block.y * block.z, index++ % 2))
-                    return false;
-            }
+    size_t blocks = size_t(grid.x) * grid.y * grid.z;
+    for (size_t i = 0; i < blocks; ++i) {
+        size_t index = emulated_backwards ? blocks - 1 - i : i;
+        blockIdx = {unsigned(index % grid.x), unsigned(index / grid.x % grid.y), unsigned(index / grid.x / grid.y)};
+        if (!run_block(block.x * block.y * block.z, index % 2 != emulated_backwards))
+            return false;
+    }
     return true;
 }
 

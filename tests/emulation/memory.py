@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import cupy
 import numpy as np
 
-from corefw_cupy.cuda import allocating
+from corefw_cupy.compiler import allocating
 from tests.emulation import queue
 
 GUARD = 64

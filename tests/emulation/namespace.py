@@ -18,6 +18,7 @@ _HOSTED = (
     "fft.rfftn",
     "linalg.cholesky",
     "linalg.det",
+    "linalg.eig",
     "linalg.eigh",
     "linalg.eigvalsh",
     "linalg.inv",

@@ -1,11 +1,13 @@
 """Work that a device does later than the program asks for it: each stream's in order, at the next wait for it.
 
 In the mode "deferred" launches wait here; otherwise each runs at once. Of several streams the one that came last goes
-first, so that an event that nobody waited for shows.
+first, so that an event that nobody waited for shows. Several threads may ask for work; it is done one after the other,
+since the emulated blocks and their threads are variables of a compiled library.
 """
 
 from collections import deque
 from collections.abc import Callable
+from threading import RLock
 
 from tests.emulation import capture
 from tests.emulation.modes import MODES
@@ -15,6 +17,7 @@ LONGEST = 1000  # launches that may wait; a driver makes the program wait as wel
 
 _waiting: dict[int, deque[Callable[[], None]]] = {}  # by stream
 _kept: list[object] = []  # memory that was given back while work that may use it waits
+_working = RLock()  # held by the thread that does the device's work, which may wait for other work of the device
 
 
 def submit(work: Callable[[], None], stream: int) -> None:
@@ -23,11 +26,13 @@ def submit(work: Callable[[], None], stream: int) -> None:
     if capture.record(work, stream):
         return
     if not DEFERRED:
-        work()
+        with _working:
+            work()
         return
-    _waiting.setdefault(stream, deque()).append(work)
-    if sum(map(len, _waiting.values())) > LONGEST:
-        drain()
+    with _working:
+        _waiting.setdefault(stream, deque()).append(work)
+        if sum(map(len, _waiting.values())) > LONGEST:
+            drain()
 
 
 def keep(memory: object, waiting=_waiting, kept=_kept) -> None:  # at the end of the process the names may be gone
@@ -43,14 +48,16 @@ def is_empty(stream: int | None = None) -> bool:
 
 def advance(stream: int, enough: Callable[[], bool]) -> None:
     """Do the work of a stream, until it is enough."""
-    waiting = _waiting.get(stream, deque())
-    while waiting and not enough():
-        waiting.popleft()()
+    with _working:
+        waiting = _waiting.get(stream, deque())
+        while waiting and not enough():
+            waiting.popleft()()
 
 
 def drain(stream: int | None = None) -> None:
     """Do all work that waits, or that of a stream."""
-    for one in reversed([*_waiting]) if stream is None else [stream]:
-        advance(one, lambda: False)
-    if is_empty():
-        _kept.clear()
+    with _working:
+        for one in reversed([*_waiting]) if stream is None else [stream]:
+            advance(one, lambda: False)
+        if is_empty():
+            _kept.clear()

@@ -6,7 +6,7 @@ from corefw import shapes
 from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import FLOATS, offered
-from corefw_cupy.rows import ITEMS, ITEMS_OF_TWO, MOST_THREADS, along, columns, expanded, share, split
+from corefw_cupy.rows import ITEMS, ITEMS_OF_TWO, MOST_THREADS, along, columns, distribute, expanded, split
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:
@@ -28,7 +28,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             if inner > 1:
                 width, tiles, grid, block = columns(outer, n, inner)
                 by_columns[dtype](grid, block, (*arrays, result, n, inner, width, tiles, logarithm))
-            elif held := share(n, outer, most):
+            elif held := distribute(n, outer, most):
                 launch = by_rows[dtype, held.items]
                 launch(held.grid, held.block, (*arrays, result, outer, n, held.lanes, logarithm))
             else:

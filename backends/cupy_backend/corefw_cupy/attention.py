@@ -175,4 +175,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             function[dtype, columns]((count, max(1, -(-width // columns))), (THREADS,), arguments)
 
     floats = offered(FLOATS)
-    return [Kernel("attention", attention, floats), Kernel("attention_backward", attention_backward, floats)]
+    return [
+        Kernel("attention", attention, floats),
+        Kernel("attention_backward", attention_backward, floats, deterministic="if asked"),
+    ]

@@ -6,19 +6,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from threading import local
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from corefw.dispatch.backend import Kernel
 from corefw.errors import CaptureError
 
-if TYPE_CHECKING:
-    from corefw_cupy.graphs import Graph
+
+class Capture(Protocol):
+    """A graph that is captured.
+
+    Attributes: ``kept`` what its replays need; ``outer_allocator`` CuPy's before the capture.
+    """
+
+    kept: list
+    outer_allocator: Any
 
 
 class Capturing(local):
     """The graph that this thread captures, None otherwise."""
 
-    capture: Graph | None = None
+    capture: Capture | None = None
 
     def refuse(self, what: str, why: str) -> None:
         """Raise CaptureError if a graph is captured: `what` is asked for, `why` it is not possible."""

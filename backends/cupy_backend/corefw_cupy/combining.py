@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corefw.dispatch.settings import settings
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.in_order import ORDERED, InOrder
 from corefw_cupy.launch import BOOL, COMPLEX, HALVES, INTEGERS, REALS, THREADS, blocks
 from corefw_cupy.pointwise_function import SIZES, Pointwise
 from corefw_cupy.positions import INDICES, Grid, check_index, positions, steps_over, walk
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 FLOAT32 = np.dtype(np.float32)
 #: how elements may be combined, as in combining.cuh

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,13 @@ def architecture(capability: str) -> str:
     return f"sm_{max(known, default=int(capability))}"
 
 
-def compiled(source: str, target: str) -> bytes:
+def compiled(source: str, target: str, options: Sequence[str] = OPTIONS) -> bytes:
     """The machine code of a source; RuntimeError with the compiler's words if it is wrong."""
     from cupy_backends.cuda.libs import nvrtc
 
     program = nvrtc.createProgram(source, "source.cu", (), ())
     try:
-        nvrtc.compileProgram(program, [*OPTIONS, f"-arch={target}"])
+        nvrtc.compileProgram(program, [*options, f"-arch={target}"])
         return nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
         raise RuntimeError(f"{source[:200]}\n{nvrtc.getProgramLog(program)}") from error

@@ -66,7 +66,7 @@ class Convolutions:
             precise = {d: tensor if d in HALVES else single if d in SINGLE else other for d in NUMBERS}
             return {True: {**precise, **dict.fromkeys(SINGLE, tensor)}, False: precise}
 
-        self.convolve, self.weigh = functions("convolve"), functions("weigh")
+        self.convolve, self.weight_gradient = functions("convolve"), functions("weight_gradient")
         self.convolve_directly = cuda.function("convolution/convolution_direct.cu", "convolve_directly", T=NUMBERS)
         self.weight_gradient_directly = cuda.function(
             "convolution/convolution_weight_gradient_direct.cu", "weight_gradient_directly", T=FLOATS
@@ -151,7 +151,7 @@ class Convolutions:
         if directly:
             function, count, depth = self.weight_gradient_directly[out.dtype], out.size, THREADS
         else:
-            function, count = self._tiled(self.weigh, out.dtype, how.rows, how.taps, how.groups)
+            function, count = self._tiled(self.weight_gradient, out.dtype, how.rows, how.taps, how.groups)
             depth = DEPTH
         splits = geometry.splits(count, how.places, depth, out.nbytes)
         partial = self._partial(out, splits)
@@ -211,8 +211,8 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     numbers = offered(NUMBERS)
     return [
-        Kernel("convolution", convolution, numbers),
-        Kernel("convolution_weight", convolution_weight, numbers),
+        Kernel("convolution", convolution, numbers, deterministic="if asked"),
+        Kernel("convolution_weight", convolution_weight, numbers, deterministic="if asked"),
         Kernel("im2col", convolutions.windows),
         Kernel("col2im", convolutions.overlay, numbers),
     ]

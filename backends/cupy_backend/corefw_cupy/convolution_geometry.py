@@ -79,12 +79,12 @@ class Axis:
     taps_apart: int = 1
 
 
-def _geometry(image: Layout, result: Layout, kernel: Layout, groups: int, axes: tuple[Axis, ...], turned: bool):
-    """The geometry for these arrays; a turned kernel has the image's channels first, then those of the result."""
+def _geometry(image: Layout, result: Layout, kernel: Layout, groups: int, axes: tuple[Axis, ...], transposed: bool):
+    """The geometry for these arrays; a transposed kernel has the image's channels first, then those of the result."""
     if len(axes) > AXES:
         raise ValueError(f"convolutions have at most {AXES} spatial dimensions here")
     rows, channels = result.shape[1] // groups, image.shape[1] // groups
-    tap_row, tap_channel = kernel.strides[1::-1] if turned else kernel.strides[:2]
+    tap_row, tap_channel = kernel.strides[1::-1] if transposed else kernel.strides[:2]
     struct = np.zeros(1, STRUCT)
     head = {
         "samples": image.shape[0],
@@ -99,7 +99,7 @@ def _geometry(image: Layout, result: Layout, kernel: Layout, groups: int, axes: 
         "place_group": rows * result.strides[1],
         "place_row": result.strides[1],
         "tap_offset": sum(axis.first_tap * step for axis, step in zip(axes, kernel.strides[2:])),
-        "tap_group": channels * tap_channel if turned else rows * tap_row,
+        "tap_group": channels * tap_channel if transposed else rows * tap_row,
         "tap_row": tap_row,
         "tap_channel": tap_channel,
     }
@@ -165,10 +165,10 @@ def convolution(
     alone = prod(taps) == groups == prod(stride) == 1 and not any(padding) and places == image.shape[2:]
     if not transposed:
         axes = _forward_axes(places, taps, stride, padding, dilation)
-        return Plan(result.shape, alone, (_geometry(image, result, kernel, groups, axes, turned=False),))
+        return Plan(result.shape, alone, (_geometry(image, result, kernel, groups, axes, transposed=False),))
     steps = zip(places, taps, stride, padding, dilation, strict=True)
     phases = [[_phase(*options, first) for first in range(min(options[2], options[0]))] for options in steps]
-    parts = tuple(_geometry(image, result, kernel, groups, axes, turned=True) for axes in product(*phases))
+    parts = tuple(_geometry(image, result, kernel, groups, axes, transposed=True) for axes in product(*phases))
     return Plan(result.shape, alone, parts)
 
 
@@ -184,7 +184,7 @@ def weight_gradient(
     options = (kernel_size, stride, padding, dilation, groups)
     shape = shape_rule("convolution_weight")(image.shape, gradient.shape, *options)
     axes = _forward_axes(gradient.shape[2:], kernel_size, stride, padding, dilation)
-    return shape, _geometry(image, gradient, Layout.dense(shape), groups, axes, turned=False)
+    return shape, _geometry(image, gradient, Layout.dense(shape), groups, axes, transposed=False)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -194,7 +194,7 @@ def columns(image: Layout, kernel_size, dilation, padding, stride, places=None) 
     axes = _forward_axes(places, kernel_size, stride, padding, dilation)
     result = Layout.dense((image.shape[0], 1, *places))
     kernel = Layout.dense((1, image.shape[1], *kernel_size))
-    return _geometry(image, result, kernel, 1, axes, turned=False)
+    return _geometry(image, result, kernel, 1, axes, transposed=False)
 
 
 def tile(rows: int, columns: int, groups: int) -> tuple[int, int]:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from corefw_cupy.compiler import Compiler
 from corefw_cupy.launch import BITS, BOOL, COMPLEX, NUMBERS
 from corefw_cupy.pointwise_function import Pointwise
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 _EVERY = {**NUMBERS, **BOOL, **COMPLEX}
 
 
 class Copying:
-    """Functions over arrays of one device, compiled by `cuda`."""
+    """Functions over arrays of one device, compiled by `compiler`."""
 
-    def __init__(self, cuda: Cuda):
+    def __init__(self, compiler: Compiler):
         def moving(name, operands, numbers, formula, macros):
             result = "R" if "R" in macros else "T"
-            return Pointwise(cuda, name, operands, numbers, "int64", result, formula, macros, computed=False)
+            return Pointwise(compiler, name, operands, numbers, "int64", result, formula, macros, computed=False)
 
-        self.empty, self.broadcast_to = cuda.empty, cuda.xp.broadcast_to
+        self.empty, self.broadcast_to = compiler.empty, compiler.xp.broadcast_to
         self._move = moving("move", ("T",), 0, "x", {"T": BITS})
         self._choose = moving("choose", ("bool", "T", "T"), 0, "x ? y : z", {"T": BITS})
         self._convert = moving("convert", ("T",), 0, "converted<R>(x)", {"T": _EVERY, "R": _EVERY})

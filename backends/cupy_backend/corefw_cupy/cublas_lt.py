@@ -23,15 +23,13 @@ from ctypes import (
     sizeof,
 )
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
 import numpy as np
 
+from corefw_cupy.compiler import Compiler
 from corefw_cupy.planned import Planned
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 _log = logging.getLogger(__name__)
 
@@ -131,13 +129,13 @@ class Product:
         kind, compute, scale = types
         rows, columns, inner = sizes
         shapes = [(rows, inner), (inner, columns), (rows, columns)]
-        turned = [shape[::-1] if form else shape for shape, form in zip(shapes, (*forms, 0))]
+        transposed = [shape[::-1] if form else shape for shape, form in zip(shapes, (*forms, 0))]
         self.operation = Described(library, "MatmulDesc", compute, scale)
         for attribute, number in ((TRANSA, forms[0]), (TRANSB, forms[1]), (EPILOGUE, epilogue)):
             self.operation.set(attribute, c_uint32(number))
         self.description = self.operation.pointer
         self.join(0 if epilogue == PLAIN else alignment)  # an address for now, as any that comes
-        self.layouts = [Described(library, "MatrixLayout", kind, *s, step) for s, step in zip(turned, steps)]
+        self.layouts = [Described(library, "MatrixLayout", kind, *s, step) for s, step in zip(transposed, steps)]
         count, *jumps = batch
         if count > 1:
             for layout, jump in zip(self.layouts, jumps):
@@ -172,9 +170,9 @@ class Multiplication:
         about: the arguments of `Product` from `epilogue` on.
     """
 
-    def __init__(self, cuda: Cuda, library: Any, *about: Any):
+    def __init__(self, compiler: Compiler, library: Any, *about: Any):
         self.library, self.about, self.multiply = library, about, library.cublasLtMatmul
-        self.empty, self.device = cuda.empty, cuda.xp.cuda
+        self.empty, self.device = compiler.empty, compiler.xp.cuda
         self.lock = Lock()  # a product's description holds the address of a vector from before until after a launch
         self.products = Planned(self._product)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import COMPLEX, REALS, offered
@@ -26,6 +28,11 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             return cuda.empty((0,), A.dtype), linalg.qr(A, "r")
         return tuple(linalg.qr(A, mode))
 
+    def linalg_eig(A):
+        values, vectors = explained("linalg.eig: The algorithm failed to converge.", linalg.eig, A)
+        found = np.result_type(A.dtype, np.complex64)
+        return cuda.copying.cast(values, found), cuda.copying.cast(vectors, found)
+
     def linalg_eigh(A, UPLO):
         return tuple(explained(_EIGENVALUES, linalg.eigh, A, UPLO.upper()))
 
@@ -38,6 +45,6 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def singular_values(A):
         return explained(_SINGULAR_VALUES, linalg.svd, A, False, False)
 
-    made = (cholesky_factor, linalg_eigh, linalg_eigvalsh, qr_factors, singular_values, svd_factors)
+    made = (cholesky_factor, linalg_eig, linalg_eigh, linalg_eigvalsh, qr_factors, singular_values, svd_factors)
     found = [Kernel(kernel.__name__, kernel, offered({**REALS, **COMPLEX})) for kernel in made]
     return cuda.capturing.refused(found, "cuSOLVER")

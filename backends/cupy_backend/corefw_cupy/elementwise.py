@@ -150,7 +150,14 @@ def _ops(dtype: np.dtype, table: dict[str, Callable]) -> dict[str, Callable]:
             return table["maximum"](input, min, out=out)
         return table["clamp"](input, min, max, out=out)
 
-    return ops | {"clamp": clamp} if "clamp" in table else ops
+    def pow(input, exponent, out=None):
+        return table["pow" if exponent.ndim else "pow_number"](input, exponent, out=out)
+
+    if "clamp" in table:
+        ops["clamp"] = clamp
+    if "pow_number" in table:
+        ops["pow"] = pow
+    return ops
 
 
 def kernels(cuda: Cuda) -> list[Kernel]:

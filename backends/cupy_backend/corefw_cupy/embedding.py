@@ -36,6 +36,11 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         return table if table.dtype == dtype else copying.cast(table, dtype)
 
     return [
-        Kernel("embedding_dense_backward", embedding_dense_backward, offered({**FLOATS, **COMPLEX})),
+        Kernel(
+            "embedding_dense_backward",
+            embedding_dense_backward,
+            offered({**FLOATS, **COMPLEX}),
+            deterministic="if asked",
+        ),
         Kernel("pick_rows", pick_rows),
     ]

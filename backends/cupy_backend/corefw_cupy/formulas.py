@@ -26,11 +26,11 @@ FORMULAS = (
             "x y",
             floor_divide=_DIVIDED + "divided_down(x, y)",
             remainder=_DIVIDED + "T(x - y * divided_down(x, y))",
-            fmod=_DIVIDED + "T(x % y)",
-            trunc_divide=_DIVIDED + "T(x / y)",
+            fmod=_DIVIDED + "rest_of(x, y)",
+            trunc_divide=_DIVIDED + "quotient_of(x, y)",
             pow="integer_power(x, y)",
             gcd="greatest_divisor(x, y)",
-            lcm="g = greatest_divisor(x, y); g == 0 ? T(0) : T(magnitude(T(x / g * y)))",
+            lcm="g = greatest_divisor(x, y); g == 0 ? T(0) : T(magnitude(x) / g * magnitude(y))",
             bitwise_left_shift="shifted_left(x, y)",
             bitwise_right_shift="shifted_right(x, y)",
             heaviside="x == 0 ? y : T(x > 0)",
@@ -58,8 +58,9 @@ FORMULAS = (
     *_of(
         "floating",
         "x y",
-        # exact where a square, a reciprocal or a root is meant
-        pow="y == 2 ? x * x : y == 3 ? x * x * x : y == -1 ? 1 / x : y == T(0.5) ? sqrt(x) : pow(x, y)",
+        # exact where one number means a square, a reciprocal or a root, which of -inf is NaN and the power is not
+        pow_number="y == 2 ? x * x : y == 3 ? x * x * x : y == -1 ? 1 / x : y == T(0.5) ? sqrt(x) : "
+        "y == T(-0.5) ? rsqrt(x) : pow(x, y)",
     ),
     *_of("floating", "x", special_erfcx="erfcx(x)", conj_physical="x"),
     *_of("floating", "x", angle="x != x ? x : x < 0 ? T(3.141592653589793) : T(0)"),

@@ -5,16 +5,14 @@ The places of the elements are sorted; one thread writes the last value for an e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, COMPLEX, HALVES, REALS, THREADS, argument, blocks
 from corefw_cupy.ordering import UINT64, ordering
 from corefw_cupy.positions import INDICES, Axis, Grid, Walk, walk
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 #: the combinations of floating numbers that depend on the order, as in combining.cuh
 ORDERED = {"sum": "Sums", "prod": "Products"}

@@ -157,7 +157,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
         Kernel("copy", copy, out=True),
         Kernel("fill", fill, out=True),
         Kernel("index", index),
-        Kernel("index_put", index_put, out=True),
+        Kernel("index_put", index_put, out=True, deterministic="if asked"),
         Kernel("masked_fill", masked_fill, out=True),
         Kernel("masked_scatter", masked_scatter, out=True),
         Kernel("masked_select", masked_select),

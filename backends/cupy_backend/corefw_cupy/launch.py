@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_uint64
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from corefw import dtypes
 from corefw.errors import DtypeError
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 FOLDER = Path(__file__).parent / "source"
 INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
@@ -74,8 +71,14 @@ class Function(dict):
     The key has one item for each macro (a single one stands alone): the element type, its size, or a constant.
     """
 
-    def __init__(self, cuda: Cuda, source: str, name: str, macros: Mapping[str, Mapping[Any, str]]):
-        self.cuda, self.source, self.name, self.macros = cuda, source, name, macros
+    def __init__(
+        self,
+        compile: Callable[[Function, dict[str, str]], Callable],
+        source: str,
+        name: str,
+        macros: Mapping[str, Mapping[Any, str]],
+    ):
+        self.compile, self.source, self.name, self.macros = compile, source, name, macros
 
     def __missing__(self, key):
         keys = key if isinstance(key, tuple) else (key,)
@@ -83,7 +86,7 @@ class Function(dict):
             if part not in texts:
                 names = ", ".join(texts.values())
                 raise DtypeError(f"CUDA function {self.name}: there is none for {macro} = {part}, only for {names}")
-        made = self[key] = self.cuda.compile(self, self.definitions(keys))
+        made = self[key] = self.compile(self, self.definitions(keys))
         return made
 
     def definitions(self, keys: tuple) -> dict[str, str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from corefw_cupy.graphs import GraphPool
+from corefw_cupy.graphs import GraphPool
 
 
 class MemoryUse:

@@ -16,9 +16,9 @@ from corefw_cupy.rows import (
     MOST_THREADS,
     MULTIPROCESSORS,
     WARP,
+    distribute,
     expanded,
     power_of_two,
-    share,
     split,
 )
 
@@ -53,7 +53,7 @@ def _affine(cuda: Cuda) -> Callable:
     affine = cuda.function("normalization/affine.cu", "affine", T=FLOATS)
     affine_columns = cuda.function("normalization/affine.cu", "affine_columns", T=FLOATS)
 
-    def spread(input, means, scales, weight, bias, seen: View):
+    def transform(input, means, scales, weight, bias, seen: View):
         output, dtype = cuda.empty(input.shape, input.dtype), input.dtype
         if output.size:
             launch = (affine_columns if seen.in_columns else affine)[dtype]
@@ -61,7 +61,7 @@ def _affine(cuda: Cuda) -> Callable:
             launch(grid, (THREADS,), (input, means, scales, weight, bias, output, seen.struct))
         return output
 
-    return spread
+    return transform
 
 
 def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
@@ -88,7 +88,7 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
 
     def in_registers(seen: View, dtype):
         """What launches the normalisation of groups that fit into registers, with its blocks, threads and geometry."""
-        held = None if seen.in_columns or not seen.groups else share(seen.size, seen.groups)
+        held = None if seen.in_columns or not seen.groups else distribute(seen.size, seen.groups)
         return held and (resident[dtype, held.items], held.grid, held.block, (seen.struct, held.lanes))
 
     planned = Planned(in_registers)
@@ -193,7 +193,7 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
     def of_elements(gradient, input, weight, means, scales, seen, result, of_weight, of_bias):
         """All gradients of rows with a weight per element, in one pass if rows fit into registers; else False."""
         dtype, rows, n = input.dtype, seen.groups, seen.inner
-        held = share(n, rows, 8 if dtype.itemsize == 8 else 16)
+        held = distribute(n, rows, 8 if dtype.itemsize == 8 else 16)
         if not held:
             return False
         threads = held.block[0]
@@ -208,7 +208,7 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
     def of_input(gradient, input, weight, means, scales, seen, result, of_weight=0, of_bias=0):
         """The gradient of the input; those of weight and bias too if these are arrays, with a number per group."""
         dtype, n = input.dtype, seen.size
-        held = None if seen.in_columns else share(n, seen.groups, 16)
+        held = None if seen.in_columns else distribute(n, seen.groups, 16)
         arrays = (gradient, input, weight, means, scales)
         if held:
             launch = resident[dtype, held.items]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BOOL, NUMBERS, THREADS, blocks
 from corefw_cupy.positions import along_elements, positions
 from corefw_cupy.ranking import ranking
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 INT64, UINT32, UINT64 = np.dtype(np.int64), np.dtype(np.uint32), np.dtype(np.uint64)
 SORTED = {**NUMBERS, **BOOL}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from corefw_cupy.compiler import Compiler
 from corefw_cupy.launch import THREADS, Function
 from corefw_cupy.layouts import inverse
 from corefw_cupy.overlap import apart
 from corefw_cupy.pointwise_source import WALKS, source
 from corefw_cupy.walks import Plan, plan
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 MOST_KNOWN = 1 << 12  # shapes that a function remembers
 BLOCK = (THREADS,)
@@ -26,7 +24,7 @@ class Pointwise:
     """One elementwise function of arrays, for all element types that it is compiled for.
 
     Args:
-        cuda: what compiles it.
+        compiler: what compiles it.
         name: of the function; unique.
         operands: the types of the arrays ("T", "bool", ...); X, Y and Z are such as T is computed in.
         numbers: how many numbers follow the arrays.
@@ -40,7 +38,7 @@ class Pointwise:
 
     def __init__(
         self,
-        cuda: Cuda,
+        compiler: Compiler,
         name: str,
         operands: tuple[str, ...],
         numbers: int,
@@ -51,15 +49,15 @@ class Pointwise:
         fault: int = 0,
         computed: bool = True,
     ):
-        self.cuda, self.empty = cuda, cuda.empty
+        self.compiler, self.empty = compiler, compiler.empty
         self.runs: dict[tuple, Callable] = {}
-        self.fault = (cuda.device_asserts.address, fault) if fault else ()
+        self.fault = (compiler.device_asserts.address, fault) if fault else ()
         self.functions: dict[str, Function] = {}
         for walk in WALKS:
             function = f"{name}_{walk}"
             text = source(walk, function, operands, numbers, number, result, formula, bool(fault), computed)
             sizes: dict = {} if walk == "flat" else {"SIZE": SIZES}
-            self.functions[walk] = cuda.generated(text, function, {**macros, **sizes})
+            self.functions[walk] = compiler.generated(text, function, {**macros, **sizes})
 
     def __call__(self, key: tuple, dtype: np.dtype, arrays: Sequence, numbers: tuple = (), out=None):
         """The result of element type `dtype`, in `out` or new."""
@@ -87,7 +85,7 @@ class Pointwise:
             else:
                 for array in arrays:
                     if array is not out and array.data.mem.ptr == out.data.mem.ptr:
-                        arrays = tuple(apart(arrays, out, self.cuda.copying.clone))
+                        arrays = tuple(apart(arrays, out, self.compiler.clone))
                         break
                 where = tuple([(a.shape, a.strides) for a in (*arrays, out)])
                 walk, launch, geometry = known_into.get(where) or remember(known_into, where, arrays, where[-1])

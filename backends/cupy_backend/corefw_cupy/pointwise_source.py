@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import Template
+
+from corefw.dispatch.expressions import special_functions
 
 FUNCTION = """\
 #include "$file"
-
+$special
 __device__ inline $result ${name}_formula($values)
 {
     $body;
@@ -99,6 +101,24 @@ WALKS = {
 }
 
 
+#: what declares the special functions, once where several sources are compiled together
+_SPECIAL = Template("""\
+#ifndef SPECIAL
+#define SPECIAL __device__ inline
+#define TABLE static __device__ const double
+$functions
+#endif
+""")
+
+
+@cache
+def _special_functions() -> tuple[str, frozenset[str]]:
+    """The text of the functions that formulas call besides CUDA's own, and their names."""
+    text = special_functions()
+    names = frozenset(re.findall(r"^SPECIAL \w+ (\w+)\(", text, re.MULTILINE))
+    return _SPECIAL.substitute(functions=text), names
+
+
 @lru_cache
 def _template(walk: str, operands: tuple[str, ...]) -> Template:
     """The text for arrays of these types, which the formula and the result are left to be inserted in."""
@@ -139,8 +159,10 @@ def source(
         declared += ["int64 *device_asserts", "int64 kind"]
         parameters += ", int64 *device_asserts, int64 kind"
         passed += ["device_asserts", "kind"]
+    special, names = _special_functions()
     return _template(walk, operands).substitute(
         name=name,
+        special="" if names.isdisjoint(re.findall(r"\w+(?=\()", formula)) else special,
         result=result,
         values=", ".join(declared),
         body="; ".join([f"const A {definition}" for definition in definitions] + [f"return {value}"]),

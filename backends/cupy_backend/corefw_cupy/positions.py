@@ -10,20 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corefw.shapes import broadcast, contiguous_strides
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.division import MOST, divisor_type, divisors
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.layouts import merged
 from corefw_cupy.planned import Planned
 from corefw_cupy.pointwise_function import SIZES
 from corefw_cupy.walks import MAX_DIMS
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 BLOCK = (THREADS,)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -207,7 +205,7 @@ class Positions:
 
     def __init__(self, cuda: Cuda):
         self.cuda, self.empty, self.copying = cuda, cuda.empty, cuda.copying
-        self.faults = cuda.device_asserts.address
+        self.device_asserts = cuda.device_asserts.address
         macros: dict[str, Any] = {"T": BITS, "I": INDICES, "SIZE": SIZES}
         self.read_at = cuda.function("indexing/positions.cu", "read_at", **macros)
         self.write_at = cuda.function("indexing/positions.cu", "write_at", **macros)
@@ -221,7 +219,7 @@ class Positions:
         shape, launch, grid, struct = self.of_slices[*seen, address & -address]
         out = self.empty(shape, array.dtype)
         if launch:
-            launch(grid, BLOCK, (array, index, out, struct, self.faults, kind))
+            launch(grid, BLOCK, (array, index, out, struct, self.device_asserts, kind))
         return out
 
     def _plan_slices(self, shape, steps, dtype, dim, index_shape, index_steps, index_dtype, from_end, alignment):
@@ -255,7 +253,7 @@ class Positions:
         found = walk(grid, steps, size, index.dtype.itemsize, size, pointers & -pointers)
         if found.n:
             function[found.size, index.dtype, found.wide](
-                blocks(found.n), BLOCK, (array, index, other, found.struct, self.faults, kind)
+                blocks(found.n), BLOCK, (array, index, other, found.struct, self.device_asserts, kind)
             )
 
     def apart(self, array, other):
@@ -280,7 +278,7 @@ class Positions:
         struct["arrays"][0, : len(indices)] = [index.data.ptr for index in indices]
         found = self.cuda.empty(shape, INT64)
         if found.size:
-            self.combine_indices[()](blocks(found.size), BLOCK, (found, argument(struct), self.faults, kind))
+            self.combine_indices[()](blocks(found.size), BLOCK, (found, argument(struct), self.device_asserts, kind))
         return found
 
     def changed(self, input, out):

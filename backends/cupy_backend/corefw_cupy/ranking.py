@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import THREADS, blocks
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 SHORT = 64  # the longest row that one thread sums up
 MOST_THREADS = 1024

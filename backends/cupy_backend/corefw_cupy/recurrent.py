@@ -75,10 +75,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     def run(launch, state, weight, batch_sizes, reverse, arguments):
         """Forward: `launch` gets the step, `arguments` and the product of state and weight."""
         batch, hidden = state.shape
-        product, turned = empty((batch, weight.shape[0]), state.dtype), weight.transpose()
+        product, transposed = empty((batch, weight.shape[0]), state.dtype), weight.transpose()
         for step, _, size in steps_of(hidden, batch_sizes, reverse):
             rows, result = (state[:size], product[:size]) if size < batch else (state, product)
-            multiply(rows, turned, out=result)
+            multiply(rows, transposed, out=result)
             launch(blocks(size * hidden), (THREADS,), (step, product, *arguments))
 
     def launch_whole(functions, weight, state, batch_sizes, reverse, arguments):

@@ -1,4 +1,4 @@
-"""How row-wise kernels share rows among threads (source/core/rows.cuh), and the layouts of arrays as such rows."""
+"""How row-wise kernels distribute rows over threads (source/core/rows.cuh), and the layouts of arrays as such rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ITEMS = {count: str(count) for count in (1, 8, 16, 32)}
 ITEMS_OF_TWO = {count: str(count) for count in (1, 8, 16)}
 
 
-class Share(NamedTuple):
+class Launch(NamedTuple):
     """How a kernel is launched whose threads hold rows in registers."""
 
     items: int  # elements that a thread holds
@@ -33,27 +33,27 @@ def power_of_two(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _shared(items: int, lanes: int, rows: int) -> Share:
+def _several(items: int, lanes: int, rows: int) -> Launch:
     threads = max(lanes, SMALL)
-    return Share(items, lanes, (-(-rows // (threads // lanes)) if lanes < SMALL else rows,), (threads,))
+    return Launch(items, lanes, (-(-rows // (threads // lanes)) if lanes < SMALL else rows,), (threads,))
 
 
 @lru_cache(maxsize=4096)
-def share(n: int, rows: int, most: int = 32) -> Share | None:
+def distribute(n: int, rows: int, most: int = 32) -> Launch | None:
     """How threads hold rows of `n` elements, at most `most` each; None if rows are too long.
 
     Part of a warp or a warp holds a short row, a block a long one, or any but the shortest if there are few.
     """
     if n <= WARP:
-        return _shared(1, power_of_two(n), rows)
+        return _several(1, power_of_two(n), rows)
     choices = [items for items in ITEMS if 1 < items <= most]
     for items in choices:
         if n <= WARP * items and (rows >= MANY or n <= WARP * choices[0]):
-            return _shared(items, power_of_two(-(-n // items)), rows)
+            return _several(items, power_of_two(-(-n // items)), rows)
     for items in choices:
         lanes = -(-n // (items * WARP)) * WARP
         if lanes <= MOST_THREADS:
-            return Share(items, lanes, (rows,), (lanes,))
+            return Launch(items, lanes, (rows,), (lanes,))
     return None
 
 

@@ -108,20 +108,20 @@ class CupyRuntime(Runtime):
     def new_stream(self, index: int, priority: int) -> Stream:
         """A new queue of work."""
         with self.on(index):
-            return Stream(self, self.cupy.cuda.Stream(non_blocking=True, priority=priority), index)
+            return Stream(self.cuda, self.cupy.cuda.Stream(non_blocking=True, priority=priority), index)
 
     def current_stream(self, index: int) -> Stream:
         """The queue that work goes to."""
         with self.on(index):
-            return Stream(self, self.cupy.cuda.get_current_stream(), index)
+            return Stream(self.cuda, self.cupy.cuda.get_current_stream(), index)
 
     def default_stream(self, index: int) -> Stream:
         """The queue that work goes to at first."""
-        return Stream(self, self.cupy.cuda.Stream.null, index)
+        return Stream(self.cuda, self.cupy.cuda.Stream.null, index)
 
     def new_event(self, enable_timing: bool, blocking: bool) -> Event:
         """A new mark in queues."""
-        return Event(self, self.cupy.cuda.Event(block=blocking, disable_timing=not enable_timing))
+        return Event(self.cuda, self.cupy.cuda.Event(block=blocking, disable_timing=not enable_timing))
 
     def empty_cache(self) -> None:
         """Give unused memory of all devices, and unused pinned memory, back."""
@@ -228,7 +228,7 @@ class CupyRuntime(Runtime):
         with self.on(index):
             if host.ndim == 0:
                 return self.copying.full((), host[()], host.dtype)
-            host, turned = _in_memory_order(host, np.ascontiguousarray)
+            host, axes = _in_memory_order(host, np.ascontiguousarray)
             if host.dtype.kind == "b":  # functions in CUDA C++ take True for 1, other programs write any byte
                 host = np.not_equal(host.view(np.uint8), 0)
             array = self.cupy.empty(host.shape, host.dtype)
@@ -241,7 +241,7 @@ class CupyRuntime(Runtime):
                 self._transfer(array.data.ptr, host.ctypes.data, array.nbytes, self.driver.memcpyHostToDevice)
                 if pinned:  # it is read later; other memory has been read when the call returns
                     self._stream().synchronize() if wait else self._hold(host)
-            return array.transpose(turned)
+            return array.transpose(axes)
 
     def _hold(self, host):
         """Keep pinned memory until it has been read; that of a graph is read in each replay."""
@@ -253,26 +253,26 @@ class CupyRuntime(Runtime):
     def download(self, array):
         self.capturing.refuse("a copy to the host (item(), cpu(), numpy(), print, or a condition)", _UNKNOWN)
         with self.on(array.device.id):
-            dense, turned = _in_memory_order(array, self.copying.dense)
+            dense, axes = _in_memory_order(array, self.copying.dense)
             host = np.empty(dense.shape, dense.dtype)
             if host.nbytes:
                 self._transfer(host.ctypes.data, dense.data.ptr, dense.nbytes, self.driver.memcpyDeviceToHost)
                 self._stream().synchronize()
         self.device_asserts.check()
-        return host.transpose(turned)
+        return host.transpose(axes)
 
     def transfer(self, array, index):
         """The array on another device of this type."""
         self.capturing.refuse("a copy to another device", _WAITS)
         with self.on(array.device.id):
-            dense, turned = _in_memory_order(array, self.copying.dense)
+            dense, axes = _in_memory_order(array, self.copying.dense)
             self._stream().synchronize()
         with self.on(index):
             result = self.cupy.empty(dense.shape, dense.dtype)
             if result.nbytes:
                 self._transfer(result.data.ptr, dense.data.ptr, dense.nbytes, self.driver.memcpyDefault)
                 self._stream().synchronize()
-            return result.transpose(turned)
+            return result.transpose(axes)
 
     def _stream(self):
         return self.cupy.cuda.get_current_stream()

@@ -171,14 +171,14 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
     return [
         Kernel("gather", gather),
-        Kernel("index_add", index_add, out=True),
-        Kernel("index_copy", index_copy, out=True),
+        Kernel("index_add", index_add, out=True, deterministic="if asked"),
+        Kernel("index_copy", index_copy, out=True, deterministic="if asked"),
         Kernel("index_fill", index_fill, out=True),
         Kernel("index_select", index_select),
-        Kernel("put", put, out=True),
-        Kernel("scatter_add", scatter_add, out=True),
-        Kernel("scatter_reduce", scatter_reduce, out=True),
-        Kernel("scatter_src", scatter_src, out=True),
+        Kernel("put", put, out=True, deterministic="if asked"),
+        Kernel("scatter_add", scatter_add, out=True, deterministic="if asked"),
+        Kernel("scatter_reduce", scatter_reduce, out=True, deterministic="if asked"),
+        Kernel("scatter_src", scatter_src, out=True, deterministic="if asked"),
         Kernel("scatter_value", scatter_value, out=True),
         Kernel("take", take),
     ]

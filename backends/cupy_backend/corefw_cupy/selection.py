@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from corefw.errors import ShapeError
+from corefw_cupy.cuda import Cuda
 from corefw_cupy.launch import BITS, THREADS, argument, blocks
 from corefw_cupy.ranking import ranking
 from corefw_cupy.walks import MAX_DIMS
-
-if TYPE_CHECKING:
-    from corefw_cupy.cuda import Cuda
 
 INT64 = np.dtype(np.int64)
 MARKS = 8  # as in masks.cuh

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from corefw_cupy.runtime import CupyRuntime
-
+from corefw_cupy.compiler import Compiler
 
 _NOT_DONE = "its work is not done before the replay"
 
@@ -14,8 +12,8 @@ _NOT_DONE = "its work is not done before the replay"
 class Stream:
     """A queue of work; as a with-block, the one that work goes to."""
 
-    def __init__(self, runtime: CupyRuntime, queue: Any, index: int):
-        self.runtime, self.queue, self.device_index = runtime, queue, index
+    def __init__(self, compiler: Compiler, queue: Any, index: int):
+        self.compiler, self.queue, self.device_index = compiler, queue, index
         self._outer: list[tuple[int, Any]] = []
 
     @property
@@ -36,31 +34,31 @@ class Stream:
         return f"<corefw.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.queue.ptr:#x}>"
 
     def __enter__(self) -> Stream:
-        before = self.runtime.current_device()
-        self.runtime.set_device(self.device_index)
-        self._outer.append((before, self.runtime.cupy.cuda.get_current_stream()))
+        before = self.compiler.xp.cuda.runtime.getDevice()
+        self.compiler.xp.cuda.runtime.setDevice(self.device_index)
+        self._outer.append((before, self.compiler.xp.cuda.get_current_stream()))
         self.queue.use()
         return self
 
     def __exit__(self, *exception: object) -> None:
         device, queue = self._outer.pop()
         queue.use()
-        self.runtime.set_device(device)
+        self.compiler.xp.cuda.runtime.setDevice(device)
 
     def synchronize(self) -> None:
         """Wait for the work given so far."""
-        self.runtime.capturing.refuse("Stream.synchronize", _NOT_DONE)
+        self.compiler.capturing.refuse("Stream.synchronize", _NOT_DONE)
         self.queue.synchronize()
-        self.runtime.device_asserts.check()
+        self.compiler.device_asserts.check()
 
     def query(self) -> bool:
         """Whether all work is done."""
-        self.runtime.capturing.refuse("Stream.query", _NOT_DONE)
+        self.compiler.capturing.refuse("Stream.query", _NOT_DONE)
         return self.queue.done
 
     def record_event(self, event: Event | None = None) -> Event:
         """Put a mark after the work given so far; a new one if none is given."""
-        event = event or self.runtime.new_event(False, False)
+        event = event or Event(self.compiler, self.compiler.xp.cuda.Event(disable_timing=True))
         event.record(self)
         return event
 
@@ -76,8 +74,8 @@ class Stream:
 class Event:
     """A mark in a queue."""
 
-    def __init__(self, runtime: CupyRuntime, mark: Any):
-        self.runtime, self.mark = runtime, mark
+    def __init__(self, compiler: Compiler, mark: Any):
+        self.compiler, self.mark = compiler, mark
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark after the work that a queue, the current one if missing, has been given."""
@@ -85,20 +83,20 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a queue wait for the mark."""
-        queue = self.runtime.cupy.cuda.get_current_stream() if stream is None else stream.queue
+        queue = self.compiler.xp.cuda.get_current_stream() if stream is None else stream.queue
         queue.wait_event(self.mark)
 
     def query(self) -> bool:
         """Whether the work before the mark is done."""
-        self.runtime.capturing.refuse("Event.query", _NOT_DONE)
+        self.compiler.capturing.refuse("Event.query", _NOT_DONE)
         return self.mark.done
 
     def synchronize(self) -> None:
         """Wait for the work before the mark."""
-        self.runtime.capturing.refuse("Event.synchronize", _NOT_DONE)
+        self.compiler.capturing.refuse("Event.synchronize", _NOT_DONE)
         self.mark.synchronize()
-        self.runtime.device_asserts.check()
+        self.compiler.device_asserts.check()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this mark to another one."""
-        return self.runtime.cupy.cuda.get_elapsed_time(self.mark, end_event.mark)
+        return self.compiler.xp.cuda.get_elapsed_time(self.mark, end_event.mark)

@@ -2,7 +2,7 @@
 
 - flat: all operands lie in memory in the same order, without gaps (a single element may stand for a whole operand);
 - rows: along the innermost dimension each operand has neighbours in packs of 16 bytes, or one element for all;
-- tiled: an operand has its neighbours along another dimension than the result, so that tiles are turned in shared
+- tiled: an operand has its neighbours along another dimension than the result, so that tiles are transposed in shared
   memory;
 - strided: anything else, element by element.
 """
@@ -173,11 +173,12 @@ def _tiles(steps: Steps, sizes: tuple[int, ...], wide: bool) -> np.ndarray | Non
     if not candidates:
         return None
     _, down = max(candidates)
-    turned = [k for k in range(len(sizes) - 1) if steps.least(k) == down and abs(steps.strides[k][inner]) > 1]
+    transposed = [k for k in range(len(sizes) - 1) if steps.least(k) == down and abs(steps.strides[k][inner]) > 1]
     width, length = steps.width, steps.sizes[down]
     packed = across % width == 0 and length % width == 0
     for k, own in enumerate(steps.strides):
-        packed = packed and (steps.even(k, down if k in turned else inner) or (own[inner] == 0 and k < len(sizes) - 1))
+        along = down if k in transposed else inner
+        packed = packed and (steps.even(k, along) or (own[inner] == 0 and k < len(sizes) - 1))
     outer = [d for d in range(inner) if d != down]
     edge = side(width)
     layout = _layout(
@@ -189,7 +190,7 @@ def _tiles(steps: Steps, sizes: tuple[int, ...], wide: bool) -> np.ndarray | Non
     tiles = np.zeros(
         1,
         [
-            ("turned", "i8"),
+            ("transposed", "i8"),
             ("packed", "i8"),
             ("rows", offset),
             ("columns", offset),
@@ -198,7 +199,7 @@ def _tiles(steps: Steps, sizes: tuple[int, ...], wide: bool) -> np.ndarray | Non
             ("layout", layout.dtype),
         ],
     )
-    tiles["turned"], tiles["packed"] = sum(1 << k for k in turned), packed
+    tiles["transposed"], tiles["packed"] = sum(1 << k for k in transposed), packed
     tiles["rows"], tiles["columns"], tiles["layout"] = length, across, layout
     for k, own in enumerate(steps.strides):
         tiles["down"][0, k], tiles["across"][0, k] = own[down], own[inner]

@@ -73,9 +73,9 @@ __device__ inline int column_of(int s, int n)
     return (s * SIDE + threadIdx.x % SIDE) * STEP + n;
 }
 
-// sums += the tile (64 rows, 64 columns), or if `turned` its transpose, times 64 rows of y, of which D columns from
+// sums += the tile (64 rows, 64 columns), or if `transposed` its transpose, times 64 rows of y, of which D columns from
 // `column` on are used.
-template <bool turned>
+template <bool transposed>
 __device__ void multiply_tile(const A (&tile)[EACH][EACH], const Rows &y, int64 column, Sums &sums, A *weights,
                               A *stage)
 {
@@ -83,8 +83,8 @@ __device__ void multiply_tile(const A (&tile)[EACH][EACH], const Rows &y, int64 
     for (int i = 0; i < EACH; ++i) {
         Group<A, EACH> row;
         for (int j = 0; j < EACH; ++j)
-            row.values[j] = turned ? tile[j][i] : tile[i][j];
-        *(Group<A, EACH> *)(weights + (turned ? (across + i) * PITCH + down : (down + i) * PITCH + across)) = row;
+            row.values[j] = transposed ? tile[j][i] : tile[i][j];
+        *(Group<A, EACH> *)(weights + (transposed ? (across + i) * PITCH + down : (down + i) * PITCH + across)) = row;
     }
     for (int begin = 0; begin < TILE && begin < y.count; begin += STAGED) {
         __syncthreads();

@@ -20,11 +20,11 @@ template <int columns, int depth> struct alignas(16) Slab {
 };
 
 // While one slab is multiplied, the next one is on its way from global memory.
-template <bool weigh, class Tile>
+template <bool weight_gradient, class Tile>
 __device__ void multiply(const T *image, const T *left, const T *bias, T *out, Number *partial, int64 total,
                          const Convolution &c)
 {
-    typedef Product<weigh, Tile::rows, Tile::columns, Tile::depth> Own;
+    typedef Product<weight_gradient, Tile::rows, Tile::columns, Tile::depth> Own;
     __shared__ typename Own::Parts parts;
     __shared__ Slab<Tile::rows, Tile::depth> lefts[2];
     __shared__ Slab<Tile::columns, Tile::depth> images[2];
@@ -36,13 +36,7 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
         for (int i = 0; i < Own::of_image; ++i)
             images[slab % 2].values[product.image_depth(i)][product.image_line(i)] = (Number)product.from_image[i];
     };
-    product.describe_columns();
-    product.describe(0);
-    product.describe(1);
-    __syncthreads();
-    product.load(0);
-    store(0);
-    __syncthreads();
+    product.begin(store);
 
     int across = threadIdx.x % Tile::across * QUAD, down = threadIdx.x / Tile::across * QUAD;
     Number sums[Tile::row_quads * QUAD][Tile::column_quads * QUAD];

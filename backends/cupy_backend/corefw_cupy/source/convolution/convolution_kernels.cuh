@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    weigh(const T *image, const T *gradient, T *out, Number *partial, int64 total, Convolution c)
+    weight_gradient(const T *image, const T *gradient, T *out, Number *partial, int64 total, Convolution c)
 {
     multiply<true, TILE>(image, gradient, nullptr, out, partial, total, c);
 }

@@ -57,11 +57,11 @@ template <> struct Factors<float32> {
 };
 
 // While one slab is multiplied, the next one is on its way from global memory.
-template <bool weigh, class Tile>
+template <bool weight_gradient, class Tile>
 __device__ void multiply(const T *image, const T *left, const T *bias, T *out, Number *partial, int64 total,
                          const Convolution &c)
 {
-    typedef Product<weigh, Tile::rows, Tile::columns, DEPTH> Own;
+    typedef Product<weight_gradient, Tile::rows, Tile::columns, DEPTH> Own;
     __shared__ typename Own::Parts parts;
     typedef Factors<T> Factors;
     typedef typename Factors::Number Stored;
@@ -75,13 +75,7 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
         for (int i = 0; i < Own::of_image; ++i)
             images[slab % 2][product.image_depth(i)][product.image_line(i)] = product.from_image[i];
     };
-    product.describe_columns();
-    product.describe(0);
-    product.describe(1);
-    __syncthreads();
-    product.load(0);
-    store(0);
-    __syncthreads();
+    product.begin(store);
 
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int first_row = warp / Tile::across * Tile::own_rows, first_column = warp % Tile::across * Tile::own_columns;
@@ -92,17 +86,18 @@ __device__ void multiply(const T *image, const T *left, const T *bias, T *out, N
             product.load(slab + 1);
 #pragma unroll
         for (int k = 0; k < DEPTH; k += Factors::depth) {
-            uint32 rows[Tile::row_fragments][4], columns[4]; // two fragments of columns at once
+            uint32 row[4], columns[Tile::column_fragments / 2][4]; // the fewer fragments are held, two in one
 #pragma unroll
-            for (int i = 0; i < Tile::row_fragments; ++i)
-                Factors::load_rows(rows[i], lefts[slab % 2], first_row + i * FRAGMENT_ROWS, k);
+            for (int j = 0; j < Tile::column_fragments; j += 2)
+                Factors::load_columns(columns[j / 2], images[slab % 2], first_column + j * FRAGMENT_COLUMNS, k);
 #pragma unroll
-            for (int j = 0; j < Tile::column_fragments; j += 2) {
-                Factors::load_columns(columns, images[slab % 2], first_column + j * FRAGMENT_COLUMNS, k);
+            for (int i = 0; i < Tile::row_fragments; ++i) {
+                Factors::load_rows(row, lefts[slab % 2], first_row + i * FRAGMENT_ROWS, k);
 #pragma unroll
-                for (int i = 0; i < Tile::row_fragments; ++i) {
-                    multiply_fragments<Stored>(sums[i][j], rows[i], {columns[0], columns[1]});
-                    multiply_fragments<Stored>(sums[i][j + 1], rows[i], {columns[2], columns[3]});
+                for (int j = 0; j < Tile::column_fragments; j += 2) {
+                    const uint32(&pair)[4] = columns[j / 2];
+                    multiply_fragments<Stored>(sums[i][j], row, {pair[0], pair[1]});
+                    multiply_fragments<Stored>(sums[i][j + 1], row, {pair[2], pair[3]});
                 }
             }
         }

@@ -28,17 +28,32 @@ template <class Number> __device__ Number magnitude(Number x)
     return x < 0 ? 0 - x : x;
 }
 
-// Integers: the quotient rounded down, the greatest common divisor, powers.
+// Integers: quotient and rest, the former rounded to zero and down, the greatest common divisor, powers. The least number
+// by -1 is itself, and leaves nothing: C++ does not say so.
+template <class Number> __device__ bool is_minus_one(Number x)
+{
+    return Number(-1) < 0 && x == Number(-1);
+}
+
+template <class Number> __device__ Number quotient_of(Number x, Number y)
+{
+    return is_minus_one(y) ? Number(typename Unsigned<Number>::type(0) - x) : Number(x / y);
+}
+
+template <class Number> __device__ Number rest_of(Number x, Number y)
+{
+    return is_minus_one(y) ? Number(0) : Number(x % y);
+}
+
 template <class Number> __device__ Number divided_down(Number x, Number y)
 {
-    Number quotient = x / y;
-    return quotient - (x % y != 0 && (x < 0) != (y < 0));
+    return quotient_of(x, y) - (rest_of(x, y) != 0 && (x < 0) != (y < 0));
 }
 
 template <class Number> __device__ Number greatest_divisor(Number x, Number y)
 {
     while (y != 0) {
-        Number rest = x % y;
+        Number rest = rest_of(x, y);
         x = y;
         y = rest;
     }

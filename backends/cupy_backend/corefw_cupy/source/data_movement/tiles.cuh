@@ -1,5 +1,5 @@
-// Tiles that are turned in shared memory: an operand whose neighbours lie along columns is read along its columns, and
-// the result is written along its rows.
+// Tiles that are transposed in shared memory: an operand whose neighbours lie along columns is read along its columns,
+// and the result is written along its rows.
 //
 // Lines of a tile begin one element after a multiple of its side, so that neither reading lines nor columns meets the
 // same bank twice. 8 lanes of a warp read or write 16 bytes each, or 32 one element each where packs do not fit.
@@ -8,7 +8,7 @@
 
 // The tiles of matrices, counted by `layout`: batches of matrices, rows of tiles, columns of tiles.
 template <class Size> struct Tiles {
-    int64 turned; // bits of operands whose neighbours lie along columns
+    int64 transposed; // bits of operands whose neighbours lie along columns
     int64 packed; // whether all rows and columns consist of packs
     Size rows, columns;
     Size down[MAX_OPERANDS], across[MAX_OPERANDS]; // distances along columns and along rows
@@ -64,7 +64,7 @@ template <int side, int operands, class Size> struct TilePlace {
     template <int count, class Element>
     __device__ void turn(int operand, const Element *from, Tile<Element, side> &tile) const
     {
-        if (tiles.turned >> operand & 1)
+        if (tiles.transposed >> operand & 1)
             for_runs<side, count>(columns, rows, [&](int column, int row) {
                 Element values[count];
                 fetch(from + at(operand, row, column), 0, count, false, true, values);
@@ -78,7 +78,7 @@ template <int side, int operands, class Size> struct TilePlace {
     __device__ void read(int operand, const Element *from, const Tile<Element, side> &tile, int row, int column,
                          Element (&values)[count]) const
     {
-        if (tiles.turned >> operand & 1)
+        if (tiles.transposed >> operand & 1)
             for (int k = 0; k < count; ++k)
                 values[k] = tile.lines[column + k][row];
         else

@@ -3,7 +3,7 @@
 #include "loss/classes.cuh"
 
 // The losses' side of the gradient.
-struct Share {
+struct LossGradient {
     const T *gradient; // of one loss, or (`each`) of all samples'
     const int64 *target;
     const T *weight;       // of the classes, or 0
@@ -59,14 +59,14 @@ extern "C" __global__ void class_gradient_rows(
     int64 samples, int64 classes, int64 lanes, int64 parts, int64 length, int64 blocks, int64 ignored, bool each,
     bool mean, int64 *device_asserts, int64 kind)
 {
-    Share shares = {gradient, target, weight, weights, blocks, samples, classes, ignored, each, mean};
-    A divisor = shares.divisor();
+    LossGradient loss = {gradient, target, weight, weights, blocks, samples, classes, ignored, each, mean};
+    A divisor = loss.divisor();
     int64 place = (int64)blockIdx.x * (blockDim.x / (int)lanes) + threadIdx.x / (int)lanes;
     int64 sample = place / parts, begin = place % parts * length;
     if (sample >= samples)
         return;
     int64 found = class_of(target, sample, classes, ignored, device_asserts, kind);
-    A share = found == UNCOUNTED ? A(0) : shares.of(sample, found, divisor);
+    A share = found == UNCOUNTED ? A(0) : loss.of(sample, found, divisor);
     Normalizer own = normalizer_of(normalizer, sample, samples);
     bool packed = packed_rows(classes, input, result);
     int64 end = min(classes, begin + length), first = sample * classes;
@@ -88,8 +88,8 @@ extern "C" __global__ void class_gradient_columns(
     int64 n, int64 classes, int64 inner, int64 blocks, int64 ignored, bool each, bool mean, int64 *device_asserts,
     int64 kind)
 {
-    Share shares = {gradient, target, weight, weights, blocks, n / classes, classes, ignored, each, mean};
-    A divisor = shares.divisor();
+    LossGradient loss = {gradient, target, weight, weights, blocks, n / classes, classes, ignored, each, mean};
+    A divisor = loss.divisor();
     int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= n)
         return;
@@ -99,7 +99,7 @@ extern "C" __global__ void class_gradient_columns(
     if (found != UNCOUNTED) {
         Normalizer own = normalizer_of(normalizer, sample, n / classes);
         A score = input ? A(input[at]) : A(0);
-        value = slope(input, score, own, row - outer * classes == found, shares.of(sample, found, divisor));
+        value = slope(input, score, own, row - outer * classes == found, loss.of(sample, found, divisor));
     }
     result[at] = value;
 }

@@ -7,11 +7,7 @@
 #endif
 
 // rate: the step size, the correction of the root of the mean square, and what the parameter shrinks to.
-struct Adam {
-    Descent descent;
-    Mean mean, square;
-    A eps;
-
+struct Adam : Moments {
     __device__ void step(A *x, const A *rate) const
     {
         x[0] *= rate[2];

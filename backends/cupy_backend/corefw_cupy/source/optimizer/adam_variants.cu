@@ -18,11 +18,7 @@ struct Adamax {
 
 // rate: the step sizes along the gradient and along the mean, the correction of the mean square, and what the parameter
 // shrinks to.
-struct Nadam {
-    Descent descent;
-    Mean mean, square;
-    A eps;
-
+struct Nadam : Moments {
     __device__ void step(A *x, const A *rate) const
     {
         x[0] *= rate[3];
@@ -34,11 +30,7 @@ struct Nadam {
 
 // rate: the step size, whether the mean square is known well enough to divide by its root, and what the parameter shrinks
 // to.
-struct Radam {
-    Descent descent;
-    Mean mean, square;
-    A eps;
-
+struct Radam : Moments {
     __device__ void step(A *x, const A *rate) const
     {
         x[0] *= rate[2];

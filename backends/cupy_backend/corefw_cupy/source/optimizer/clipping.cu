@@ -45,15 +45,15 @@ struct Powers {
 extern "C" __global__ void norm_parts(Table<1, 0> table, double *parts, double p)
 {
     const int width = 16 / sizeof(T);
-    Share share(table);
-    const T *data = table.array(0, share.tensor);
+    Chunk chunk(table);
+    const T *data = table.array(0, chunk.tensor);
     bool even = aligned<width>(data);
     double part = NORM::neutral();
-    for (int64 first = share.begin + threadIdx.x * width; first < share.end; first += blockDim.x * width) {
+    for (int64 first = chunk.begin + threadIdx.x * width; first < chunk.end; first += blockDim.x * width) {
         T values[width];
-        fetch(data, first, share.end, false, even && first + width <= share.end, values);
+        fetch(data, first, chunk.end, false, even && first + width <= chunk.end, values);
         for (int i = 0; i < width; ++i)
-            if (first + i < share.end)
+            if (first + i < chunk.end)
                 part = NORM::Join::of(part, NORM::term(fabs((double)(A)values[i]), p));
     }
     part = combine_block<NORM::Join>(part, NORM::neutral());

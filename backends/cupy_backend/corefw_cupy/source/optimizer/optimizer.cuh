@@ -26,6 +26,13 @@ struct Mean {
     __device__ A follow_square(A &mean, A x) const { return mean = rate * mean + share * (x * x); }
 };
 
+// What Adam and its kin keep of gradients: running means, of them and of their squares.
+struct Moments {
+    Descent descent;
+    Mean mean, square;
+    A eps;
+};
+
 // The larger one; NaN if one is.
 __device__ inline A larger(A a, A b)
 {

@@ -32,11 +32,11 @@ template <int arrays, int rates> struct Table {
 };
 
 // What a block works on.
-struct Share {
+struct Chunk {
     int tensor;
     int64 begin, end;
 
-    template <int arrays, int rates> __device__ Share(const Table<arrays, rates> &table)
+    template <int arrays, int rates> __device__ Chunk(const Table<arrays, rates> &table)
     {
         tensor = table.tensor_of(blockIdx.x);
         begin = (int64)(blockIdx.x - table.first_blocks[tensor]) * CHUNK;
@@ -50,21 +50,21 @@ template <int arrays, int rates, class Rule>
 __device__ void update(const Table<arrays, rates> &table, const double *computed, const Rule &rule)
 {
     const int width = 16 / sizeof(T);
-    Share share(table);
+    Chunk chunk(table);
     A rate[rates ? rates : 1];
     for (int k = 0; k < rates; ++k)
-        rate[k] = computed ? computed[share.tensor * rates + k] : table.rate(k, share.tensor);
+        rate[k] = computed ? computed[chunk.tensor * rates + k] : table.rate(k, chunk.tensor);
     T *data[arrays];
     bool even = true;
     for (int k = 0; k < arrays; ++k) {
-        data[k] = table.array(k, share.tensor);
+        data[k] = table.array(k, chunk.tensor);
         even = even && aligned<width>(data[k]);
     }
-    for (int64 first = share.begin + threadIdx.x * width; first < share.end; first += blockDim.x * width) {
-        bool whole = even && first + width <= share.end;
+    for (int64 first = chunk.begin + threadIdx.x * width; first < chunk.end; first += blockDim.x * width) {
+        bool whole = even && first + width <= chunk.end;
         T values[arrays][width];
         for (int k = 0; k < arrays; ++k)
-            fetch(data[k], first, share.end, false, whole, values[k]);
+            fetch(data[k], first, chunk.end, false, whole, values[k]);
         for (int i = 0; i < width; ++i) {
             A x[arrays];
             for (int k = 0; k < arrays; ++k)
@@ -75,6 +75,6 @@ __device__ void update(const Table<arrays, rates> &table, const double *computed
         }
         for (int k = 0; k < arrays; ++k)
             if (k != 1)
-                deposit(data[k], first, share.end, whole, values[k]);
+                deposit(data[k], first, chunk.end, whole, values[k]);
     }
 }

@@ -3,8 +3,8 @@
 
 #include "recurrent/recurrent_whole.cuh"
 
-// Follow the sequences from the state `first` to the last one: `weight` is turned, (hidden, gates, hidden); `cell` gets
-// a packed row, the thread's unit, x, w and h, and gives the new h.
+// Follow the sequences from the state `first` to the last one: `weight` is transposed, (hidden, gates, hidden); `cell`
+// gets a packed row, the thread's unit, x, w and h, and gives the new h.
 template <int gates, class Cell>
 __device__ void follow(const Sequences &of, const T *weight, const T *input, const T *first, T *last, T *output,
                        Cell cell)

@@ -15,7 +15,7 @@ struct TotalOfNumbers : Total {
     }
 };
 
-// The type of truth: bool, and uint8 for itself.
+// The type of results that are true or false: bool, and uint8 for itself.
 template <class Element> struct Truth {
     typedef bool type;
 };

@@ -45,6 +45,13 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long(
     });
 }
 
+template <int count>
+__device__ void read_both(const T *gradient, const T *output, int64 at, A *gradients, A *outputs)
+{
+    read<count>(gradient + at, gradients);
+    read<count>(output + at, outputs);
+}
+
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long_backward(
     const T *__restrict__ gradient, const T *__restrict__ output, A *sums, T *result, int64 n, int64 parts,
     int64 length, bool logarithm)
@@ -58,8 +65,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long_backward
         walk(part.begin, part.end, lane, lanes, packed, [&](auto several, int64 at) {
             const int count = decltype(several)::count;
             A gradients[count], outputs[count];
-            read<count>(gradient + first + at, gradients);
-            read<count>(output + first + at, outputs);
+            read_both<count>(gradient, output, first + at, gradients, outputs);
             for (int k = 0; k < count; ++k)
                 sum += logarithm ? gradients[k] : gradients[k] * outputs[k];
         });
@@ -74,8 +80,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax_long_backward
     walk(part.begin, part.end, lane, lanes, packed, [&](auto several, int64 at) {
         const int count = decltype(several)::count;
         A gradients[count], outputs[count];
-        read<count>(gradient + first + at, gradients);
-        read<count>(output + first + at, outputs);
+        read_both<count>(gradient, output, first + at, gradients, outputs);
         for (int k = 0; k < count; ++k)
             gradients[k] = logarithm ? gradients[k] - exp(outputs[k]) * sum : (gradients[k] - sum) * outputs[k];
         write<count>(result + first + at, gradients);
