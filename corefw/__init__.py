@@ -64,14 +64,24 @@ from corefw.layouts import (
     preserve_format,
     strided,
 )
+from corefw.low_rank import pca_lowrank, svd_lowrank
 from corefw.printing import set_printoptions
 from corefw.random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from corefw.settings import (
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_device_module,
     get_float32_matmul_precision,
+    get_num_interop_threads,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 from corefw.shapes import Size
@@ -85,6 +95,7 @@ from corefw.tensor_api import (
     frombuffer,
     get_device,
     is_inference,
+    is_storage,
     is_tensor,
     numel,
     result_type,
@@ -108,7 +119,7 @@ _methods.attach_operators()
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
     **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler")},
-    **{name: name for name in ("return_types", "serialization", "special", "utils")},
+    **{name: name for name in ("return_types", "serialization", "signal", "special", "testing", "utils")},
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
 

@@ -15,7 +15,9 @@ from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
 from corefw import serialization as serialization
+from corefw import signal as signal
 from corefw import special as special
+from corefw import testing as testing
 from corefw import utils as utils
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
@@ -42,6 +44,8 @@ from corefw.dtypes import iinfo as iinfo
 from corefw.dtypes import promote_types as promote_types
 from corefw.layouts import layout as layout
 from corefw.layouts import memory_format as memory_format
+from corefw.low_rank import pca_lowrank as pca_lowrank
+from corefw.low_rank import svd_lowrank as svd_lowrank
 from corefw.printing import set_printoptions as set_printoptions
 from corefw.random import get_rng_state as get_rng_state
 from corefw.random import initial_seed as initial_seed
@@ -51,7 +55,12 @@ from corefw.random import set_rng_state as set_rng_state
 from corefw.return_types import aminmax as _aminmax
 from corefw.return_types import cummax as _cummax
 from corefw.return_types import cummin as _cummin
+from corefw.return_types import frexp as _frexp
+from corefw.return_types import geqrf as _geqrf
+from corefw.return_types import histogram as _histogram
+from corefw.return_types import histogramdd as _histogramdd
 from corefw.return_types import kthvalue as _kthvalue
+from corefw.return_types import lu_unpack as _lu_unpack
 from corefw.return_types import max as _max
 from corefw.return_types import median as _median
 from corefw.return_types import min as _min
@@ -65,10 +74,21 @@ from corefw.return_types import topk as _topk
 from corefw.serialization.checkpoint import load as load
 from corefw.serialization.checkpoint import save as save
 from corefw.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from corefw.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from corefw.settings import get_device_module as get_device_module
 from corefw.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from corefw.settings import get_num_interop_threads as get_num_interop_threads
 from corefw.settings import get_num_threads as get_num_threads
+from corefw.settings import (
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+)
+from corefw.settings import is_warn_always_enabled as is_warn_always_enabled
+from corefw.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from corefw.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from corefw.settings import set_flush_denormal as set_flush_denormal
+from corefw.settings import set_num_interop_threads as set_num_interop_threads
 from corefw.settings import set_num_threads as set_num_threads
+from corefw.settings import set_warn_always as set_warn_always
 from corefw.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from corefw.shapes import Size as Size
 from corefw.tensor import Tensor as Tensor
@@ -82,6 +102,7 @@ from corefw.tensor_api.interchange import to_dlpack as to_dlpack
 from corefw.tensor_api.legacy import TensorType as _TensorType
 from corefw.tensor_api.legacy import tensor_types as tensor_types
 from corefw.tensor_api.legacy import typename as typename
+from corefw.tensor_api.memory import is_storage as is_storage
 from corefw.tensor_api.properties import broadcast_shapes as broadcast_shapes
 from corefw.tensor_api.properties import get_device as get_device
 from corefw.tensor_api.properties import is_inference as is_inference
@@ -418,6 +439,18 @@ def baddbmm(
 ) -> Tensor:
     r"""A batch of matrix products added to a tensor: ``beta * input + alpha * (batch1 @ batch2)``."""
 
+def bartlett_window(
+    window_length: builtins.int,
+    periodic: builtins.bool = True,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: str | device | builtins.int | None = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: builtins.bool = False,
+) -> Tensor:
+    r"""Bartlett's window: a triangle that begins with 0. Arguments as for `hann_window`."""
+
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -444,6 +477,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
     r"""How often each of 0, 1, 2, ... occurs, or the sum of the `weights` where it does."""
 
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    r"""Numbers of successes in `count` independent trials, each of the probability `prob`."""
+
 def bitwise_and(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The bits set in both integers; for bool the logical "and"."""
 
@@ -462,6 +498,18 @@ def bitwise_right_shift(input: Tensor, other: Tensor | builtins.complex, *, out:
 
 def bitwise_xor(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The bits set in exactly one integer; for bool the logical "exclusive or"."""
+
+def blackman_window(
+    window_length: builtins.int,
+    periodic: builtins.bool = True,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: str | device | builtins.int | None = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: builtins.bool = False,
+) -> Tensor:
+    r"""Blackman's window, ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``. Arguments as for `hann_window`."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     r"""A matrix with the given matrices on its diagonal and zeros elsewhere; a vector is a row, a scalar
@@ -509,6 +557,9 @@ def celu(input: Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = Fa
     r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
     alpha))`` (Barron 2017)."""
 
+def celu_(input: Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor:
+    r"""In-place form of `celu`."""
+
 cfloat: dtype
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
@@ -524,6 +575,10 @@ channels_last_3d: memory_format
 
 def cholesky(input: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
     r"""The Cholesky decomposition of Hermitian positive-definite matrices; `linalg.cholesky`."""
+
+def cholesky_inverse(input: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+    r"""The inverse of Hermitian positive-definite matrices from their Cholesky factors L, ``inv(L @
+    L.mH)``."""
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
     r"""The solution X of ``A @ X = B`` from the Cholesky decomposition of A."""
@@ -623,6 +678,9 @@ def conv3d(
 ) -> Tensor:
     r"""The 3-d convolution (cross-correlation) of `input` with the kernels `weight`."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: builtins.int = 0) -> Tensor:
+    r"""The 1-d convolution of sequences laid out as (time, batch, channels)."""
+
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -662,11 +720,20 @@ def conv_transpose3d(
 def copysign(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The magnitude of `input` with the sign of `other`, whose zeros have signs too."""
 
+def corrcoef(input: Tensor) -> Tensor:
+    r"""Pearson's correlation coefficients of variables: their `cov`, divided by their standard deviations."""
+
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The cosine of angles in radians."""
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The hyperbolic cosine."""
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = 0.0, reduction: builtins.int = 0
+) -> Tensor:
+    r"""`corefw.nn.functional.cosine_embedding_loss` with a number for the reduction: 0 for none, 1 the
+    mean, 2 the sum."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = 1, eps: builtins.float = 1e-08) -> Tensor:
     r"""The cosine of the angle between vectors, ``x1 · x2 / (max(‖x1‖, eps) * max(‖x2‖, eps))``."""
@@ -674,10 +741,27 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = 1, eps: builti
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
     r"""How many elements over the dimensions `dim` are not zero."""
 
+def cov(
+    input: Tensor, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    r"""The covariances of variables, ``sum_k w_k (x_ik - m_i) conj(x_jk - m_j) / norm``, where m are their
+    means."""
+
 def cross(
     input: Tensor, other: Tensor | builtins.complex, dim: builtins.int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     r"""The cross product of vectors of length 3."""
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: builtins.int = 0,
+    reduction: builtins.int = 0,
+    zero_infinity: builtins.bool = False,
+) -> Tensor:
+    r"""`corefw.nn.functional.ctc_loss` with a number for the reduction: 0 for none, 1 the mean, 2 the sum."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: tuple[Tensor, ...] | None = None) -> _cummax:
     r"""The largest element so far along `dim`, and the last position where it was found; from a NaN on it
@@ -738,6 +822,10 @@ def diff(
     out: Tensor | None = None,
 ) -> Tensor:
     r"""The `n`-th difference of neighbours along `dim`: ``y[i] = x[i + 1] - x[i]``, `n` times."""
+
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The derivative of the gamma function's logarithm; -inf at 0, inf at -0, NaN at the negative
+    integers."""
 
 def dist(input: Tensor, other: Tensor, p: builtins.float = 2) -> Tensor:
     r"""The `p`-norm of ``input - other``, which broadcast."""
@@ -800,6 +888,19 @@ def embedding(
     sparse: builtins.bool = False,
 ) -> Tensor:
     r"""`corefw.nn.functional.embedding` with the arguments in another order."""
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: builtins.bool = False,
+    mode: builtins.int = 0,
+    sparse: builtins.bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: builtins.bool = False,
+    padding_idx: builtins.int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    r"""`corefw.nn.functional.embedding_bag` of bags one behind the other, and what it found."""
 
 def embedding_renorm_(
     weight: Tensor, indices: Tensor, max_norm: builtins.float, norm_type: builtins.float = 2.0
@@ -972,6 +1073,10 @@ def fmod(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The part after the point, ``input - trunc(input)``."""
 
+def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = None) -> _frexp:
+    r"""The mantissa, of magnitude from 0.5 to 1, and the exponent of each number: ``input = mantissa * 2 **
+    exponent``."""
+
 def full(
     size: Sequence[builtins.int],
     fill_value: builtins.complex,
@@ -1010,8 +1115,21 @@ def gcd(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None =
 def ge(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input >= other``."""
 
+def geqrf(input: Tensor, *, out: tuple[Tensor, ...] | None = None) -> _geqrf:
+    r"""The QR decomposition in the compact form that `linalg.householder_product` and `ormqr` take."""
+
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The matrix of the products ``input[i] * vec2[j]`` of two vectors."""
+
+def gradient(
+    input: Tensor,
+    *,
+    spacing: builtins.float | Tensor | Sequence[builtins.float | Tensor] | None = None,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+    edge_order: builtins.int = 1,
+) -> tuple[Tensor, ...]:
+    r"""The derivatives of sampled values along dimensions, by differences of neighbours exact for
+    parabolas."""
 
 def greater(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input > other``."""
@@ -1066,11 +1184,43 @@ def gt(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = 
 
 half: dtype
 
+def hamming_window(
+    window_length: builtins.int,
+    periodic: builtins.bool = True,
+    alpha: builtins.float = 0.54,
+    beta: builtins.float = 0.46,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: str | device | builtins.int | None = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: builtins.bool = False,
+) -> Tensor:
+    r"""Hamming's window, ``alpha - beta cos(t)``. Other arguments as for `hann_window`."""
+
+def hann_window(
+    window_length: builtins.int,
+    periodic: builtins.bool = True,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: str | device | builtins.int | None = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: builtins.bool = False,
+) -> Tensor:
+    r"""Hann's window, ``0.5 - 0.5 cos(t)``."""
+
 def hardshrink(input: Tensor, lambd: builtins.float = 0.5) -> Tensor:
     r"""The input where its modulus exceeds `lambd` (or it is NaN), else 0."""
 
 def heaviside(input: Tensor, values: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The step function: 0 for negative elements, 1 for positive ones, `values` at 0."""
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: builtins.float = 1.0, reduction: builtins.int = 0
+) -> Tensor:
+    r"""`corefw.nn.functional.hinge_embedding_loss` with a number for the reduction: 0 for none, 1 the mean,
+    2 the sum."""
 
 def histc(
     input: Tensor,
@@ -1083,6 +1233,37 @@ def histc(
     r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others
     are left out."""
 
+@overload
+def histogram(
+    input: Tensor,
+    bins: builtins.int = 100,
+    *,
+    range: tuple[builtins.float, builtins.float] | None = None,
+    weight: Tensor | None = None,
+    density: builtins.bool = False,
+    out: tuple[Tensor, ...] | None = None,
+) -> _histogram:
+    r"""How many elements fall into each of several intervals; the last one includes its right end."""
+
+@overload
+def histogram(
+    input: Tensor,
+    bins: Tensor,
+    *,
+    weight: Tensor | None = None,
+    density: builtins.bool = False,
+    out: tuple[Tensor, ...] | None = None,
+) -> _histogram: ...
+def histogramdd(
+    input: Tensor,
+    bins: builtins.int | Sequence[builtins.int] | Sequence[Tensor],
+    *,
+    range: Sequence[builtins.float] | None = None,
+    weight: Tensor | None = None,
+    density: builtins.bool = False,
+) -> _histogramdd:
+    r"""How many points fall into each cell of a grid in D dimensions."""
+
 def hsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
     r"""`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts."""
 
@@ -1091,6 +1272,17 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 def hypot(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The length of a vector in the plane, ``sqrt(input**2 + other**2)``, without overflow on the way."""
+
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The modified Bessel function of the first kind and order 0; NaN at infinities."""
+
+def igamma(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
+    r"""The regularised lower incomplete gamma function, the integral of ``t ** (a - 1) * exp(-t) /
+    gamma(a)`` from 0 to `other`, where a is `input`; NaN for negative arguments."""
+
+def igammac(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
+    r"""The regularised upper incomplete gamma function, ``1 - igamma(input, other)``, accurate where that
+    is small."""
 
 def imag(input: Tensor) -> Tensor:
     r"""The imaginary part, a view; a real tensor is refused. Also the attribute `Tensor.imag`."""
@@ -1170,6 +1362,9 @@ def is_conj(input: Tensor) -> builtins.bool:
 def is_floating_point(input: Tensor) -> builtins.bool:
     r"""Whether the elements are floating numbers."""
 
+def is_neg(input: Tensor) -> builtins.bool:
+    r"""False: no tensor has its negation pending, as the imaginary part of a conjugate has in PyTorch."""
+
 def is_nonzero(input: Tensor) -> builtins.bool:
     r"""Whether the only element is not zero; RuntimeError unless there is exactly one."""
 
@@ -1212,6 +1407,35 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     r"""Where the imaginary part is 0; everywhere in a real tensor."""
+
+def istft(
+    input: Tensor,
+    n_fft: builtins.int,
+    hop_length: builtins.int | None = None,
+    win_length: builtins.int | None = None,
+    window: Tensor | None = None,
+    center: builtins.bool = True,
+    normalized: builtins.bool = False,
+    onesided: builtins.bool | None = None,
+    length: builtins.int | None = None,
+    return_complex: builtins.bool = False,
+) -> Tensor:
+    r"""The signal of which `input` is the `stft`: windows added where they were taken, divided by what they
+    weigh there."""
+
+def kaiser_window(
+    window_length: builtins.int,
+    periodic: builtins.bool = True,
+    beta: builtins.float = 12.0,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: str | device | builtins.int | None = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: builtins.bool = False,
+) -> Tensor:
+    r"""Kaiser's window, ``i0(beta sqrt(1 - r^2)) / i0(beta)`` at the distance r from the center, 1 at the
+    ends."""
 
 def kl_div(
     input: Tensor,
@@ -1268,6 +1492,10 @@ def less(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None 
 
 def less_equal(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input <= other``."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The logarithm of the gamma function's absolute value; inf at 0, at the negative integers and at
+    infinities."""
 
 def linspace(
     start: builtins.complex,
@@ -1395,6 +1623,25 @@ def lstm_cell(
 def lt(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input < other``."""
 
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""`linalg.lu_solve` with the arguments in another order."""
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: builtins.bool = True,
+    unpack_pivots: builtins.bool = True,
+    *,
+    out: tuple[Tensor, ...] | None = None,
+) -> _lu_unpack:
+    r"""The matrices of a compact LU decomposition, ``P @ L @ U``."""
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = 0.0, reduction: builtins.int = 0
+) -> Tensor:
+    r"""`corefw.nn.functional.margin_ranking_loss` with a number for the reduction: 0 for none, 1 the mean,
+    2 the sum."""
+
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.complex) -> Tensor:
     r"""`input` with `value` where `mask` is true."""
 
@@ -1406,6 +1653,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The matrix product ``input @ other``."""
+
+def matrix_exp(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The exponential of square matrices, the sum of ``A**k / k!``."""
 
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = None) -> Tensor:
     r"""The power of square matrices; `linalg.matrix_power`."""
@@ -1534,6 +1784,10 @@ def multiply(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | N
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The product of a matrix and a vector."""
 
+def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = None) -> Tensor:
+    r"""The logarithm of the multivariate gamma function of dimension `p`, ``p * (p - 1) / 4 * log(pi)``
+    plus the sum of ``lgamma(input - i / 2)`` for i from 0 to p - 1."""
+
 nan: builtins.float
 
 def nan_to_num(
@@ -1614,6 +1868,12 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | No
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True], out: tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]: ...
+def nonzero_static(
+    input: Tensor, *, size: builtins.int, fill_value: builtins.int = -1, out: Tensor | None = None
+) -> Tensor:
+    r"""The first `size` positions of `nonzero`, followed by rows of `fill_value` if there are fewer: (size,
+    ndim)."""
+
 def norm(
     input: Tensor,
     p: builtins.float | str | None = "fro",
@@ -1667,6 +1927,20 @@ def ones_like(
 ) -> Tensor:
     r"""Ones in the shape, dtype, device and memory order of `input`. Arguments as for `zeros_like`."""
 
+def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The first n columns of the product of reflections H_1 @ H_2 ..., the Q of a QR decomposition."""
+
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: builtins.bool = True,
+    transpose: builtins.bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    r"""A matrix times the whole product Q of reflections, which is not made."""
+
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The matrix of the products ``input[i] * vec2[j]`` of two vectors."""
 
@@ -1674,6 +1948,9 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: builtins.float = 2.0, eps: builtins.float = 1e-06, keepdim: builtins.bool = False
 ) -> Tensor:
     r"""The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+
+def pdist(input: Tensor, p: builtins.float = 2) -> Tensor:
+    r"""The p-norm distances between all pairs of rows, first with second, first with third, and so on."""
 
 def permute(input: Tensor, dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     r"""`input` with its dimensions in the order `dims`."""
@@ -1689,9 +1966,26 @@ def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     r"""Space rearranged into channels: (..., c, h r, w r) becomes (..., c r^2, h, w) for the factor r."""
 
+def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+    r"""Numbers of events, of Poisson distributions with the rates that the elements of `input` give."""
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: builtins.bool,
+    full: builtins.bool,
+    eps: builtins.float,
+    reduction: builtins.int,
+) -> Tensor:
+    r"""`corefw.nn.functional.poisson_nll_loss` with a number for the reduction: 0 for none, 1 the mean, 2
+    the sum."""
+
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""``abs (cos angle + i sin angle)``, elementwise: complex numbers from modulus and argument, as for
     `complex`."""
+
+def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""The derivative of order `n` of `digamma`, ``(-1)**(n + 1) * n! * zeta(n + 1, input)``."""
 
 def positive(input: Tensor) -> Tensor:
     r"""The tensor itself, as Python's unary ``+``; bool is refused."""
@@ -1866,6 +2160,12 @@ def remainder(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | 
     r"""The remainder of floor division, with the sign of `other`, Python's ``%``: ``input - other *
     floor(input / other)``."""
 
+def renorm(
+    input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = None
+) -> Tensor:
+    r"""`input` with each slice along `dim` whose `p`-norm is larger than `maxnorm` scaled down to that
+    norm."""
+
 def repeat_interleave(
     input: Tensor,
     repeats: builtins.int | Tensor | None = None,
@@ -1880,6 +2180,9 @@ def reshape(input: Tensor, shape: builtins.int | Sequence[builtins.int]) -> Tens
 
 def resolve_conj(input: Tensor) -> Tensor:
     r"""A copy of a conjugate, which may be changed; every other tensor itself."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    r"""`input` itself: no tensor has its negation pending."""
 
 def rms_norm(
     input: Tensor, normalized_shape: tuple, weight: Tensor | None = None, eps: builtins.float | None = None
@@ -1966,6 +2269,30 @@ def round(input: Tensor, *, decimals: builtins.int = 0, out: Tensor | None = Non
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     r"""The tensors joined along their rows; a vector is a row."""
+
+def rrelu(
+    input: Tensor,
+    lower: builtins.float = 0.125,
+    upper: builtins.float = 0.3333333333333333,
+    training: builtins.bool = False,
+    inplace: builtins.bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    r"""The input where it is positive, else the input times a slope: in training drawn for each element
+    from ``U(lower, upper)``, otherwise their mean (Xu et al., "Empirical evaluation of rectified
+    activations", 2015)."""
+
+def rrelu_(
+    input: Tensor,
+    lower: builtins.float = 0.125,
+    upper: builtins.float = 0.3333333333333333,
+    training: builtins.bool = False,
+    inplace: builtins.bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    r"""In-place form of `rrelu`."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The reciprocal of the square root, ``1 / sqrt(input)``."""
@@ -2134,6 +2461,22 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     r"""The standard deviation and the mean; arguments as for `var`."""
 
+def stft(
+    input: Tensor,
+    n_fft: builtins.int,
+    hop_length: builtins.int | None = None,
+    win_length: builtins.int | None = None,
+    window: Tensor | None = None,
+    center: builtins.bool = True,
+    pad_mode: str = "reflect",
+    normalized: builtins.bool = False,
+    onesided: builtins.bool | None = None,
+    return_complex: builtins.bool | None = None,
+    align_to_window: builtins.bool | None = None,
+) -> Tensor:
+    r"""The Fourier transforms of windows of a signal, ``X[k, m] = sum_j w[j] x[m hop + j] exp(-2 pi i j k /
+    n_fft)``."""
+
 strided: layout
 
 def sub(
@@ -2256,6 +2599,19 @@ def tril_indices(
     r"""The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row
     by row."""
 
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: builtins.float = 1.0,
+    p: builtins.float = 2.0,
+    eps: builtins.float = 1e-06,
+    swap: builtins.bool = False,
+    reduction: builtins.int = 0,
+) -> Tensor:
+    r"""`corefw.nn.functional.triplet_margin_loss` with a number for the reduction: 0 for none, 1 the mean,
+    2 the sum."""
+
 def triu(input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
     r"""The upper triangles of matrices, zeros below the given diagonal (0 the main one, positive ones above
     it)."""
@@ -2324,8 +2680,27 @@ def unique_consecutive(
     return_counts: builtins.bool = False,
     dim: builtins.int | None = None,
 ) -> Any: ...
+def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+    r"""The coordinates, one tensor for each dimension, of elements of a tensor of `shape` that are numbered
+    row by row."""
+
+def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    r"""As `chunk`; the parts may be changed in place one by one."""
+
+def unsafe_split(input: Tensor, split_size: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    r"""As `split`; the parts may be changed in place one by one."""
+
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
+) -> tuple[Tensor, ...]:
+    r"""As `split_with_sizes`; the parts may be changed in place one by one."""
+
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     r"""`input` with a dimension of size 1 inserted at position `dim`, counted in the result."""
+
+def vander(x: Tensor, N: builtins.int | None = None, increasing: builtins.bool = False) -> Tensor:
+    r"""Vandermonde's matrix: the powers ``N - 1, ..., 1, 0`` of the elements of a vector, or ``0, 1, ..., N
+    - 1``."""
 
 def var(
     input: Tensor,
@@ -2474,17 +2849,20 @@ __all__ = [
     "backend",
     "backends",
     "baddbmm",
+    "bartlett_window",
     "batch_norm",
     "bernoulli",
     "bfloat16",
     "bilinear",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "blackman_window",
     "block_diag",
     "bmm",
     "bool",
@@ -2499,6 +2877,7 @@ __all__ = [
     "cdouble",
     "ceil",
     "celu",
+    "celu_",
     "cfloat",
     "chain_matmul",
     "chalf",
@@ -2507,6 +2886,7 @@ __all__ = [
     "channels_last_3d",
     "checking",
     "cholesky",
+    "cholesky_inverse",
     "cholesky_solve",
     "chunk",
     "clamp",
@@ -2529,15 +2909,20 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
     "copysign",
+    "corrcoef",
     "cos",
     "cosh",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "count_nonzero",
+    "cov",
     "cross",
+    "ctc_loss",
     "cuda",
     "cummax",
     "cummin",
@@ -2555,6 +2940,7 @@ __all__ = [
     "diagonal",
     "diagonal_scatter",
     "diff",
+    "digamma",
     "dist",
     "distributions",
     "div",
@@ -2569,6 +2955,7 @@ __all__ = [
     "e",
     "einsum",
     "embedding",
+    "embedding_bag",
     "embedding_renorm_",
     "empty",
     "empty_like",
@@ -2608,6 +2995,7 @@ __all__ = [
     "fmin",
     "fmod",
     "frac",
+    "frexp",
     "from_dlpack",
     "from_numpy",
     "frombuffer",
@@ -2616,13 +3004,18 @@ __all__ = [
     "gather",
     "gcd",
     "ge",
+    "geqrf",
     "ger",
     "get_default_device",
     "get_default_dtype",
+    "get_deterministic_debug_mode",
     "get_device",
+    "get_device_module",
     "get_float32_matmul_precision",
+    "get_num_interop_threads",
     "get_num_threads",
     "get_rng_state",
+    "gradient",
     "greater",
     "greater_equal",
     "group_norm",
@@ -2630,12 +3023,20 @@ __all__ = [
     "gru_cell",
     "gt",
     "half",
+    "hamming_window",
+    "hann_window",
     "hardshrink",
     "heaviside",
+    "hinge_embedding_loss",
     "histc",
+    "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
+    "i0",
+    "igamma",
+    "igammac",
     "iinfo",
     "imag",
     "index_add",
@@ -2657,13 +3058,17 @@ __all__ = [
     "inverse",
     "is_complex",
     "is_conj",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference",
     "is_inference_mode_enabled",
+    "is_neg",
     "is_nonzero",
     "is_signed",
+    "is_storage",
     "is_tensor",
+    "is_warn_always_enabled",
     "isclose",
     "isfinite",
     "isin",
@@ -2672,6 +3077,8 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
+    "istft",
+    "kaiser_window",
     "kl_div",
     "kron",
     "kthvalue",
@@ -2684,6 +3091,7 @@ __all__ = [
     "lerp",
     "less",
     "less_equal",
+    "lgamma",
     "linalg",
     "linspace",
     "load",
@@ -2707,11 +3115,15 @@ __all__ = [
     "lstm",
     "lstm_cell",
     "lt",
+    "lu_solve",
+    "lu_unpack",
     "manual_seed",
+    "margin_ranking_loss",
     "masked_fill",
     "masked_scatter",
     "masked_select",
     "matmul",
+    "matrix_exp",
     "matrix_power",
     "max",
     "max_pool1d",
@@ -2733,6 +3145,7 @@ __all__ = [
     "multinomial",
     "multiply",
     "mv",
+    "mvlgamma",
     "nan",
     "nan_to_num",
     "nanmean",
@@ -2750,6 +3163,7 @@ __all__ = [
     "nn",
     "no_grad",
     "nonzero",
+    "nonzero_static",
     "norm",
     "normal",
     "not_equal",
@@ -2757,14 +3171,21 @@ __all__ = [
     "ones",
     "ones_like",
     "optim",
+    "orgqr",
+    "ormqr",
     "outer",
     "pairwise_distance",
+    "pca_lowrank",
+    "pdist",
     "permute",
     "pi",
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson",
+    "poisson_nll_loss",
     "polar",
+    "polygamma",
     "positive",
     "pow",
     "prelu",
@@ -2791,9 +3212,11 @@ __all__ = [
     "relu",
     "relu_",
     "remainder",
+    "renorm",
     "repeat_interleave",
     "reshape",
     "resolve_conj",
+    "resolve_neg",
     "result_type",
     "return_types",
     "rms_norm",
@@ -2805,6 +3228,8 @@ __all__ = [
     "rot90",
     "round",
     "row_stack",
+    "rrelu",
+    "rrelu_",
     "rsqrt",
     "rsub",
     "save",
@@ -2821,16 +3246,21 @@ __all__ = [
     "serialization",
     "set_default_device",
     "set_default_dtype",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
+    "set_flush_denormal",
     "set_grad_enabled",
+    "set_num_interop_threads",
     "set_num_threads",
     "set_printoptions",
     "set_rng_state",
+    "set_warn_always",
     "sgn",
     "shadow",
     "short",
     "sigmoid",
     "sign",
+    "signal",
     "signbit",
     "sin",
     "sinc",
@@ -2848,11 +3278,13 @@ __all__ = [
     "stack",
     "std",
     "std_mean",
+    "stft",
     "strided",
     "sub",
     "subtract",
     "sum",
     "svd",
+    "svd_lowrank",
     "swapaxes",
     "swapdims",
     "t",
@@ -2864,6 +3296,7 @@ __all__ = [
     "tensor_split",
     "tensor_types",
     "tensordot",
+    "testing",
     "threshold",
     "threshold_",
     "tile",
@@ -2875,6 +3308,7 @@ __all__ = [
     "trapz",
     "tril",
     "tril_indices",
+    "triplet_margin_loss",
     "triu",
     "triu_indices",
     "true_divide",
@@ -2888,9 +3322,14 @@ __all__ = [
     "unflatten",
     "unique",
     "unique_consecutive",
+    "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
     "unsqueeze",
     "use_deterministic_algorithms",
     "utils",
+    "vander",
     "var",
     "var_mean",
     "vdot",

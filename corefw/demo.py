@@ -73,7 +73,7 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
     with torch.backend(backend):
         torch.manual_seed(seed)
         images, targets = _images(Digits(train=True), device)
-        held_out, truth = _images(Digits(train=False), device)
+        held_out, labels = _images(Digits(train=False), device)
         loader = DataLoader(TensorDataset(images, targets), batch_size=BATCH, shuffle=True)
         model = Reader().to(device)
         loss_fn = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)
@@ -89,7 +89,7 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
                 total += loss.item() * len(batch)
             run.seconds += time.perf_counter() - begun
             with torch.no_grad():
-                right = (model(held_out).argmax(1) == truth).float().mean().item()
+                right = (model(held_out).argmax(1) == labels).float().mean().item()
             run.losses.append(total / len(images))
             run.accuracies.append(right)
             if progress:

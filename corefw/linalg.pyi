@@ -4,16 +4,28 @@ from collections.abc import Sequence
 
 from corefw.dtypes import dtype as _dtype
 from corefw.errors import LinAlgError as LinAlgError
+from corefw.return_types import linalg_cholesky_ex as _linalg_cholesky_ex
+from corefw.return_types import linalg_eig as _linalg_eig
 from corefw.return_types import linalg_eigh as _linalg_eigh
+from corefw.return_types import linalg_inv_ex as _linalg_inv_ex
 from corefw.return_types import linalg_lstsq as _linalg_lstsq
+from corefw.return_types import linalg_lu as _linalg_lu
+from corefw.return_types import linalg_lu_factor as _linalg_lu_factor
+from corefw.return_types import linalg_lu_factor_ex as _linalg_lu_factor_ex
 from corefw.return_types import linalg_qr as _linalg_qr
 from corefw.return_types import linalg_slogdet as _linalg_slogdet
+from corefw.return_types import linalg_solve_ex as _linalg_solve_ex
 from corefw.return_types import linalg_svd as _linalg_svd
 from corefw.tensor import Tensor as _Tensor
 
 def cholesky(A: _Tensor, *, upper: bool = False, out: _Tensor | None = None) -> _Tensor:
     r"""The Cholesky decomposition ``A = L @ L.mH`` of Hermitian positive-definite matrices, L lower
     triangular."""
+
+def cholesky_ex(
+    A: _Tensor, *, upper: bool = False, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None
+) -> _linalg_cholesky_ex:
+    r"""`linalg.cholesky`, which tells of matrices that are not positive-definite instead of raising."""
 
 def cond(A: _Tensor, p: float | str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""The condition number of matrices, ``norm(A) * norm(inv(A))`` in a norm of `linalg.matrix_norm`."""
@@ -27,21 +39,54 @@ def det(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def diagonal(A: _Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> _Tensor:
     r"""The diagonal of matrices, a view."""
 
+def eig(A: _Tensor, *, out: tuple[_Tensor, ...] | None = None) -> _linalg_eig:
+    r"""The eigenvalues and eigenvectors of square matrices, ``A @ V = V @ diag(L)``, as complex numbers in
+    no order."""
+
 def eigh(A: _Tensor, UPLO: str = "L", *, out: tuple[_Tensor, ...] | None = None) -> _linalg_eigh:
     r"""The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices: ``A = V @ diag(L) @
     V.mH``."""
 
+def eigvals(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The eigenvalues of square matrices, as complex numbers in no order."""
+
 def eigvalsh(A: _Tensor, UPLO: str = "L", *, out: _Tensor | None = None) -> _Tensor:
     r"""The eigenvalues of Hermitian matrices, in ascending order."""
+
+def householder_product(input: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The first n columns of the product of reflections H_1 @ H_2 ..., the Q of a QR decomposition."""
 
 def inv(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The inverse of square matrices."""
 
+def inv_ex(A: _Tensor, *, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None) -> _linalg_inv_ex:
+    r"""`linalg.inv`, which tells of singular matrices instead of raising."""
+
 def lstsq(A: _Tensor, B: _Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq:
     r"""The solution X of least squares, ``min |A @ X - B|``, and of least norm among several."""
 
+def lu(A: _Tensor, *, pivot: bool = True, out: tuple[_Tensor, ...] | None = None) -> _linalg_lu:
+    r"""The decomposition ``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on its
+    diagonal, an upper triangular one."""
+
+def lu_factor(A: _Tensor, *, pivot: bool = True, out: tuple[_Tensor, ...] | None = None) -> _linalg_lu_factor:
+    r"""The LU decomposition of matrices in the compact form that `linalg.lu_solve` takes."""
+
+def lu_factor_ex(
+    A: _Tensor, *, pivot: bool = True, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None
+) -> _linalg_lu_factor_ex:
+    r"""`linalg.lu_factor`, which tells of zeros on the diagonal of U instead of raising."""
+
+def lu_solve(
+    LU: _Tensor, pivots: _Tensor, B: _Tensor, *, left: bool = True, adjoint: bool = False, out: _Tensor | None = None
+) -> _Tensor:
+    r"""The solution X of ``A @ X = B`` from the LU decomposition of A."""
+
 def matmul(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The matrix product ``input @ other``."""
+
+def matrix_exp(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The exponential of square matrices, the sum of ``A**k / k!``."""
 
 def matrix_norm(
     A: _Tensor,
@@ -103,6 +148,11 @@ def slogdet(A: _Tensor, *, out: tuple[_Tensor, ...] | None = None) -> _linalg_sl
 def solve(A: _Tensor, B: _Tensor, *, left: bool = True, out: _Tensor | None = None) -> _Tensor:
     r"""The solution X of ``A @ X = B``, or of ``X @ A = B``."""
 
+def solve_ex(
+    A: _Tensor, B: _Tensor, *, left: bool = True, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None
+) -> _linalg_solve_ex:
+    r"""`linalg.solve`, which tells of singular matrices instead of raising."""
+
 def solve_triangular(
     A: _Tensor, B: _Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: _Tensor | None = None
 ) -> _Tensor:
@@ -119,6 +169,12 @@ def svdvals(A: _Tensor, *, driver: str | None = None, out: _Tensor | None = None
 
 def tensorinv(A: _Tensor, ind: int = 2, *, out: _Tensor | None = None) -> _Tensor:
     r"""The inverse of `A` as a map of tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity."""
+
+def tensorsolve(A: _Tensor, B: _Tensor, dims: tuple | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The solution X of ``tensordot(A, X, X.ndim) = B``."""
+
+def vander(x: _Tensor, *, N: int | None = None) -> _Tensor:
+    r"""Vandermonde's matrices: the powers 0, 1, ... of the elements of `x` along a new last dimension."""
 
 def vecdot(x: _Tensor, y: _Tensor, *, dim: int = -1, out: _Tensor | None = None) -> _Tensor:
     r"""The inner products of vectors, ``sum(conj(x) * y)`` along `dim`."""
@@ -137,15 +193,25 @@ def vector_norm(
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -155,10 +221,13 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
     "tensorinv",
+    "tensorsolve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

@@ -48,6 +48,15 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+def thread_safe_generator() -> Generator | None:
+    """The generator that samples of this thread are to be drawn from: None, for the default one, because the workers of
+    a `DataLoader` are processes, with generators of their own.
+
+    >>> thread_safe_generator()
+    """
+    return None
+
+
 @contextmanager
 def fork_rng(
     devices: Sequence[int | str | device] | None = None,
@@ -84,4 +93,13 @@ def fork_rng(
             generator.set_state(state)
 
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "thread_safe_generator",
+]

@@ -38,6 +38,14 @@ class cummin(NamedTuple):
     values: _Tensor
     indices: _Tensor
 
+class frexp(NamedTuple):
+    mantissa: _Tensor
+    exponent: _Tensor
+
+class geqrf(NamedTuple):
+    a: _Tensor
+    tau: _Tensor
+
 class group_normalization(NamedTuple):
     output: _Tensor
     mean: _Tensor
@@ -54,6 +62,14 @@ class gru_sequence_backward(NamedTuple):
     weight_hh: _Tensor
     bias_hh: _Tensor
 
+class histogram(NamedTuple):
+    hist: _Tensor
+    bin_edges: _Tensor
+
+class histogramdd(NamedTuple):
+    hist: _Tensor
+    bin_edges: _Tensor
+
 class kthvalue(NamedTuple):
     values: _Tensor
     indices: _Tensor
@@ -63,15 +79,41 @@ class layer_normalization(NamedTuple):
     mean: _Tensor
     scale: _Tensor
 
+class linalg_cholesky_ex(NamedTuple):
+    L: _Tensor
+    info: _Tensor
+
+class linalg_eig(NamedTuple):
+    eigenvalues: _Tensor
+    eigenvectors: _Tensor
+
 class linalg_eigh(NamedTuple):
     eigenvalues: _Tensor
     eigenvectors: _Tensor
+
+class linalg_inv_ex(NamedTuple):
+    inverse: _Tensor
+    info: _Tensor
 
 class linalg_lstsq(NamedTuple):
     solution: _Tensor
     residuals: _Tensor
     rank: _Tensor
     singular_values: _Tensor
+
+class linalg_lu(NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
+
+class linalg_lu_factor(NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+
+class linalg_lu_factor_ex(NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+    info: _Tensor
 
 class linalg_qr(NamedTuple):
     Q: _Tensor
@@ -80,6 +122,10 @@ class linalg_qr(NamedTuple):
 class linalg_slogdet(NamedTuple):
     sign: _Tensor
     logabsdet: _Tensor
+
+class linalg_solve_ex(NamedTuple):
+    result: _Tensor
+    info: _Tensor
 
 class linalg_svd(NamedTuple):
     U: _Tensor
@@ -102,6 +148,15 @@ class lstm_sequence_backward(NamedTuple):
     hx: _Tensor
     cx: _Tensor
     weight_hh: _Tensor
+
+class lu_factors(NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+
+class lu_unpack(NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
 
 class masked_dropout(NamedTuple):
     output: _Tensor

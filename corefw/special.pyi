@@ -5,6 +5,37 @@ from collections.abc import Sequence
 from corefw.dtypes import dtype as _dtype
 from corefw.tensor import Tensor as _Tensor
 
+def airy_ai(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Airy function Ai."""
+
+def bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Bessel function of the first kind and order 0; NaN at infinities."""
+
+def bessel_j1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Bessel function of the first kind and order 1; NaN at infinities."""
+
+def bessel_y0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Bessel function of the second kind and order 0; -inf at 0, NaN below and at inf."""
+
+def bessel_y1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Bessel function of the second kind and order 1; -inf at 0, NaN below and at inf."""
+
+def chebyshev_polynomial_t(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the first kind and degree `n`."""
+
+def chebyshev_polynomial_u(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the second kind and degree `n`."""
+
+def chebyshev_polynomial_v(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the third kind and degree `n`."""
+
+def chebyshev_polynomial_w(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the fourth kind and degree `n`."""
+
+def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The derivative of the gamma function's logarithm; -inf at 0, inf at -0, NaN at the negative
+    integers."""
+
 def entr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The entropy of a probability, ``-input * log(input)``; 0 at 0, -inf below it."""
 
@@ -29,6 +60,42 @@ def expit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The exponential minus one, ``e ** input - 1``, exact for small `input` too."""
 
+def gammainc(input: _Tensor, other: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The regularised lower incomplete gamma function, the integral of ``t ** (a - 1) * exp(-t) /
+    gamma(a)`` from 0 to `other`, where a is `input`; NaN for negative arguments."""
+
+def gammaincc(input: _Tensor, other: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The regularised upper incomplete gamma function, ``1 - igamma(input, other)``, accurate where that
+    is small."""
+
+def gammaln(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The logarithm of the gamma function's absolute value; inf at 0, at the negative integers and at
+    infinities."""
+
+def hermite_polynomial_h(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The physicists' Hermite polynomial of degree `n`, orthogonal under ``exp(-input**2)``."""
+
+def hermite_polynomial_he(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The probabilists' Hermite polynomial of degree `n`, orthogonal under ``exp(-input**2 / 2)``."""
+
+def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the first kind and order 0; NaN at infinities."""
+
+def i0e(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""`i0` scaled by ``exp(-abs(input))``, which does not overflow."""
+
+def i1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the first kind and order 1; NaN at infinities."""
+
+def i1e(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""`special.i1` scaled by ``exp(-abs(input))``, which does not overflow."""
+
+def laguerre_polynomial_l(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Laguerre polynomial of degree `n`, orthogonal under ``exp(-input)`` from 0 on."""
+
+def legendre_polynomial_p(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Legendre polynomial of degree `n`, orthogonal on [-1, 1]."""
+
 def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The logarithm of one more, ``log(1 + input)``, exact for small `input` too."""
 
@@ -49,14 +116,59 @@ def logsumexp(
     r"""``log(sum(exp(input)))`` over the dimensions `dim`, without overflow; -inf where there is nothing to
     sum."""
 
+def modified_bessel_i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the first kind and order 0, as `special.i0`."""
+
+def modified_bessel_i1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the first kind and order 1, as `special.i1`."""
+
+def modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the second kind and order 0; inf at 0, NaN below."""
+
+def modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The modified Bessel function of the second kind and order 1; inf at 0, NaN below."""
+
+def multigammaln(input: _Tensor, p: int, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The logarithm of the multivariate gamma function of dimension `p`, ``p * (p - 1) / 4 * log(pi)``
+    plus the sum of ``lgamma(input - i / 2)`` for i from 0 to p - 1."""
+
 def ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The distribution function of the standard normal distribution, ``erfc(-input / sqrt(2)) / 2``."""
 
 def ndtri(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The inverse of `special.ndtr`: the quantile of the standard normal distribution; NaN outside [0, 1]."""
 
+def polygamma(n: int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The derivative of order `n` of `digamma`, ``(-1)**(n + 1) * n! * zeta(n + 1, input)``."""
+
+def psi(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The derivative of the gamma function's logarithm; -inf at 0, inf at -0, NaN at the negative
+    integers."""
+
 def round(input: _Tensor, *, decimals: int = 0, out: _Tensor | None = None) -> _Tensor:
     r"""The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one."""
+
+def scaled_modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""`special.modified_bessel_k0` scaled by ``exp(input)``, which does not underflow."""
+
+def scaled_modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""`special.modified_bessel_k1` scaled by ``exp(input)``, which does not underflow."""
+
+def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the first kind and degree `n` in ``2 * input - 1``, orthogonal on [0,
+    1]."""
+
+def shifted_chebyshev_polynomial_u(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the second kind and degree `n` in ``2 * input - 1``, orthogonal on [0,
+    1]."""
+
+def shifted_chebyshev_polynomial_v(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the third kind and degree `n` in ``2 * input - 1``, orthogonal on [0,
+    1]."""
+
+def shifted_chebyshev_polynomial_w(input: _Tensor, n: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The Chebyshev polynomial of the fourth kind and degree `n` in ``2 * input - 1``, orthogonal on [0,
+    1]."""
 
 def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     r"""The normalised cardinal sine, ``sin(pi * input) / (pi * input)``, 1 at 0."""
@@ -64,13 +176,30 @@ def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def softmax(input: _Tensor, dim: int, dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
     r"""Exponentials of the elements, scaled so that they sum to one along `dim`."""
 
+def spherical_bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    r"""The spherical Bessel function of the first kind and order 0, ``sin(input) / input``; 1 at 0, 0 at
+    infinities."""
+
 def xlog1py(input: _Tensor, other: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
     r"""The product ``input * log(1 + other)``, which is 0 where `input` is 0, and NaN where `other` is."""
 
 def xlogy(input: _Tensor, other: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
     r"""The product ``input * log(other)``, which is 0 where `input` is 0, and NaN where `other` is."""
 
+def zeta(input: _Tensor, other: _Tensor | complex, *, out: _Tensor | None = None) -> _Tensor:
+    r"""Hurwitz' zeta function, the sum of ``(other + k) ** -input`` for k from 0 on."""
+
 __all__ = [
+    "airy_ai",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
+    "digamma",
     "entr",
     "erf",
     "erfc",
@@ -79,16 +208,42 @@ __all__ = [
     "exp2",
     "expit",
     "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
     "log1p",
     "log_ndtr",
     "log_softmax",
     "logit",
     "logsumexp",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "multigammaln",
     "ndtr",
     "ndtri",
+    "polygamma",
+    "psi",
     "round",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
     "sinc",
     "softmax",
+    "spherical_bessel_j0",
     "xlog1py",
     "xlogy",
+    "zeta",
 ]

@@ -15,6 +15,10 @@ from corefw.layouts import memory_format as _memory_format
 from corefw.return_types import aminmax as _aminmax
 from corefw.return_types import cummax as _cummax
 from corefw.return_types import cummin as _cummin
+from corefw.return_types import frexp as _frexp
+from corefw.return_types import geqrf as _geqrf
+from corefw.return_types import histogram as _histogram
+from corefw.return_types import histogramdd as _histogramdd
 from corefw.return_types import kthvalue as _kthvalue
 from corefw.return_types import max as _max
 from corefw.return_types import median as _median
@@ -66,6 +70,8 @@ class Tensor:
         expect."""
     def __deepcopy__(self, memo: dict) -> Tensor:
         r"""A leaf with a copy of the memory, of the gradient and of what users have set on it."""
+    def __delitem__(self, key: Any) -> None:
+        r"""Raises TypeError: a tensor's sizes do not change."""
     def __dir__(self) -> list[str]: ...
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: builtins.bool | None = None
@@ -367,10 +373,15 @@ class Tensor:
         r"""In-place form of `ceil`: the result is left in `input`."""
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.complex64: ``to(torch.complex64)``."""
+    def chalf(self, memory_format: _memory_format | None = None) -> Tensor:
+        r"""The tensor as torch.complex32: ``to(torch.complex32)``."""
     def char(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.int8: ``to(torch.int8)``."""
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
         r"""The Cholesky decomposition of Hermitian positive-definite matrices; `linalg.cholesky`."""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        r"""The inverse of Hermitian positive-definite matrices from their Cholesky factors L, ``inv(L @
+        L.mH)``."""
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False) -> Tensor:
         r"""The solution X of ``A @ X = B`` from the Cholesky decomposition of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
@@ -411,6 +422,8 @@ class Tensor:
         r"""The magnitude of `input` with the sign of `other`, whose zeros have signs too."""
     def copysign_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `copysign`: the result is left in `input`."""
+    def corrcoef(self) -> Tensor:
+        r"""Pearson's correlation coefficients of variables: their `cov`, divided by their standard deviations."""
     def cos(self) -> Tensor:
         r"""The cosine of angles in radians."""
     def cos_(self) -> Tensor:
@@ -421,6 +434,11 @@ class Tensor:
         r"""In-place form of `cosh`: the result is left in `input`."""
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         r"""How many elements over the dimensions `dim` are not zero."""
+    def cov(
+        self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
+        r"""The covariances of variables, ``sum_k w_k (x_ik - m_i) conj(x_jk - m_j) / norm``, where m are their
+        means."""
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor in the CPU's memory; itself if it is there."""
     def cross(self, other: Tensor | complex, dim: builtins.int | None = None) -> Tensor:
@@ -484,6 +502,11 @@ class Tensor:
         self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
         r"""The `n`-th difference of neighbours along `dim`: ``y[i] = x[i + 1] - x[i]``, `n` times."""
+    def digamma(self) -> Tensor:
+        r"""The derivative of the gamma function's logarithm; -inf at 0, inf at -0, NaN at the negative
+        integers."""
+    def digamma_(self) -> Tensor:
+        r"""In-place form of `digamma`: the result is left in `input`."""
     def dim(self) -> builtins.int:
         r"""The number of dimensions."""
     def dim_order(self, ambiguity_check: builtins.bool = False) -> tuple[builtins.int, ...]:
@@ -549,6 +572,8 @@ class Tensor:
         r"""Fill the tensor with exponential random numbers of the rate `lambd`."""
     def fill_(self, value: Tensor | complex) -> Tensor:
         r"""In-place form of `fill`: the result is left in `input`."""
+    def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = False) -> Tensor:
+        r"""Set the elements of the main diagonal, whose positions are equal in all dimensions."""
     def fix(self) -> Tensor:
         r"""The integer part, rounded towards zero."""
     def fix_(self) -> Tensor:
@@ -588,6 +613,9 @@ class Tensor:
         r"""The part after the point, ``input - trunc(input)``."""
     def frac_(self) -> Tensor:
         r"""In-place form of `frac`: the result is left in `input`."""
+    def frexp(self) -> _frexp:
+        r"""The mantissa, of magnitude from 0.5 to 1, and the exponent of each number: ``input = mantissa * 2 **
+        exponent``."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         r"""The elements of `input` at the positions `index` along `dim`: ``out[i, j] = input[i, index[i, j]]``
         for `dim` 1."""
@@ -601,6 +629,8 @@ class Tensor:
         r"""In-place form of `ge`: the result is left in `input`."""
     def geometric_(self, p: builtins.float, *, generator: _Generator | None = None) -> Tensor:
         r"""Fill the tensor with the number of trials up to the first success, each of probability `p`."""
+    def geqrf(self) -> _geqrf:
+        r"""The QR decomposition in the compact form that `linalg.householder_product` and `ormqr` take."""
     def ger(self, vec2: Tensor) -> Tensor:
         r"""The matrix of the products ``input[i] * vec2[j]`` of two vectors."""
     def get_device(self) -> builtins.int:
@@ -638,12 +668,49 @@ class Tensor:
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         r"""How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others
         are left out."""
+    @overload
+    def histogram(
+        self,
+        bins: builtins.int = 100,
+        *,
+        range: tuple[builtins.float, builtins.float] | None = None,
+        weight: Tensor | None = None,
+        density: builtins.bool = False,
+    ) -> _histogram:
+        r"""How many elements fall into each of several intervals; the last one includes its right end."""
+    @overload
+    def histogram(
+        self, bins: Tensor, *, weight: Tensor | None = None, density: builtins.bool = False
+    ) -> _histogram: ...
+    def histogramdd(
+        self,
+        bins: builtins.int | Sequence[builtins.int] | Sequence[Tensor],
+        *,
+        range: Sequence[builtins.float] | None = None,
+        weight: Tensor | None = None,
+        density: builtins.bool = False,
+    ) -> _histogramdd:
+        r"""How many points fall into each cell of a grid in D dimensions."""
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         r"""`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts."""
     def hypot(self, other: Tensor | complex) -> Tensor:
         r"""The length of a vector in the plane, ``sqrt(input**2 + other**2)``, without overflow on the way."""
     def hypot_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `hypot`: the result is left in `input`."""
+    def i0(self) -> Tensor:
+        r"""The modified Bessel function of the first kind and order 0; NaN at infinities."""
+    def i0_(self) -> Tensor:
+        r"""In-place form of `i0`: the result is left in `input`."""
+    def igamma(self, other: Tensor | complex) -> Tensor:
+        r"""The regularised lower incomplete gamma function, the integral of ``t ** (a - 1) * exp(-t) /
+        gamma(a)`` from 0 to `other`, where a is `input`; NaN for negative arguments."""
+    def igamma_(self, other: Tensor | complex) -> Tensor:
+        r"""In-place form of `igamma`: the result is left in `input`."""
+    def igammac(self, other: Tensor | complex) -> Tensor:
+        r"""The regularised upper incomplete gamma function, ``1 - igamma(input, other)``, accurate where that
+        is small."""
+    def igammac_(self, other: Tensor | complex) -> Tensor:
+        r"""In-place form of `igammac`: the result is left in `input`."""
     @property
     def imag(self) -> Tensor:
         r"""The imaginary part, a view; a real tensor is refused. Settable."""
@@ -716,7 +783,7 @@ class Tensor:
     def is_mps(self) -> builtins.bool:
         r"""False: corefw has no such tensors."""
     def is_neg(self) -> builtins.bool:
-        r"""False: negation is computed at once."""
+        r"""False: no tensor has its negation pending, as the imaginary part of a conjugate has in PyTorch."""
     @property
     def is_nested(self) -> builtins.bool:
         r"""False: corefw has no such tensors."""
@@ -762,6 +829,20 @@ class Tensor:
         r"""Where elements are positive infinity."""
     def isreal(self) -> Tensor:
         r"""Where the imaginary part is 0; everywhere in a real tensor."""
+    def istft(
+        self,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: Tensor | None = None,
+        center: builtins.bool = True,
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        length: builtins.int | None = None,
+        return_complex: builtins.bool = False,
+    ) -> Tensor:
+        r"""The signal of which `input` is the `stft`: windows added where they were taken, divided by what they
+        weigh there."""
     def item(self) -> Any:
         r"""The only element as a Python number."""
     @property
@@ -800,6 +881,11 @@ class Tensor:
         r"""Where ``input <= other``."""
     def less_equal_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `le`: the result is left in `input`."""
+    def lgamma(self) -> Tensor:
+        r"""The logarithm of the gamma function's absolute value; inf at 0, at the negative integers and at
+        infinities."""
+    def lgamma_(self) -> Tensor:
+        r"""In-place form of `lgamma`: the result is left in `input`."""
     def log(self) -> Tensor:
         r"""The natural logarithm; -inf for 0, NaN for negative numbers."""
     def log10(self) -> Tensor:
@@ -882,6 +968,8 @@ class Tensor:
         r"""The elements of `input` where `mask` is true, in order, as one dimension."""
     def matmul(self, other: Tensor) -> Tensor:
         r"""The matrix product ``input @ other``."""
+    def matrix_exp(self) -> Tensor:
+        r"""The exponential of square matrices, the sum of ``A**k / k!``."""
     def matrix_power(self, n: builtins.int) -> Tensor:
         r"""The power of square matrices; `linalg.matrix_power`."""
     @overload
@@ -952,6 +1040,11 @@ class Tensor:
         r"""In-place form of `mul`: the result is left in `input`."""
     def mv(self, vec: Tensor) -> Tensor:
         r"""The product of a matrix and a vector."""
+    def mvlgamma(self, p: builtins.int) -> Tensor:
+        r"""The logarithm of the multivariate gamma function of dimension `p`, ``p * (p - 1) / 4 * log(pi)``
+        plus the sum of ``lgamma(input - i / 2)`` for i from 0 to p - 1."""
+    def mvlgamma_(self, p: builtins.int) -> Tensor:
+        r"""In-place form of `mvlgamma`."""
     def nan_to_num(
         self,
         nan: builtins.float | None = None,
@@ -1099,6 +1192,9 @@ class Tensor:
         r"""The positions of the nonzero elements of `input`, in order."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+        r"""The first `size` positions of `nonzero`, followed by rows of `fill_value` if there are fewer: (size,
+        ndim)."""
     def norm(
         self,
         p: builtins.float | str | None = "fro",
@@ -1120,6 +1216,10 @@ class Tensor:
         r"""The number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> _ndarray:
         r"""The tensor as a NumPy array that shares its memory."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        r"""The first n columns of the product of reflections H_1 @ H_2 ..., the Q of a QR decomposition."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        r"""A matrix times the whole product Q of reflections, which is not made."""
     def outer(self, vec2: Tensor) -> Tensor:
         r"""The matrix of the products ``input[i] * vec2[j]`` of two vectors."""
     @property
@@ -1131,6 +1231,12 @@ class Tensor:
         r"""A copy in page-locked memory, from which a GPU copies faster; RuntimeError without a GPU."""
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         r"""The Moore-Penrose inverse of matrices, by their singular values above `rcond` times the largest."""
+    def poisson(self, generator: _Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+        r"""Numbers of events, of Poisson distributions with the rates that the elements of `input` give."""
+    def polygamma(self, n: builtins.int) -> Tensor:
+        r"""`special.polygamma` of `input`, as a method."""
+    def polygamma_(self, n: builtins.int) -> Tensor:
+        r"""In-place form of `polygamma`."""
     def positive(self) -> Tensor:
         r"""The tensor itself, as Python's unary ``+``; bool is refused."""
     def pow(self, exponent: Tensor | complex) -> Tensor:
@@ -1201,6 +1307,11 @@ class Tensor:
         floor(input / other)``."""
     def remainder_(self, other: Tensor | complex) -> Tensor:
         r"""In-place form of `remainder`: the result is left in `input`."""
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        r"""`input` with each slice along `dim` whose `p`-norm is larger than `maxnorm` scaled down to that
+        norm."""
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        r"""In-place form of `renorm`."""
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         r"""Copies of `input` laid side by side, `repeats` times along each dimension."""
     def repeat_interleave(
@@ -1228,6 +1339,8 @@ class Tensor:
         r"""Give the tensor the shape of another one: ``resize_(the_template.shape)``."""
     def resolve_conj(self) -> Tensor:
         r"""A copy of a conjugate, which may be changed; every other tensor itself."""
+    def resolve_neg(self) -> Tensor:
+        r"""`input` itself: no tensor has its negation pending."""
     def retain_grad(self) -> None:
         r"""Let `backward` fill ``.grad`` though the tensor is no leaf."""
     @property
@@ -1381,6 +1494,21 @@ class Tensor:
     ) -> Tensor:
         r"""The standard deviation of the elements over the dimensions `dim`: the square root of `var`, with its
         arguments."""
+    def stft(
+        self,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: Tensor | None = None,
+        center: builtins.bool = True,
+        pad_mode: str = "reflect",
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        return_complex: builtins.bool | None = None,
+        align_to_window: builtins.bool | None = None,
+    ) -> Tensor:
+        r"""The Fourier transforms of windows of a signal, ``X[k, m] = sum_j w[j] x[m hop + j] exp(-2 pi i j k /
+        n_fft)``."""
     def storage_offset(self) -> builtins.int:
         r"""How many elements lie between the start of the memory and the first element."""
     @overload
@@ -1528,6 +1656,14 @@ class Tensor:
         return_counts: builtins.bool = False,
         dim: builtins.int | None = None,
     ) -> Any: ...
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        r"""As `chunk`; the parts may be changed in place one by one."""
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        r"""As `split`; the parts may be changed in place one by one."""
+    def unsafe_split_with_sizes(
+        self, split_sizes: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
+    ) -> tuple[Tensor, ...]:
+        r"""As `split_with_sizes`; the parts may be changed in place one by one."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         r"""`input` with a dimension of size 1 inserted at position `dim`, counted in the result."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:

@@ -59,10 +59,18 @@ def user_line() -> str:
     return "no line of a program"
 
 
+class Repetition:
+    """Whether a line that has warned warns again, whatever Python's filters make of repetitions."""
+
+    always = False
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn, as of the user's line. Python would drop what a function without a module's name warns of, and such are
     the generated functions of ops."""
     level = next((n for n, frame in enumerate(_outwards(sys._getframe(1)), 2) if _is_users(frame)), 2)
+    if Repetition.always:
+        sys._getframe(level - 1).f_globals.pop("__warningregistry__", None)  # what Python knows of former warnings
     warnings.warn(text, category, stacklevel=level)
 
 

@@ -4,6 +4,7 @@ it was written."""
 import importlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,9 @@ from corefw.devices import DispatchKey
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
 from tests.plugins import install
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as the background jobs of a shell do, and what they start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

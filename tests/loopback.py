@@ -102,7 +102,8 @@ class LoopbackRuntime(Runtime):
         return self._host.address(array._memory)
 
 
-def _kernel(kernel: Kernel) -> Kernel:
+def opaque(kernel: Kernel) -> Kernel:
+    """A NumPy kernel as one of loopback's arrays."""
     function = kernel.function
     on_host = {i for i, p in enumerate(registry.declared[kernel.op].kernel_parameters) if p.role == "counts"}
 
@@ -125,7 +126,7 @@ class Plugin:
             name="loopback",
             version="1",
             devices=("loopback",),
-            kernels={"loopback": [_kernel(kernel) for kernel in table(np)]},
+            kernels={"loopback": [opaque(kernel) for kernel in table(np)]},
             runtimes={"loopback": LoopbackRuntime()},
             compute_dtype=half,
         )

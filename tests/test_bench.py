@@ -6,14 +6,16 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 import corefw as torch
 from corefw import cli
-from corefw.benchmarks.chart import draw
-from corefw.benchmarks.columns import column, names
+from corefw.benchmarks import machine
+from corefw.benchmarks.chart import MOST, draw
+from corefw.benchmarks.columns import BackendColumn, column, names
 from corefw.benchmarks.comparison import VERSION, change, helped, mean, rates, speed, summary
 from corefw.benchmarks.ops import OPS
 from corefw.benchmarks.overhead import OVERHEAD
@@ -32,6 +34,14 @@ def bench_softmax(torch, size):
 
 def bench_broken(torch):
     raise ValueError("not here")
+
+
+def bench_late(torch):
+    return [1, 2, 3].pop
+
+
+def bench_stopped(torch):
+    raise KeyboardInterrupt
 
 
 bench_softmax.sizes = 10, 100
@@ -67,13 +77,34 @@ def test_ops_are_compared_and_written(tmp_path):
 def test_a_file_is_measured_and_compared_with_an_earlier_run(tmp_path):
     (tmp_path / "mine.py").write_text(FILE)
     limited = ("mine.py", "--seconds", "0.3", "--backends", "numpy")
-    said = bench(tmp_path, *limited, "--json", "old.json", check=False)
+    said = bench(tmp_path, *limited, "-k", "soft broken late", "--json", "old.json", check=False)
     assert said.returncode == 1 and "failed: numpy: broken: ValueError: not here" in said.stdout
+    assert "failed: numpy: late: IndexError: pop from empty list" in said.stdout
     assert re.search(r"^softmax-10 +[\d.]+ .s", said.stdout, re.MULTILINE)
     said = bench(tmp_path, *limited, "-k", "softmax", "--compare", "old.json", "--html", "new.html").stdout
     assert said.splitlines()[0].endswith("numpy then/now")
     assert re.search(r"^softmax-100 .* \d+\.\d\d$", said, re.MULTILINE)
     assert "a comparison of" in (tmp_path / "new.html").read_text()
+
+
+def test_a_run_that_is_stopped_leaves_the_figures_that_it_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("corefw.benchmarks.comparison.limits", lambda columns, seconds: {"flops": 0, "bytes": 0})
+    (tmp_path / "mine.py").write_text(FILE)
+    asked = ("mine.py", "-k", "soft stopped", "--backends", "numpy", "--seconds", "0", "--json", "part.json")
+    assert cli.main(["bench", *asked]) == cli.INTERRUPTED
+    assert [*json.loads((tmp_path / "part.json").read_text())["rows"]] == ["softmax-10", "softmax-100"]
+
+
+def test_limits_that_no_column_can_reach():
+    class Poor(BackendColumn):
+        module = SimpleNamespace(empty=torch.empty)
+
+    limits = machine.limits({"numpy": Poor("numpy", "cpu")}, 0)
+    assert limits == {"flops": 0, "bytes": 0}
+    unlimited = {**COMPARISON, "limits": limits}
+    assert not [*rates(unlimited, COMPARISON["rows"]["a-1"], "acme")]
+    assert not any(line.startswith("limits") for line in notes(unlimited))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +132,14 @@ def test_without_matplotlib_a_report_has_no_chart(monkeypatch):
     with pytest.raises(ImportError, match="pip install matplotlib"):
         draw(COMPARISON, "svg")
     assert "pip install matplotlib" in page(COMPARISON)
+
+
+def test_a_chart_of_many_rows_says_that_it_shows_means():
+    pytest.importorskip("matplotlib")
+    row = COMPARISON["rows"]["a-1"]
+    many = {**COMPARISON, "rows": {f"{op}-{size}": row for op in "ab" for size in range(MOST)}}
+    said = "<!-- ops on cpu, float32: means of each op's sizes -->"
+    assert [said in draw(shown, "svg").decode() for shown in (COMPARISON, many)] == [False, True]
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------

@@ -19,10 +19,9 @@ lib = library.load(library.best_level())
 
 
 def run(program, **environment):
-    """The output of a Python program in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
-    )
+    """The output of a Python program in a process of its own, in which warnings are errors."""
+    command, env = [sys.executable, "-W", "error", "-c", program], {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

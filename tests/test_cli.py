@@ -24,6 +24,18 @@ def test_backends_lists_numpy():
     assert "numpy" in corefw_command("backends").stdout
 
 
+def test_backends_shows_what_is_declared(plugin_site):
+    """What a runtime stores, how wrong kernels may be, and which ones are not deterministic."""
+    path = os.pathsep.join([str(plugin_site("cpu.planted", "sparing.sparing")), PATH])
+    said = corefw_command("backends", env={**os.environ, "PYTHONPATH": path}).stdout
+    planted, sparing = (said[said.index(f"{name} 1") :].splitlines() for name in ("planted", "sparing"))
+    assert planted[2:4] == [
+        "    kernels with a declared error: 2, up to 100000 units of the last place",
+        "    not deterministic: log2",
+    ]
+    assert sparing[2:4] == ["    sparing stores: bool, int64, float32", "    deterministic if asked: index_add"]
+
+
 def test_explain():
     assert "kernel of backend 'numpy'" in corefw_command("explain", "linalg_inv").stdout
     assert "float64" in corefw_command("explain", "add", "--dtype", "float64", "--tensors", "2").stdout

@@ -4,17 +4,28 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import corefw_numpy
+from corefw import dtypes
+from corefw.devices import DispatchKey
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 from corefw.testing.behaviours import BEHAVIOURS
+from corefw.testing.conform.evidence import claims
+from corefw.testing.conform.execution import Alone
+from corefw.testing.conform.items import items
 from corefw.testing.conform.matrix import Matrix, html, markdown, text
 from corefw.testing.conform.outcomes import Outcome, Result
 from corefw.testing.conform.report import Journal, Report
-from corefw.testing.families import kit_families
+from corefw.testing.families import Families, kit_families
+from corefw.testing.targets import Target
 from corefw.testing.without_row import WITHOUT_ROW
+from tests import loopback
 from tests.plugins import install
 
 
@@ -40,13 +51,20 @@ def planted(tmp_path_factory):
 FAULTS = {
     "value": ("exp-forward-float32", Outcome.WRONG, "not close"),
     "dtype": ("sqrt-forward-float32", Outcome.WRONG, "float64"),
+    "dtype of what is made": ("arange_at-ascending-float64", Outcome.WRONG, "float16, float64 was asked for"),
     "shape": ("neg-forward-float32", Outcome.WRONG, "'shape' do not match"),
     "aliasing": ("conj_physical-memory-float32", Outcome.WRONG, "memory"),
     "changed input": ("sin-forward-float32", Outcome.WRONG, "an input was changed"),
-    "gradient": ("softmax_backward-forward-float64", Outcome.WRONG, "not close"),
+    "gradient kernel": ("softmax_backward-forward-float64", Outcome.WRONG, "not close"),
+    "gradient": ("softmax-second_gradient-float64", Outcome.WRONG, "gradient of input 0: along a random direction"),
     "optimizer step": ("sgd_step-update-float32", Outcome.WRONG, "not close"),
     "random stream": ("uniform_at-stream_of_uniform-float32", Outcome.WRONG, "not close"),
     "declared error": ("log2-forward-float32", Outcome.WRONG, "not close"),
+    "kernel that never runs": (
+        "acos-claimed",
+        Outcome.UNPROVEN,
+        "no check that passed has run the kernel of 'planted'",
+    ),
     "hang": ("cos-forward-float32", Outcome.RAISES, "hangs: no answer within 10 seconds"),
     "crash": ("tan-forward-float64", Outcome.RAISES, "crashes: SIGSEGV"),
 }
@@ -82,6 +100,89 @@ def test_what_a_backend_does_right_conforms(tmp_path):
     assert [r["seconds"] for r in again["results"]][:3] == [r["seconds"] for r in report["results"]][:3]
 
 
+@pytest.fixture
+def narrow(monkeypatch):
+    """A device that stores no numbers of double precision: its target."""
+    monkeypatch.setattr(registry, "backends", dict(registry.backends))
+    monkeypatch.setattr(registry, "runtimes", dict(registry.runtimes))
+    monkeypatch.setattr(registry, "kernels", {key: list(offers) for key, offers in registry.kernels.items()})
+    wide = (dtypes.float64, dtypes.complex128)
+
+    class NarrowRuntime(loopback.LoopbackRuntime):
+        device_type = "narrow"
+        dtypes = frozenset(dtypes.ALL) - {*wide}
+
+    kernels = {kernel.op: loopback.opaque(kernel) for kernel in corefw_numpy.table(np)}
+    kernels["tanh_backward"] = Kernel("tanh_backward", lambda grad, out: grad)
+    kernels["sinh"] = replace(kernels["sinh"], dtypes=frozenset(wide))
+    serves = {"devices": ("narrow",), "kernels": {"narrow": kernels.values()}, "runtimes": {"narrow": NarrowRuntime()}}
+    registry.add_backend(Backend(name="narrow", version="1", **serves))
+    yield Target("narrow", "narrow")
+    for key in [key for key in DispatchKey._interned if key[0].type == "narrow"]:
+        del DispatchKey._interned[key]
+    registry.forget()
+
+
+def test_a_device_without_double_precision(narrow):
+    about = {"exp", "tanh", "tanh_backward", "sinh"}
+    with Alone() as alone:
+        found = [
+            alone.run(item) if item.run else item.result(*item.decided) for item in items(narrow) if item.op in about
+        ]
+    outcomes = {result.check.removesuffix("-narrow@narrow"): result for result in found}
+    unsupported = {check for check, result in outcomes.items() if result.outcome is Outcome.UNSUPPORTED}
+    assert unsupported == {f"{op}-forward-{d}" for op in about for d in ("float64", "complex128")}
+    assert outcomes["exp-forward-float64"].reason == "device 'narrow' does not store float64"
+    right = ("exp-forward-float32", "exp-single_gradient-float32", "exp-single_gradient-complex64")
+    assert {outcomes[check].outcome for check in right} == {Outcome.PASS}
+    for wrong in ("tanh-single_gradient-float32", "tanh_backward-forward-float32"):
+        assert outcomes[wrong].outcome is Outcome.WRONG, outcomes[wrong]
+    assert "units of the last place from that in double precision" in outcomes["tanh-single_gradient-float32"].reason
+    assert outcomes["sinh-forward-float32"].outcome is Outcome.MISSING
+    proofs = {result.op: result for result in claims(narrow, found)}
+    assert proofs["exp"].outcome is Outcome.PASS and "exp" in outcomes["exp-forward-float32"].ran
+    assert proofs["sinh"].outcome is Outcome.UNPROVEN
+    assert "UNSUPPORTED DTYPE: device 'narrow' does not store float64" in proofs["sinh"].reason
+
+
+@pytest.mark.parametrize("op", ["convolution_weight", "col2im"])
+def test_calls_whose_attributes_say_shapes_are_compared_at_other_sizes(op):
+    with Alone() as alone:
+        found = [
+            alone.run(item)
+            for item in items(Target("c", "cpu"))
+            if (item.op, item.property, item.dtype) == (op, "agreement", "float32")
+        ]
+    assert [(result.outcome, op in result.ran) for result in found] == [(Outcome.PASS, True)], found
+
+
+def test_kernels_whose_rows_need_a_missing_package_are_not_run(monkeypatch):
+    families = Families()
+    families.not_run["bessel.py"] = "needs scipy, not installed"
+    monkeypatch.setattr("corefw.testing.conform.items.kit_families", lambda: families)
+    target = Target("numpy", "cpu")
+    results = [item.result(*item.decided) for item in items(target) if item.run is None]
+    proofs = {result.op: (result.outcome, result.reason) for result in claims(target, results)}
+    assert proofs["i0"] == (Outcome.NOT_RUN, "bessel.py needs scipy, not installed")
+    assert proofs["exp"][0] is Outcome.UNPROVEN and not Report("numpy", {}, results).failures()
+
+
+def test_a_row_that_fails_hides_no_other(tmp_path):
+    (tmp_path / "rows.py").write_text(
+        "from corefw.testing.case import Case\n"
+        "def calls(rng, d):\n    raise RuntimeError('no calls')\n"
+        "CASES = (Case('expm1', abs, make=calls), Case('exp', abs))\n"
+    )
+    target = Target("numpy", "cpu")
+    wanted = {"exp-forward.2-float32", "expm1-forward.2-float32"}
+    with Alone() as alone:
+        found = {
+            item.result(Outcome.PASS).check.removesuffix("-numpy@cpu"): item for item in items(target, (tmp_path,))
+        }
+        outcomes = {check: alone.run(found[check]).outcome for check in wanted}
+    assert outcomes == {"exp-forward.2-float32": Outcome.WRONG, "expm1-forward.2-float32": Outcome.RAISES}
+
+
 def test_zero_checks_are_no_success(tmp_path):
     status, said, _ = conform(tmp_path / "none", "numpy", "--select", "no-such-check")
     assert status == 1 and "numpy does not conform: no check passed" in said
@@ -100,17 +201,23 @@ def _result(op: str, dtype: str, outcome: Outcome, reason: str = "", ulp: float 
 def test_the_matrix_shows_the_worst_outcome_and_the_greatest_error():
     results = [
         _result("exp", "float32", Outcome.PASS, ulp=0.5),
-        _result("exp", "float32", Outcome.PASS, ulp=2.0),
+        _result("exp", "float32", Outcome.PASS, ulp=2.0001),
         _result("exp", "float64", Outcome.NOT_RUN, "no SciPy"),
         _result("sin", "float32", Outcome.PASS),
-        _result("sin", "float32", Outcome.WRONG, "a < b | c"),
+        _result("sin", "float32", Outcome.WRONG, "a < b | c", ulp=np.inf),
+        _result("sin", "float64", Outcome.PASS, ulp=12.4),
+        _result("sin", "complex64", Outcome.PASS, ulp=0.01),
+        _result("sin", "complex128", Outcome.PASS, ulp=8410356115555709.0),
         _result("sin", "float16", Outcome.UNSUPPORTED, "not stored"),
     ]
     lines = [line.split() for line in text(Matrix(results)).splitlines()]
-    assert lines[0] == ["family", "op", "float16", "float32", "float64"]
-    assert lines[1:] == [["elementary", "exp", "ok", "2", "not", "run"], ["elementary", "sin", "-", "WRONG"]]
+    assert lines[0] == ["family", "op", "float16", "float32", "float64", "complex64", "complex128"]
+    assert lines[1] == ["elementary", "exp", "ok", "2", "not", "run"]
+    assert lines[2] == ["elementary", "sin", "-", "WRONG", "ok", "12", "ok", "ok", "8e+15"]
     report = Report("x", {"corefw": "1"}, results)
-    assert "| elementary | sin | - | WRONG |  |" in markdown(report) and "a < b | c" in markdown(report)
+    assert "| elementary | sin | - | WRONG | ok 12 | ok | ok 8e+15 |" in markdown(report)
+    assert "a < b | c" in markdown(report)
+    assert "in units of the last place" in markdown(report) and "in units of the last place" in html(report)
     assert 'class="WRONG" title="forward: WRONG a &lt; b | c"' in html(report)
     assert not report.conformant() and Report("x", {}, results[:3]).conformant() and not Report("x", {}).conformant()
 

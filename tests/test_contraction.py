@@ -58,3 +58,13 @@ def test_einsum_errors(equation, shapes, text):
 def test_tensordot_errors(dims):
     with pytest.raises(RuntimeError):
         torch.tensordot(drawn(2, 3), drawn(3, 4), dims)
+
+
+@pytest.mark.parametrize("equation", ["bij,bjk->bki", "ij,kj->ki", "i,j->ji"])
+def test_a_product_turned_as_a_whole_lies_in_row_major_order(equation):
+    sizes = dict(zip("bijk", (2, 3, 4, 5)))
+    terms = equation.split("->")[0].split(",")
+    operands = [torch.rand(*(sizes[letter] for letter in term), dtype=torch.float64) for term in terms]
+    result = torch.einsum(equation, *operands)
+    assert result.is_contiguous()
+    np.testing.assert_allclose(result.numpy(), np.einsum(equation, *(o.numpy() for o in operands)), rtol=1e-12)

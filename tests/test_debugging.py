@@ -8,6 +8,7 @@ import pytest
 
 import corefw as torch
 from corefw.debugging.differences import ulp, worst
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 from tests.models import resnet
 
@@ -161,6 +162,19 @@ def test_shadow_lists_what_differs(beside_plugins):
         "<module>')]",
         "1 4 calls of 4 ops compared with numpy: 4 differ",
     ]
+
+
+@pytest.mark.parametrize(("declared", "differences"), [(None, 1), (100.0, 1), (1e5, 0)])
+def test_shadow_allows_what_a_kernel_declares(monkeypatch, declared, differences):
+    rough = Kernel("cosh", lambda a: np.cosh(a) * np.float32(1.001), max_ulp=declared)  # 8,400 units of the last place
+    backend = Backend("rough", "1", ("cpu",), {"cpu": [rough]}, priority=99)
+    monkeypatch.setattr(registry, "backends", {**registry.backends, "rough": backend})
+    offers = [(backend, rough), *registry.kernels["cosh", "cpu"]]
+    monkeypatch.setattr(registry, "kernels", {**registry.kernels, ("cosh", "cpu"): offers})
+    with torch.shadow("numpy", stop=False) as shadow:
+        torch.ones(3).cosh()
+    registry.forget()
+    assert shadow.compared["cosh"] == 1 and len(shadow.differences) == differences
 
 
 def test_shadow_of_a_device_copies_to_the_reference(beside_plugins):

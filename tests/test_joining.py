@@ -75,3 +75,17 @@ def test_triangles_in_place():
 def test_errors(error, message, call):
     with pytest.raises(error, match=message):
         call(torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("size", [2, 60])  # joined by NumPy, and by a kernel
+def test_what_is_joined_lies_in_row_major_order_but_for_images_with_channels_last(backend, size):
+    with torch.backend(backend):
+        transposed = torch.arange(3.0 * size).reshape(3, size).t()
+        joined = torch.cat([transposed, transposed])
+        assert joined.is_contiguous() and joined.view(-1).tolist() == 2 * transposed.flatten().tolist()
+        images = torch.rand(2, 3, size, 5).contiguous(memory_format=torch.channels_last)
+        joined = torch.cat([images, images], 1)
+        assert joined.is_contiguous(memory_format=torch.channels_last)
+        assert torch.equal(joined, torch.cat([images.contiguous()] * 2, 1))
+        assert torch.cat([images, images.contiguous()]).is_contiguous()

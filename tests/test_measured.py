@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -120,7 +121,7 @@ def test_errors_are_those_of_the_op_and_nothing_is_kept_of_them(auto):
 
 def test_explain_shows_the_figures(auto):
     x = torch.ones(400)
-    assert "measured for operands" not in torch.explain("exp", x)
+    assert "\n  not measured yet: that is done when operands of a size first come\n" in torch.explain("exp", x)
     x.exp()
     said = torch.explain("exp", x)
     assert "large (priority 55): measured" in said
@@ -128,6 +129,14 @@ def test_explain_shows_the_figures(auto):
     assert said.endswith("-> the fastest of large, small, measured for each size of operands")
     x * x
     assert "operands of less than 2 KiB and 2 KiB: " in torch.explain("mul", x, x)
+
+
+def test_explain_shows_figures_by_size_also_of_what_is_inside(auto):
+    large, small = torch.ones(400), torch.ones(4)
+    for x in (large, small):
+        x.softmax(0)
+    sizes = re.findall(r"\n    measured for operands of less than (\d+ \w+): ", torch.explain("softmin", small, 0))
+    assert sizes == ["32 B", "2 KiB"]
 
 
 def test_nothing_is_in_the_way_when_it_is_off(auto):

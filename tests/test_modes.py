@@ -72,6 +72,17 @@ def test_self_time_excludes_what_runs_inside():
     assert block.duration >= inside
 
 
+@pytest.mark.parametrize(("synchronize", "capturing", "waits"), [(True, False, 1), (False, False, 0), (True, True, 0)])
+def test_a_profiler_waits_for_the_device_unless_told_or_capturing(monkeypatch, synchronize, capturing, waits):
+    x, waited = torch.ones(3), []
+    runtime = x.dispatch_key.runtime
+    monkeypatch.setattr(runtime, "synchronize", waited.append, raising=False)
+    monkeypatch.setattr(runtime, "is_capturing", lambda: capturing, raising=False)
+    with profile(synchronize=synchronize) as prof:
+        x.exp()
+    assert [event.name for event in prof.events()] == ["exp"] and len(waited) == waits
+
+
 def test_chrome_trace(tmp_path):
     path = tmp_path / "trace.json"
     with torch.backend("numpy"), profile(record_shapes=True) as prof:

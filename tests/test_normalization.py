@@ -234,3 +234,11 @@ def test_group_norm_wants_whole_groups_of_no_samples_too(backend):
         pytest.skip(f"the backend {backend} is not installed")
     with torch.backend(backend), pytest.raises(RuntimeError, match="divisible by num_groups"):
         torch.nn.functional.group_norm(torch.zeros(0, 1), 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_given_statistics_of_half_types_are_used_in_single_precision(dtype):
+    """The scale, 30,000 / sqrt(1e-5), is beyond the range of float16, and the result is not."""
+    zero, weight = torch.zeros(1, dtype=getattr(torch, dtype)), torch.full((1,), 3e4, dtype=getattr(torch, dtype))
+    result = F.batch_norm(torch.zeros(1, 1, dtype=zero.dtype), zero, zero, weight)
+    assert result.dtype is zero.dtype and result.tolist() == [[0]]

@@ -134,7 +134,7 @@ TARGETS = {
     "down": ("m[1:, ::2]", "m[:-1, ::2]"),
     "one column for all": ("m", "m[:, 3:4]"),
     "one element for all": ("m.data", "m[3, 4]"),
-    "turned": ("m[:, ::2]", "m.t()[:, ::2]"),
+    "transposed": ("m[:, ::2]", "m.t()[:, ::2]"),
     "expand_reduced": ("m[::2]", "m[20:]"),
     "beside": ("m[:, :20]", "m[:, 20:]"),
     "counted apart": ("m.data[1:]", "m[:-1]"),

@@ -445,3 +445,13 @@ def test_log1p_of_small_complex_numbers(dtype):
     found = torch.log1p(x)
     assert found.real.tolist() == pytest.approx(real, rel=1e-6, abs=0)
     assert found.imag.tolist() == pytest.approx([0, 1e-20, 9.99999666e-4, 1.001001e-4, 0.78539816], rel=1e-5, abs=0)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 0.5, -0.5, -1.0, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_of_special_values_are_those_of_the_functions(exponent, dtype):
+    """As in PyTorch a number as exponent stands for `square`, `sqrt`, `rsqrt`, `reciprocal`: a root of -inf is NaN."""
+    values = torch.tensor([-math.inf, -1.0, -0.0, 0.0, 4.0, math.inf, math.nan], dtype=getattr(torch, dtype))
+    functions = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+    expected = getattr(values, functions[exponent])() if exponent in functions else values * values * values
+    assert torch.equal((values**exponent).nan_to_num(7, 8, 9), expected.nan_to_num(7, 8, 9))

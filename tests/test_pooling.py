@@ -2,6 +2,7 @@
 
 from math import inf, nan
 
+import numpy as np
 import pytest
 
 import corefw as torch
@@ -134,3 +135,64 @@ def test_unpooling_layers_print_as_pytorchs(n):
 def test_unpooling_wants_a_position_for_each_maximum(shape):
     with pytest.raises(RuntimeError, match="Expected shape of indices to be same"):
         nn.functional.max_unpool1d(torch.zeros(3, 2), torch.zeros(shape, dtype=torch.int64), 2)
+
+
+# -- fractional steps -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_pooling_is_pytorchs(n):
+    shape, windows, counts = ((2, 3, 9, 7), (3, 2), (4, 5)) if n == 2 else ((2, 2, 6, 5, 7), (2, 3, 1), (3, 2, 4))
+    name = f"FractionalMaxPool{n}d"
+    rng = np.random.default_rng(0)
+    image, samples = rng.normal(size=shape), rng.random((*shape[:2], n))
+    found = []
+    for module in (torch, pytest.importorskip("torch")):
+        x = module.tensor(image, requires_grad=True)
+        for options in ({"output_size": counts}, {"output_ratio": 0.5}):
+            layer = getattr(module.nn, name)(
+                windows, **options, return_indices=True, _random_samples=module.tensor(samples)
+            )
+            values, indices = layer(x)
+            (values * values).sum().backward()
+            found.append((values.detach().numpy(), indices.numpy(), x.grad.numpy().copy(), list(layer.state_dict())))
+    for ours, theirs in zip(found[:2], found[2:], strict=True):
+        assert ours[3] == theirs[3] and (ours[1] == theirs[1]).all()
+        np.testing.assert_allclose(ours[0], theirs[0])
+        np.testing.assert_allclose(ours[2], theirs[2])
+
+
+def test_drawn_steps_reach_from_end_to_end():
+    torch.manual_seed(0)
+    line = torch.arange(23.0).expand(400, 2, 23)
+    ends = F.fractional_max_pool2d(line, (1, 3), (2, 8))[:, 0]
+    steps = ends.diff(dim=1)
+    assert (ends[:, -1] == 22).all() and (ends[:, 0] == 2).all() and set(steps.unique().tolist()) == {2, 3}
+    assert len(steps.unique(dim=0)) > 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: F.fractional_max_pool2d(x, 2), ValueError, "either an output_size or an output_ratio"),
+        (lambda x: F.fractional_max_pool2d(x, 2, 5), RuntimeError, "pool too large relative to input"),
+        (lambda x: F.fractional_max_pool2d(x, 0, 2), RuntimeError, "or there are none"),
+        (lambda x: F.fractional_max_pool2d(x[:, :, :0], 1, 1), RuntimeError, "non-zero size for non-batch dimensions"),
+        (lambda x: F.fractional_max_pool2d(x.long(), 2, 2), NotImplementedError, "check_uniform_bounds"),
+        (lambda x: F.fractional_max_pool3d(x[0, 0], 2, 2), RuntimeError, "Expected 4D or 5D"),
+        (
+            lambda x: F.fractional_max_pool2d(x, 2, 2, _random_samples=torch.rand(1, 3, 3)),
+            RuntimeError,
+            r"_random_samples of shape \[1, 3, 2\]",
+        ),
+        (
+            lambda x: F.fractional_max_pool2d(x, 2, 2, _random_samples=torch.rand(1, 3, 2).double()),
+            RuntimeError,
+            "same dtype and device",
+        ),
+        (lambda x: nn.FractionalMaxPool2d(2), ValueError, "either an output size, or a pooling ratio"),
+        (lambda x: nn.FractionalMaxPool2d(2, 2, 0.5), ValueError, "and not both"),
+        (lambda x: nn.FractionalMaxPool3d(2, output_ratio=1.5), ValueError, "must be between 0 and 1"),
+    ],
+)
+def test_misuse_of_fractional_pooling_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call(torch.zeros(1, 3, 5, 5))

@@ -9,6 +9,7 @@ from scipy import stats
 
 import corefw as torch
 import corefw.nn.functional as F
+from corefw.dispatch.declare import ops
 from corefw_numpy import philox
 
 SEED = 1234
@@ -215,6 +216,36 @@ def test_parameters_of_normal_numbers_have_no_influence_on_the_gradient():
     assert not torch.normal(mean.detach(), std.detach()).requires_grad
 
 
+@pytest.mark.parametrize("rate", [0.0, 1e-3, 0.7, 6.0, 40.0, 1e4])
+def test_poisson(rate):
+    generator = torch.Generator().manual_seed(SEED)
+    made = torch.poisson(torch.full((2000,), rate), generator).numpy()
+    level = philox.uniform(np, (2000,), "float64", SEED, 0, 0.0, 1.0)
+    expected = stats.poisson.ppf(level, np.float32(rate))
+    assert made.dtype == np.float32 and (made == np.maximum(expected, 0)).all()
+    assert int.from_bytes(generator.get_state().numpy()[8:].tobytes(), "little") == 1000
+
+
+def test_poisson_has_a_gradient_of_zero():
+    rate = torch.ones(3, requires_grad=True)
+    torch.poisson(rate).sum().backward()
+    assert rate.grad.tolist() == [0, 0, 0]
+
+
+def test_rrelu():
+    x = torch.tensor([-1.0, -2.0, 0.0, 3.0], requires_grad=True)
+    drawn = torch.rrelu(x, 0.25, 0.5, True, generator=torch.Generator().manual_seed(SEED))
+    slopes = philox.uniform(np, (4,), "float32", SEED, 0, 0.25, 0.5)
+    slopes[3] = 1
+    assert (drawn.detach().numpy() == x.detach().numpy() * slopes).all()
+    drawn.sum().backward()
+    assert (x.grad.numpy() == slopes).all()
+    layer = torch.nn.RReLU(0.25, 0.75)
+    assert layer.eval()(x).tolist() == [-0.5, -1, 0, 3] and repr(layer) == "RReLU(lower=0.25, upper=0.75)"
+    y = x.detach().clone()
+    assert torch.rrelu_(y, 0.25, 0.75) is y and torch.nn.RReLU(1, 1, inplace=True)(y) is y and y[1] == -1
+
+
 def test_multinomial_draws_each_position_once():
     drawn = torch.multinomial(torch.rand(7, 5) + 0.1, 5)
     assert drawn.sort(-1).values.tolist() == [list(range(5))] * 7
@@ -244,6 +275,13 @@ def test_multinomial_draws_each_position_once():
         (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "p_in <= 1"),
         (lambda: torch.bernoulli(torch.tensor([1])), NotImplementedError, "bernoulli_tensor_cpu_p_"),
         (lambda: torch.zeros(2).bernoulli_(-1), RuntimeError, "got p=-1"),
+        (lambda: torch.poisson(torch.tensor([-1.0])), RuntimeError, "expected rate to be non-negative"),
+        (lambda: torch.poisson(torch.tensor([1])), NotImplementedError, "poisson_cpu"),
+        (lambda: torch.binomial(torch.tensor([1]), torch.tensor([0.5])), ValueError, "for count, got: Long"),
+        (lambda: torch.binomial(torch.ones(1), torch.ones(1).double()), RuntimeError, "Double but expected Float"),
+        (lambda: ops.standard_gamma(torch.tensor([1])), NotImplementedError, "not supported for int64"),
+        (lambda: torch.rrelu(torch.ones(2), 0.5, 0.25), RuntimeError, "Lower bound"),
+        (lambda: torch.rrelu(torch.tensor([1]), training=True), NotImplementedError, "rrelu_with_noise"),
         (lambda: torch.multinomial(torch.ones(2, 3), 4), RuntimeError, "without replacement"),
         (lambda: torch.multinomial(torch.ones(2, 3), 0), RuntimeError, "n_sample <= 0"),
         (lambda: torch.multinomial(torch.ones(2, 2, 2), 1), RuntimeError, "1 or 2 dim"),

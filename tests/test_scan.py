@@ -56,26 +56,10 @@ def test_logcumsumexp_of_complex_elements_far_apart():
     assert x.grad.abs().tolist() == pytest.approx([0, 0.5, 0.5, 0])
 
 
-def test_differences_of_bool():
-    assert torch.tensor([True, False, False]).diff().tolist() == [True, False]
-
-
-def test_no_difference_leaves_out_what_is_set_beside():
-    x = torch.tensor([1.0, 2.0])
-    assert x.diff(0, prepend=x, append=x).tolist() == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("call", "error"),
     [
         (lambda: torch.ones(2).cumsum(1), IndexError),
-        (lambda: torch.tensor(1.0).diff(), RuntimeError),
-        (lambda: torch.zeros(2, 3).diff(0, append=torch.zeros(3, 1)), RuntimeError),
-        (lambda: torch.ones(2).diff(-1), RuntimeError),
-        (lambda: torch.ones(2).diff(0, prepend=torch.ones(1, 1)), RuntimeError),
-        (lambda: torch.trapezoid(torch.ones(3), torch.ones(2)), RuntimeError),
-        (lambda: torch.trapezoid(torch.ones(2), torch.tensor([True, False])), RuntimeError),
-        (lambda: torch.cumulative_trapezoid(torch.tensor([True, False])), RuntimeError),
         (lambda: torch.ones(2, dtype=torch.int64).logcumsumexp(0), RuntimeError),
     ],
 )

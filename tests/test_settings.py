@@ -1,6 +1,7 @@
 """Process-wide settings, constants and types of the top-level namespace, and what `cuda` answers without a GPU."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -20,6 +21,50 @@ def test_threads():
     for wrong, kind in ((0, RuntimeError), (1.5, TypeError), (True, TypeError)):
         with pytest.raises(kind):
             torch.set_num_threads(wrong)
+
+
+def test_threads_between_ops():
+    assert torch.get_num_interop_threads() == 1
+    torch.set_num_interop_threads(3)
+    assert torch.get_num_interop_threads() == 3
+    torch.set_num_interop_threads(1)
+    for wrong, kind in ((0, RuntimeError), (1.5, TypeError)):
+        with pytest.raises(kind, match="set_num_interop_threads expects"):
+            torch.set_num_interop_threads(wrong)
+
+
+def test_warnings_are_repeated_if_asked():
+    def heard() -> int:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for _ in range(3):
+                torch.nn.functional.mse_loss(torch.ones(2), torch.ones(1))
+        return len(caught)
+
+    assert heard() == 1
+    torch.set_warn_always(True)
+    try:
+        assert torch.is_warn_always_enabled() and heard() == 3
+    finally:
+        torch.set_warn_always(False)
+    with pytest.raises(TypeError, match="expects a bool"):
+        torch.set_warn_always(1)
+
+
+def test_modules_of_devices():
+    assert torch.get_device_module("cuda") is torch.get_device_module(torch.device("cuda", 1)) is torch.cuda
+    with pytest.raises(RuntimeError, match="Device 'meta' does not have a corresponding module"):
+        torch.get_device_module("meta")
+    with pytest.raises(RuntimeError, match="Invalid value of device '3'"):
+        torch.get_device_module(3)
+
+
+def test_memory_is_told_from_tensors():
+    assert torch.is_storage(torch.ones(1).untyped_storage()) and not torch.is_storage(torch.ones(1))
+
+
+def test_samplers_have_the_default_generator():
+    assert torch.random.thread_safe_generator() is None
 
 
 def test_determinism():
@@ -157,7 +202,36 @@ def test_kernels_that_are_not_deterministic_are_not_asked(monkeypatch):
     try:
         with pytest.raises(NotImplementedError, match="varying: its kernel is not deterministic"):
             torch.zeros(3).cosh()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="cosh does not have a deterministic implementation") as caught:
+                assert torch.zeros(3).cosh().tolist() == [1, 1, 1]
+            assert [warning.filename for warning in caught] == [__file__]
+        assert ran.clear() is None and not torch.use_deterministic_algorithms(True)
     finally:
         torch.use_deterministic_algorithms(False)
     assert torch.zeros(3).cosh().tolist() == [1, 1, 1] and ran == [(3,)]
     registry.forget()
+
+
+@pytest.mark.parametrize(("mode", "number"), [("default", 0), ("warn", 1), ("error", 2), (0, 0), (1, 1), (2, 2)])
+def test_deterministic_debug_mode(mode, number):
+    try:
+        torch.set_deterministic_debug_mode(mode)
+        assert torch.get_deterministic_debug_mode() == number
+        assert torch.are_deterministic_algorithms_enabled() == (number > 0)
+        assert torch.is_deterministic_algorithms_warn_only_enabled() == (number == 1)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize(("mode", "error"), [(3, RuntimeError), ("warning", RuntimeError), (None, TypeError)])
+def test_wrong_deterministic_debug_modes(mode, error):
+    with pytest.raises(error, match="debug_mode"):
+        torch.set_deterministic_debug_mode(mode)
+
+
+def test_subnormal_numbers_stay():
+    assert torch.set_flush_denormal(True) is False
+    assert (torch.tensor(1e-40) * 1).item() > 0

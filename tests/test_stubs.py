@@ -144,7 +144,7 @@ def names_in(path: Path, indent: str = "") -> set[str]:
     """What a stub defines or re-exports at one level."""
     text = path.read_text()
     defined = re.findall(rf"^{indent}(?:def|class) (\w+)|^{indent}(\w+)(?::| =)", text, re.M)
-    return {name for pair in defined for name in pair if name} | set(re.findall(r" as (\w+)$", text, re.M))
+    return {name for pair in defined for name in pair if name} | set(re.findall(r" as (\w+),?$", text, re.M))
 
 
 def test_every_public_name_is_in_the_stub():

@@ -228,6 +228,7 @@ def test_numbers():
         (lambda x: operator.index(torch.tensor(1.0)), TypeError),
         (lambda x: operator.index(torch.tensor([1, 2])), TypeError),
         (lambda x: len(torch.tensor(1)), TypeError),
+        (lambda x: x.__delitem__(0), TypeError),
         (lambda x: iter(torch.tensor(1)), TypeError),
         (lambda x: f"{x:.2f}", TypeError),
         (lambda x: "a" in x, RuntimeError),

@@ -1,5 +1,6 @@
 """In-place changes of views: values and gradients, as PyTorch's."""
 
+import numpy as np
 import pytest
 
 import corefw
@@ -299,3 +300,20 @@ def test_a_tensor_turned_without_recording_keeps_its_history(change):
     assert turned.requires_grad
     turned.sum().backward()
     assert leaf.grad.tolist() == [[2.0]]
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (7, 2), (4, 2), (0, 2), (3, 0), (3, 3, 3), (2, 2, 2, 2)])
+def test_a_filled_diagonal(shape, wrap):
+    values = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    expected, kept = values.copy(), np.ones(shape)
+    if values.size:
+        for array, value in (expected, -5.0), (kept, 0.0):
+            np.fill_diagonal(array, value, wrap)
+    x = corefw.tensor(values, requires_grad=True)
+    y = x.clone()
+    assert y.fill_diagonal_(-5, wrap=wrap) is y
+    y.sum().backward()
+    assert y.tolist() == expected.tolist() and x.grad.tolist() == kept.tolist()
+    backwards = corefw.tensor(values.T.copy()).permute(*reversed(range(len(shape))))
+    assert backwards.fill_diagonal_(-5, wrap).tolist() == expected.tolist()

@@ -10,6 +10,11 @@ from corefw.benchmarks.suites import op_of
 MOST = 40  # bars for each column; more rows are shown as the mean of their op
 
 
+def _by_op(comparison: dict) -> bool:
+    """Whether a bar stands for all rows of an op."""
+    return len(comparison["rows"]) > MOST
+
+
 def _figures(comparison: dict, column: str) -> dict[str, float]:
     """What the bars of a column show: its speed beside the last column's, or seconds where it stands alone."""
     than = baseline(comparison)
@@ -18,7 +23,7 @@ def _figures(comparison: dict, column: str) -> dict[str, float]:
         for name, row in comparison["rows"].items()
         if (value := speed(row, column, than) if than else least(row, column))
     }
-    if len(comparison["rows"]) <= MOST:
+    if not _by_op(comparison):
         return found
     ops: dict[str, list[float]] = {}
     for name, value in found.items():
@@ -59,8 +64,9 @@ def draw(comparison: dict, form: str) -> bytes:
         if than:
             axes.axvline(1, color="black", linewidth=1)
         axes.set_xlabel(f"speed, {than} = 1; more is faster" if than else "seconds")
-        axes.set_title(f"{comparison['suite']} on {comparison['device']}, {comparison['dtype']}", fontsize=10)
-        figure.legend(loc="outside lower center", ncols=len(columns))
+        means = ": means of each op's sizes" if _by_op(comparison) else ""
+        axes.set_title(f"{comparison['suite']} on {comparison['device']}, {comparison['dtype']}{means}", fontsize=10)
+        figure.legend(loc="outside upper center", ncols=len(columns))
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         buffer = BytesIO()

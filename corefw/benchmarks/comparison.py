@@ -12,7 +12,7 @@ from typing import Any
 from corefw.benchmarks.columns import PEER, Column
 from corefw.benchmarks.machine import about, limits
 from corefw.benchmarks.suites import Row
-from corefw.benchmarks.timing import take_turns
+from corefw.benchmarks.timing import described, take_turns
 from corefw.benchmarks.work import Work
 
 VERSION = 1  # of the files
@@ -38,8 +38,8 @@ def measure_row(columns: Mapping[str, Column], make: Row, seconds: float) -> dic
                 column.synchronize()
         except Exception as error:  # what one column cannot do must not hide what others can
             calls.pop(name, None)
-            row["failed"][name] = f"{type(error).__name__}: {error}"
-    row["seconds"] = take_turns(columns, calls, seconds)
+            row["failed"][name] = described(error)
+    row["seconds"] = take_turns(columns, calls, seconds, row["failed"])
     # A backend with fused kernels moves less: the least is what the row needs.
     row["bytes"] = min((work.bytes for work in works), default=0)
     row["flops"] = min((work.flops for work in works), default=0)
@@ -119,7 +119,8 @@ def rates(comparison: dict, row: dict, column: str) -> Iterator[tuple[float, flo
     seconds = least(row, column)
     for quantity, unit in (("flops", "GFLOP/s"), ("bytes", "GB/s")):
         rate = row[quantity] / seconds if seconds else 0
-        share = rate / comparison["limits"][quantity]
+        limit = comparison["limits"][quantity]
+        share = rate / limit if limit else 0
         if share > 0.005:
             yield rate / 1e9, share, unit
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import corefw
 from corefw.benchmarks.columns import Column
@@ -29,7 +31,8 @@ def about() -> dict:
 
 
 def limits(columns: Mapping[str, Column], seconds: float) -> dict[str, float]:
-    """Operations and bytes per second that the fastest column reaches in a large product and in a large copy."""
+    """Operations and bytes per second that the fastest column reaches in a large product and in a large copy; 0 where
+    no column can do it."""
 
     def product(torch) -> Callable:
         factors = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
@@ -41,11 +44,11 @@ def limits(columns: Mapping[str, Column], seconds: float) -> dict[str, float]:
         return lambda: target.copy_(source)
 
     def best(make: Callable) -> float:
-        calls = {}
+        calls: dict[str, Callable] = {}
         for name, column in columns.items():
-            with column:
+            with suppress(Exception), column:
                 calls[name] = make(column.module)
-        return min(least for least, _ in take_turns(columns, calls, seconds).values())
+        return min((least for least, _ in take_turns(columns, calls, seconds, {}).values()), default=math.inf)
 
     with next(iter(columns.values())) as column:
         itemsize = column.module.empty(0).element_size()

@@ -13,7 +13,7 @@ from corefw.benchmarks.table import cells, header, notes
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #4a90d966; --slow: #d9734a66; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .15rem .8rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { position: sticky; top: 0; background: Canvas; }

@@ -57,10 +57,12 @@ def line(values: list[str], wide: list[int]) -> str:
 def notes(comparison: dict) -> list[str]:
     """What stands below the table: the means, what was not computed by its column, and what failed."""
     limits, lines = comparison["limits"], summary(comparison)
-    lines.append(
-        f"limits, as the fastest column reached them: {limits['flops'] / 1e9:.0f} GFLOP/s in a product, "
-        f"{limits['bytes'] / 1e9:.0f} GB/s in a copy ({comparison['threads']} threads); rates beyond are of caches"
-    )
+    reached = {"GFLOP/s in a product": limits["flops"], "GB/s in a copy": limits["bytes"]}
+    if said := ", ".join(f"{rate / 1e9:.0f} {what}" for what, rate in reached.items() if rate):
+        threads = comparison["threads"]
+        lines.append(
+            f"limits, as the fastest column reached them: {said} ({threads} threads); rates beyond are of caches"
+        )
     for column in comparison["columns"]:
         others: dict[str, list[str]] = {}
         for name, row in comparison["rows"].items():

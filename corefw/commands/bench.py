@@ -41,7 +41,7 @@ def add(commands: parsing.Commands) -> None:
     command.add_argument("--threads", type=parsing.count(1), default=corefw.get_num_threads(), help="that may be used")
     command.add_argument("--seconds", type=float, help=f"for all rows together (default: {SECONDS} for each)")
     command.add_argument("-k", dest="words", help="only rows whose names hold one of these words")
-    command.add_argument("--json", type=Path, help="write the figures")
+    command.add_argument("--json", type=Path, help="write the figures, after each row")
     command.add_argument("--compare", type=Path, help="beside the figures of an earlier --json")
     command.add_argument("--chart", type=Path, help="draw bars: a name that ends with .png or .svg")
     command.add_argument("--html", type=Path, help="write a report: one page that needs no other file")
@@ -70,12 +70,14 @@ def bench(arguments: argparse.Namespace) -> int:
             wide.extend(widths(comparison, list(rows), earlier))
             print(line(["op", *header(comparison, earlier)[1:]], wide))
         print(line(cells(comparison, name, earlier), wide), flush=True)
+        if arguments.json:  # whatever ends the run, these rows are there
+            _write(arguments.json, _figures(comparison))
 
     suite = Path(arguments.suite).stem
     with _limited(arguments.threads):
         comparison = compare(suite, rows, columns, seconds, arguments.threads, dtype.name, report)
     print("", *notes(comparison), sep="\n")
-    _write(arguments, comparison, earlier)
+    _write_all(arguments, comparison, earlier)
     return 0 if all(row["seconds"] for row in comparison["rows"].values()) else 1
 
 
@@ -112,16 +114,24 @@ def _limited(threads: int):
     return threadpoolctl.threadpool_limits(threads)
 
 
-def _write(arguments: argparse.Namespace, comparison: dict, earlier: dict | None) -> None:
+def _figures(comparison: dict) -> bytes:
+    return (json.dumps(comparison, indent=1) + "\n").encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _write_all(arguments: argparse.Namespace, comparison: dict, earlier: dict | None) -> None:
     """Write the files that are asked for."""
     files: dict[Path, bytes] = {}
     if arguments.json:
-        files[arguments.json] = (json.dumps(comparison, indent=1) + "\n").encode()
+        files[arguments.json] = _figures(comparison)
     if arguments.chart:
         files[arguments.chart] = draw(comparison, arguments.chart.suffix[1:])
     if arguments.html:
         files[arguments.html] = page(comparison, earlier).encode()
     for path, content in files.items():
-        with replacing(path) as file:
-            file.write(content)
+        _write(path, content)
         print(f"wrote {path}")

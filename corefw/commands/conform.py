@@ -8,10 +8,7 @@ import sys
 from pathlib import Path
 
 from corefw.commands.parsing import Commands, UsageError, count
-from corefw.dispatch.inspect import backends
-from corefw.dispatch.registry import registry
-from corefw.errors import did_you_mean
-from corefw.testing.conform.items import targets_of
+from corefw.testing.conform.items import targets_of, why_none
 from corefw.testing.conform.matrix import by_target, summary, text
 from corefw.testing.conform.outcomes import Outcome
 from corefw.testing.conform.run import FILES, Options, run
@@ -44,7 +41,7 @@ def conform(arguments: argparse.Namespace) -> int:
     """Test a backend; the status is 0 if it conforms."""
     targets = targets_of(arguments.name)
     if not targets:
-        raise UsageError(_unusable(arguments.name))
+        raise UsageError(why_none(arguments.name))
     options = Options(
         name=arguments.name,
         targets=targets,
@@ -81,12 +78,3 @@ def _exclusions(texts: list[str]) -> dict[str, str]:
 def _progress(done: int, total: int) -> None:
     end = "\n" if done == total else ""
     print(f"\r{done} of {total} checks", end=end, file=sys.stderr, flush=True)
-
-
-def _unusable(name: str) -> str:
-    """Why nothing can be tested by a name."""
-    states = {info.name: info for info in backends()}
-    if name in states:
-        return f"backend '{name}' cannot be tested: {states[name].reason or 'none of its devices is here'}"
-    known = sorted({*states, *registry.runtimes} - {"meta"})
-    return f"no backend or device is called '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"

@@ -60,9 +60,11 @@ def ulp(values: np.ndarray, d: dtype) -> np.ndarray:
     return np.ldexp(float(limits.eps), exponents)
 
 
-def allowed(op: str, expected: np.ndarray, d: dtype, scale: float = 0.0) -> np.ndarray:
-    """What each element may differ by: as many units in the last place as are declared for the op, or the tolerance of
-    the dtype, in relation to the largest element or to `scale`."""
+def allowed(op: str, expected: np.ndarray, d: dtype, scale: float = 0.0, declared: float | None = None) -> np.ndarray:
+    """What each element may differ by: as many units in the last place as the kernel has declared, or the op, or the
+    tolerance of the dtype, in relation to the largest element or to `scale`."""
+    if declared is not None:
+        return (declared + 1) * ulp(in_double(expected), d)
     if op in ULPS and d in (dtypes.float32, dtypes.float64):
         return (ULPS[op][d is dtypes.float64] + 1) * ulp(in_double(expected), d)
     return np.asarray(TOLERANCES[d] * max(largest(expected), scale))

@@ -16,6 +16,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.calls import arrays_of, changed_of, computes, described, host_copy, silent
 from corefw.dispatch.modes import Mode
 from corefw.dispatch.op import Op
+from corefw.dispatch.resolution import decide
 from corefw.dispatch.runtime import Runtime
 from corefw.errors import DifferenceError, KernelNotFoundError
 from corefw.tensor import Node
@@ -68,7 +69,7 @@ class shadow(Mode):
     def wrap(self, op, dispatch_key, who, function):
         if not computes(op, dispatch_key, who):
             return function
-        call, reference = silent(function), self.reference
+        call, reference, declared = silent(function), self.reference, _declared(op, dispatch_key, who)
         if who == reference.name:
             self.uncompared[op.name] = f"{who} computes it"
 
@@ -79,11 +80,11 @@ class shadow(Mode):
             believed = who in (reference.name, "composite") or dispatch_key.runtime.is_capturing()
             if believed or (not self.grads and running_backward() is not None):
                 return call(*arguments, **options)
-            return self._compared(op, dispatch_key, who, call, arguments, options)
+            return self._compared(op, dispatch_key, who, declared, call, arguments, options)
 
         return shadowed
 
-    def _compared(self, op: Op, dispatch_key: DispatchKey, who: str, call: Callable, arguments, options) -> Any:
+    def _compared(self, op: Op, dispatch_key: DispatchKey, who: str, declared, call: Callable, arguments, options):
         """What the kernel gives, compared with what the reference gives, which is asked first."""
         changed = any(True for _ in changed_of(op, arguments))
         place = self.reference.place(dispatch_key)
@@ -109,7 +110,7 @@ class shadow(Mode):
             found = {}
             for i, (name, here, there) in enumerate(results):
                 actual, right = _host(dispatch_key.runtime, here), _host(place.runtime, there)
-                one = worst(actual, right, _limit(op, right, scale))
+                one = worst(actual, right, _limit(op, right, scale, declared))
                 if one is not None and not (not changed and self._rounds(op, place, given, i, actual, right)):
                     found[name] = one
         self.compared[op.name] += 1
@@ -146,13 +147,19 @@ def _paired(op: Op, here, there) -> Iterator[tuple[str, Any, Any]]:
         yield "result", here, there
 
 
-def _limit(op: Op, expected: np.ndarray, scale: float):
+def _declared(op: Op, dispatch_key: DispatchKey, who: str) -> float | None:
+    """What the kernel that a backend offers declares to be wrong by."""
+    kernel = decide(op, dispatch_key, (who,)).kernel
+    return None if kernel is None else kernel.max_ulp
+
+
+def _limit(op: Op, expected: np.ndarray, scale: float, declared: float | None):
     """What elements may differ by; in double precision, where rounding is not looked at, in relation to the arguments
     too."""
     d = dtypes.of_numpy(expected.dtype)
     if d.category < dtypes.FLOATING:
         return 0.0
-    return allowed(op.name, expected, d, scale if d in (dtypes.float64, dtypes.complex128) else 0.0)
+    return allowed(op.name, expected, d, scale if d in (dtypes.float64, dtypes.complex128) else 0.0, declared)
 
 
 def _host(runtime: Runtime, value) -> np.ndarray:

@@ -311,7 +311,7 @@ def selu(input, inplace: bool = False):
     return ops.elu(input, SELU_ALPHA, inplace, scale=SELU_SCALE)
 
 
-@composite(inplace=True, public="corefw nn.functional nn.functional.celu_")
+@composite(inplace=True, public="corefw corefw.celu_ nn.functional nn.functional.celu_")
 def celu(input, alpha: float = 1.0, inplace: bool = False):
     """The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x / alpha))``
     (Barron 2017).

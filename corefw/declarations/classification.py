@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.declarations._shared.reductions import REDUCTIONS, meant_reduction, reduced_loss
 from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.rules import real_floats, statistic
 from corefw.errors import DtypeError, ShapeError
+from corefw.tracebacks import warn
 
 
 def _class_dim(shape) -> int:
@@ -176,7 +180,7 @@ def cross_entropy(
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = meant_reduction(reduction, size_average, reduce)
     classes = target.dispatch_key.dtype is dtypes.int64 or _are_classes(input, target)
-    if label_smoothing == 0 and weight is None and classes:
+    if classes and label_smoothing == 0 and weight is None:
         return ops.class_cross_entropy(input, target, ignore_index, reduction)[0]
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -189,6 +193,66 @@ def cross_entropy(
         loss
         if label_smoothing == 0
         else _smoothed(loss, logs, target, weight, ignore_index, reduction, label_smoothing, dim)
+    )
+
+
+@composite(public="nn.functional")
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any | None = None,
+):
+    """`cross_entropy` of what a linear layer makes of `input`.
+
+    Args:
+        input: shape (N, D) or (D,).
+        linear_weight: shape (C, D), or (C, *d, D) for a loss in several dimensions of a batched input.
+        target: classes of shape (N, *d) or (), or probabilities of shape (N, C, *d) or (C,).
+        linear_bias: shape (C, *d).
+        weight: a weight per class, shape (C,).
+        reduction, label_smoothing: as for `cross_entropy`.
+        ignore_index: a target class that contributes neither loss nor gradient; -100 if missing.
+        options: how PyTorch cuts the batch to save memory; without effect, of which a warning tells.
+
+    >>> import corefw as torch
+    >>> torch.nn.functional.linear_cross_entropy(torch.ones(1, 3), torch.zeros(2, 3), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    if options is not None:
+        warn("linear_cross_entropy: options have no effect: the logits are always computed at once")
+    given = f"got input of shape {list(input.shape)} and linear_weight of shape {list(linear_weight.shape)}"
+    if input.ndim not in (1, 2) or linear_weight.ndim < 2:
+        raise ShapeError(
+            f"linear_cross_entropy: expected input of 1 or 2 dimensions, linear_weight of 2 or more; {given}"
+        )
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise ShapeError(
+            f"linear_cross_entropy: expected equal input and linear_weight last dimensions (in_features), {given}"
+        )
+    outputs = tuple(linear_weight.shape[:-1])
+    if linear_bias is not None and tuple(linear_bias.shape) != outputs:
+        raise ShapeError(f"expected linear_bias shape {outputs}, got {tuple(linear_bias.shape)}")
+    if len(outputs) > 1 and input.ndim == 1:
+        raise ShapeError(f"linear_cross_entropy: a loss of several dimensions requires batched input, {given}")
+    shape = (*input.shape[:-1], *outputs)
+    if ignore_index is not None and tuple(target.shape) == shape:
+        raise ArgumentError("ignore_index cannot be specified when target contains probabilities")
+    rows = linear_weight.reshape(prod(outputs), input.shape[-1])
+    logits = ops.linear(input, rows, None if linear_bias is None else linear_bias.reshape(prod(outputs)))
+    return cross_entropy(
+        logits.reshape(shape),
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
     )
 
 

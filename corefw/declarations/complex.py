@@ -49,7 +49,7 @@ def view_as_complex(input):
         raise ShapeError(
             f"view_as_complex: Tensor must have a last dimension with stride 1, but has stride {strides[-1]}"
         )
-    if any(stride % 2 for stride in strides[:-1]):
+    if any(stride % 2 for n, stride in zip(shape[:-1], strides, strict=False) if n > 1):
         raise ShapeError(
             f"view_as_complex: Tensor must have even strides but for the last one, but has {list(strides)}"
         )
@@ -130,6 +130,28 @@ def resolve_conj(input):
     tensor([0.+0.j])
     """
     return input.clone() if is_conj(input) else input
+
+
+@composite()
+def resolve_neg(input):
+    """`input` itself: no tensor has its negation pending.
+
+    >>> import corefw as torch
+    >>> torch.resolve_neg(torch.tensor([1.0]))
+    tensor([1.])
+    """
+    return input
+
+
+@composite()
+def is_neg(input) -> bool:
+    """False: no tensor has its negation pending, as the imaginary part of a conjugate has in PyTorch.
+
+    >>> import corefw as torch
+    >>> torch.tensor([1 + 2j]).conj().imag.is_neg()
+    False
+    """
+    return False
 
 
 @composite()

@@ -147,6 +147,8 @@ def _contract(a, labels_a, b, labels_b, kept):
     summed = [l for l in labels_a if l in labels_b and l not in kept]
     left = [l for l in labels_a if l not in labels_b]
     right = [l for l in labels_b if l not in labels_a]
+    if left and right and kept == batch + right + left:  # so that the result is in row-major order
+        return _contract(b, labels_b, a, labels_a, kept)
     sizes = {**dict(zip(labels_b, b.shape)), **dict(zip(labels_a, a.shape))}
 
     def grouped(operand, labels, *groups):

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from corefw.declarations._shared.families import in_each_dimension
-from corefw.declarations._shared.windowed import batched
+from corefw.declarations._shared.windowed import batched, per_dimension
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import numbers, same
 from corefw.errors import ShapeError
 from corefw.windows import check_extents, window_counts, window_extent
 
-
 # -- arguments --------------------------------------------------------------------------------------------------------
-def _per_dimension(name: str, value, n: int) -> tuple[int, ...]:
-    """An int or a sequence as one int per spatial dimension."""
-    if isinstance(value, int):
-        return (value,) * n
-    value = tuple(value)
-    if len(value) == 1:
-        return value * n
-    if len(value) != n:
-        raise ShapeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
-            f"dimensions, but got {name}={list(value)}"
-        )
-    return value
+_per_dimension = partial(
+    per_dimension,
+    "expected {argument} to be a single integer value or a list of {n} values to match the convolution dimensions, but "
+    "got {argument}={value}",
+    "convolution",
+)
 
 
 def _named(name: str, values, n: int) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from corefw import return_types
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import floats, real, same
+from corefw.dispatch.rules import DtypeRule, floats, real, same
+from corefw.dtypes import COMPLEX, FLOATING, dtype
 from corefw.errors import GradientError, ShapeError
 from corefw.shapes import check_matrices, check_square
 
 _modulus = real.without("bool", "integer")
+_complex = DtypeRule("complex", results=(dtype.to_complex,), categories=frozenset({FLOATING, COMPLEX}))
 
 
 # -- decompositions ---------------------------------------------------------------------------------------------------
@@ -218,6 +220,69 @@ def linalg_eigvalsh(A, UPLO: str = "L"):
     tensor([1., 2.])
     """
     return ops.linalg_eigh(A, UPLO)[0]
+
+
+def _eig_shape(A):
+    check_square("linalg.eig", A)
+    return A[:-1], A
+
+
+@primitive(
+    dtype=_complex.giving(_complex, _complex),
+    shape=_eig_shape,
+    outputs=("eigenvalues", "eigenvectors"),
+    out=True,
+    result_name="linalg_eig",
+    grad_name="LinalgEig",
+)
+def linalg_eig(A):
+    """The eigenvalues and eigenvectors of square matrices, ``A @ V = V @ diag(L)``, as complex numbers in no order.
+
+    Vectors have norm 1 and are determined up to a factor of modulus 1, so only what does not depend on it has a
+    meaningful gradient.
+
+    Args:
+        A: shape (..., n, n).
+
+    Returns:
+        eigenvalues of shape (..., n); eigenvectors of shape (..., n, n), the columns.
+
+    >>> import corefw as torch
+    >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.sort().values
+    tensor([-1.,  1.])
+    """
+
+
+@linalg_eig.gradient("A")
+def linalg_eig_vjp(grad_eigenvalues, grad_eigenvectors, A, eigenvalues, eigenvectors):
+    L, V = eigenvalues, eigenvectors
+    middle = None if grad_eigenvalues is None else grad_eigenvalues.diag_embed()
+    if grad_eigenvectors is not None:
+        along = ops.adjoint_matmul(V, grad_eigenvectors)
+        _check_phases("linalg.eig", [along - along.mH])
+        lengths = along.diagonal(0, -2, -1).real.unsqueeze(-2).to(V.dtype)  # the vectors' norms stay 1
+        turned = (along - ops.adjoint_matmul(V, V * lengths)) / ops.resolve_conj(_differences(L).conj())
+        turned = turned - turned.diagonal(0, -2, -1).diag_embed()
+        middle = turned if middle is None else middle + turned
+    result = ops.linalg_solve(V.mH, ops.matmul_adjoint(middle, V))
+    return result if A.is_complex() else result.real
+
+
+@composite(dtype=_complex, shape=lambda A: _eig_shape(A)[0], out=True, grad_name="LinalgEig")
+def linalg_eigvals(A):
+    """The eigenvalues of square matrices, as complex numbers in no order.
+
+    Args:
+        A: shape (..., n, n).
+
+    Returns:
+        shape (..., n).
+
+    >>> import corefw as torch
+    >>> torch.linalg.eigvals(torch.tensor([[2.0]]))
+    tensor([2.+0.j])
+    """
+    return ops.linalg_eig(A)[0]
 
 
 def _svd_shape(A, full_matrices=True):

@@ -194,7 +194,7 @@ def xlogy(input, other):
 
 xlogy.gradients(
     input=lambda grad, input, other: ops.xlogy(grad, other).masked_fill((input == 0).logical_and(other <= 0), 0),
-    other=lambda grad, input, other: grad * (input / other),
+    other=lambda grad, input, other: grad * input / other,  # (1 / other may overflow)
 )
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 
 from corefw import dtypes
-from corefw.declarations._shared.families import family
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.rules import first, promote, same
-from corefw.dispatch.rules import index as positions_rule
-from corefw.errors import DeviceError, DtypeError, PositionError, ShapeError
+from corefw.errors import DeviceError, PositionError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor, wrap
 from corefw.tracebacks import hide_internal_frames, warn
@@ -422,6 +419,36 @@ def zero_(input):
     return input.fill_(0)
 
 
+@composite(public="Tensor")
+def fill_diagonal_(input, fill_value: float, wrap: bool = False):
+    """Set the elements of the main diagonal, whose positions are equal in all dimensions.
+
+    Args:
+        input: a matrix, or a tensor of more dimensions of equal size.
+        fill_value: what they become.
+        wrap: whether, in a matrix of more rows than columns, the diagonal begins again below a row left alone.
+
+    >>> import corefw as torch
+    >>> torch.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape = input.shape
+    if len(shape) < 2:
+        raise ShapeError("fill_diagonal_: expected a tensor of at least 2 dimensions: dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ShapeError("fill_diagonal_: all dimensions of input must be of equal length")
+    if not input.numel():
+        input.fill_(fill_value)
+    elif len(shape) == 2:
+        height = shape[1] + 1
+        for start in range(0, shape[0] if wrap else 1, height):
+            input[start : start + height].diagonal().fill_(fill_value)
+    else:
+        input.as_strided((shape[0],), (sum(input.stride()),), input.storage_offset()).fill_(fill_value)
+    return input
+
+
 # -- masks ------------------------------------------------------------------------------------------------------------
 @primitive(dtype=promote.bounded().rounding(), shape=broadcast, out=True, public="", grad_name="Where")
 def choose(condition: Index, input, other):
@@ -459,7 +486,7 @@ def where(condition, input=None, other=None, *, out=None):
     (tensor([1, 3]),)
     """
     if input is None and other is None:
-        return nonzero(condition, as_tuple=True)
+        return ops.nonzero(condition, as_tuple=True)
     if input is None or other is None:
         raise TypeError("where() takes a condition alone, or a condition, input and other")
     if isinstance(condition, Tensor) and condition.dispatch_key.dtype is dtypes.uint8:
@@ -547,83 +574,3 @@ def masked_scatter_vjp_source(grad, mask, source_shape):
     result = grad.new_zeros(source_shape)
     result.reshape(-1)[: taken.numel()].copy_(taken)
     return result
-
-
-# -- positions --------------------------------------------------------------------------------------------------------
-@overload
-def nonzero(input, *, as_tuple: Literal[False] = False) -> Tensor: ...
-@overload
-def nonzero(input, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-@primitive(dtype=positions_rule, shape=None, rewrites=("as_tuple",), out=True)
-def nonzero(input, *, as_tuple: bool = False):
-    """The positions of the nonzero elements of `input`, in order.
-
-    Args:
-        input: any shape.
-        as_tuple: whether to return one tensor per dimension, fit to index with, instead of one of shape (n, ndim).
-
-    >>> import corefw as torch
-    >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
-    tensor([[0, 1],
-            [1, 0]])
-    """
-    return nonzero(input if input.array.ndim else input.reshape((1,))).unbind(1)
-
-
-@composite()
-def argwhere(input):
-    """The positions of the nonzero elements of `input`: shape (n, ndim).
-
-    >>> import corefw as torch
-    >>> torch.argwhere(torch.tensor([0, 5, 7]))
-    tensor([[1],
-            [2]])
-    """
-    return nonzero(input)
-
-
-@family()
-def _triangle(name: str, kept: Callable[[Any, int], Any]):
-    """Functions that give the positions in a triangle of a matrix.
-
-    Args:
-        kept: what lies in it, by the numbers of the diagonals and the offset.
-    """
-
-    def positions(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
-        for side, size in (("row", row), ("col", col)):
-            if size < 0:
-                raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
-        if dtype not in (None, dtypes.int64, dtypes.int32):
-            raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
-        diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
-        return nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
-
-    return positions
-
-
-@_triangle(operator.le)
-def tril_indices():
-    """The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row by row.
-
-    Args:
-        offset: the last diagonal of the triangle: 0 the main one, positive above it.
-        dtype: int64, or int32.
-        device: where the result lies.
-
-    >>> import corefw as torch
-    >>> torch.tril_indices(2, 2)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-    """
-
-
-@_triangle(operator.ge)
-def triu_indices():
-    """The positions of the upper triangle, whose first diagonal is `offset`. Arguments as for `tril_indices`.
-
-    >>> import corefw as torch
-    >>> torch.triu_indices(2, 2)
-    tensor([[0, 0, 1],
-            [0, 1, 1]])
-    """

@@ -248,7 +248,7 @@ def repeat_interleave(
     if repeats is None:
         if input.array.ndim != 1:
             raise ShapeError("repeat_interleave only accept 1D vector as repeat")
-        return repeated_positions(input)
+        return _counted(repeated_positions(input), output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
     if not input.array.ndim:
@@ -268,11 +268,15 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got repeats of size {list(repeats.array.shape)} "
             f"and input.size({dim}) = {shape[dim]}"
         )
-    positions = repeated_positions(repeats)
-    if output_size is not None and positions.array.shape[0] != output_size:
-        total = positions.array.shape[0]
+    return input.index_select(dim, _counted(repeated_positions(repeats), output_size))
+
+
+def _counted(positions, output_size: int | None):
+    """The positions, of which there must be as many as were promised."""
+    total = positions.array.shape[0]
+    if output_size not in (None, total):
         raise ShapeError(f"repeat_interleave: output_size is {output_size}, but repeats add up to {total}")
-    return input.index_select(dim, positions)
+    return positions
 
 
 # -- reordering -------------------------------------------------------------------------------------------------------

@@ -318,8 +318,9 @@ channel_affine.gradients(
 
 
 def _with_statistics(input, weight, bias, mean, variance, eps: float) -> Tensor:
-    """Batch normalisation by given statistics."""
-    scale = (variance + eps).rsqrt()
+    """Batch normalisation by given statistics; of half types in single precision, whose range the scale may need."""
+    wide = dtypes.float32 if variance.dtype.itemsize == 2 else variance.dtype
+    scale = (variance.to(wide) + eps).rsqrt()
     scale = scale if weight is None else scale * weight
     shift = -mean * scale
     result = ops.channel_affine(input, scale, shift if bias is None else shift + bias)

@@ -48,6 +48,33 @@ def vector_norm_vjp(grad, input, out, ord, dim, keepdim, input_shape):
     return ops.expand_reduced(scale, dim, keepdim, input_shape) * powers
 
 
+@composite(out=True, inplace=True)
+def renorm(input, p: Real, dim: int, maxnorm: Real):
+    """`input` with each slice along `dim` whose `p`-norm is larger than `maxnorm` scaled down to that norm.
+
+    Args:
+        input: at least two dimensions, floating or complex.
+        p: the order of the norm, positive.
+        dim: the dimension whose slices are meant.
+        maxnorm: the largest norm, not negative.
+
+    >>> import corefw as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.0, 1.0]]), p=2, dim=0, maxnorm=1)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
+    if p <= 0:
+        raise ShapeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise ShapeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.ndim < 2:
+        raise ShapeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    dim = canonical_dim(dim, input.ndim)
+    norms = ops.linalg_vector_norm(input, p, [d for d in range(input.ndim) if d != dim], True)
+    # A quotient a little below 1, so that the norm of what is rounded is not larger: PyTorch's.
+    return input * ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+
+
 @composite(out=True)
 def norm(input, p: Real | str | None = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The `p`-norm of the elements over the dimensions `dim`: ``sum(|x|^p)^(1/p)``.

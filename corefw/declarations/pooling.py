@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 from corefw import dtypes
 from corefw.declarations._shared.families import in_each_dimension
-from corefw.declarations._shared.windowed import batched
+from corefw.declarations._shared.windowed import batched, per_dimension
 from corefw.dispatch.declare import Index, composite, ops, primitive
 from corefw.dispatch.rules import index, real_floats, real_numbers, same
 from corefw.errors import DtypeError, ShapeError
@@ -56,17 +57,7 @@ def _windows(input, kernel_size, stride, padding, dilation, ceil_mode) -> tuple[
     return tuple(result)
 
 
-def _per_dimension(name: str, argument: str, value, n: int) -> tuple[int, ...]:
-    """An int or a sequence as one int per spatial dimension."""
-    if isinstance(value, int):
-        return (value,) * n
-    value = tuple(value)
-    if len(value) == 1:
-        return value * n
-    if len(value) != n:
-        words = {1: "one int", 2: "two ints", 3: "three ints"}
-        raise ShapeError(f"{name}: {argument} must either be a single int, or a tuple of {words[n]}")
-    return value
+_per_dimension = partial(per_dimension, "{function}: {argument} must either be a single int, or a tuple of {ints}")
 
 
 _NOT_BATCHED = "{name}(): Expected {unbatched}D or {batched}D (batch mode) tensor, but got"

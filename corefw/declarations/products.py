@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from corefw import dtypes
 from corefw.dispatch.declare import composite, ops
-from corefw.errors import ShapeError
+from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import check_square
 
 
@@ -117,3 +118,54 @@ def matrix_power(input, n: int):
     tensor([[8.]])
     """
     return linalg_matrix_power(input, n)
+
+
+@composite()
+def linalg_vander(x, *, N: int | None = None):
+    """Vandermonde's matrices: the powers 0, 1, ... of the elements of `x` along a new last dimension.
+
+    Args:
+        x: shape (..., n), floating, complex or integers (int64 ones then).
+        N: how many powers, at least 2; n unless given.
+
+    Returns:
+        Shape (..., n, N).
+
+    >>> import corefw as torch
+    >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    if x.dtype.category == dtypes.BOOL:
+        raise DtypeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    count = (x.shape[-1] if x.ndim else 0) if N is None else N
+    if count < 2:
+        raise ShapeError("N must be greater than 1.")
+    powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
+    return ops.cat([ops.ones_like(powers[..., :1]), powers], -1)
+
+
+@composite(public="corefw")
+def vander(x, N: int | None = None, increasing: bool = False):
+    """Vandermonde's matrix: the powers ``N - 1, ..., 1, 0`` of the elements of a vector, or ``0, 1, ..., N - 1``.
+
+    Args:
+        x: one dimension.
+        N: how many powers; as many as elements unless given.
+        increasing: whether the powers ascend.
+
+    >>> import corefw as torch
+    >>> torch.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.ndim != 1:
+        raise ShapeError("x must be a one-dimensional tensor.")
+    count = x.numel() if N is None else N
+    if count < 0:
+        raise ShapeError("N must be non-negative.")
+    wide = dtypes.int64 if x.dtype.category < dtypes.FLOATING else x.dtype
+    exponents = ops.arange(count, device=x.device)
+    return x.to(wide).unsqueeze(1) ** (exponents if increasing else exponents.flip(0))

@@ -1,13 +1,12 @@
-"""Scans along one dimension: running sums, products and extremes, differences and integrals."""
+"""Scans along one dimension: running sums, products and extremes."""
 
 from __future__ import annotations
 
-from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import accumulate, floats, picks, same
 from corefw.dtypes import dtype
-from corefw.errors import DtypeError, ShapeError
-from corefw.shapes import Shape, canonical_dim, same_shape, values_and_indices
+from corefw.errors import ShapeError
+from corefw.shapes import Shape, same_shape, values_and_indices
 
 
 # -- linear recurrences: the gradients of products without division ---------------------------------------------------
@@ -157,96 +156,3 @@ def _extreme_gradient(grad, indices, dim, input_shape):
 
 for _extreme in (cummax, cummin):
     _extreme.gradient("input")(_extreme_gradient)
-
-
-# -- differences and integrals ----------------------------------------------------------------------------------------
-@composite(out=True)
-def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None):
-    """The `n`-th difference of neighbours along `dim`: ``y[i] = x[i + 1] - x[i]``, `n` times.
-
-    Of bool it says whether they differ.
-
-    Args:
-        input: at least one dimension.
-        n: how often.
-        dim: the dimension to run along.
-        prepend, append: set before and after `input` along `dim`.
-
-    >>> import corefw as torch
-    >>> torch.tensor([1, 4, 9, 16]).diff()
-    tensor([3, 5, 7])
-    """
-    if not input.ndim:
-        raise ShapeError("diff expects input to be at least one-dimensional")
-    if n < 0:
-        raise ShapeError(f"order must be non-negative but got {n}")
-    dim = canonical_dim(dim, input.ndim)
-    parts = [part for part in (prepend, input, append) if part is not None]
-    if any(part.ndim != input.ndim for part in parts):
-        raise ShapeError(
-            f"diff expects prepend or append to be the same dimension as input: got {[part.ndim for part in parts]}"
-        )
-    result = ops.cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return input.clone()
-    for _ in range(n):
-        size = result.shape[dim]
-        if size < 2:
-            return result.narrow(dim, 0, 0).clone()
-        following, current = result.narrow(dim, 1, size - 1), result.narrow(dim, 0, size - 1)
-        result = following != current if result.dispatch_key.dtype.category == dtypes.BOOL else following - current
-    return result
-
-
-def _samples(name: str, values):
-    """What can be added and subtracted without overflow: integers as int64."""
-    if values.dispatch_key.dtype.category == dtypes.BOOL:
-        raise DtypeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported; convert it")
-    return values.to(dtypes.int64) if values.dispatch_key.dtype.category == dtypes.INTEGER else values
-
-
-def _panels(name: str, y, x, dx, dim: int):
-    """The areas of the trapezoids between neighbours along `dim`."""
-    if x is not None and dx is not None:
-        raise TypeError("x and dx both give the spacing; give one of them")
-    y, x = _samples(name, y), None if x is None else _samples(name, x)
-    dim = canonical_dim(dim, y.ndim)
-    size = y.shape[dim]
-    if not size:
-        return y.narrow(dim, 0, 0) * 1.0
-    heights = y.narrow(dim, 1, size - 1) + y.narrow(dim, 0, size - 1)
-    if x is None:
-        return heights * ((1.0 if dx is None else dx) / 2)
-    if x.ndim == 1 and x.shape[0] != size:
-        raise ShapeError(f"There must be one `x` value for each sample point: {x.shape[0]} for {size}")
-    if x.ndim == 1:
-        return heights * x.diff().reshape((-1, *(1,) * (y.ndim - dim - 1))) / 2
-    return heights * x.diff(dim=dim - y.ndim) / 2
-
-
-@composite(aliases=("trapz",))
-def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
-    """The integral of samples `y` along `dim` by the trapezoidal rule.
-
-    Args:
-        y: the samples.
-        x: where they were taken; 1-d or of the shape of `y`.
-        dx: the distance between them, 1 unless given.
-        dim: the dimension to integrate along.
-
-    >>> import corefw as torch
-    >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
-    tensor(10.5000)
-    """
-    return _panels("trapezoid", y, x, dx, dim).sum(dim)
-
-
-@composite()
-def cumulative_trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
-    """The running integral of samples `y` along `dim` by the trapezoidal rule. Arguments as for `trapezoid`.
-
-    >>> import corefw as torch
-    >>> torch.cumulative_trapezoid(torch.tensor([1.0, 5.0, 10.0]))
-    tensor([ 3.0000, 10.5000])
-    """
-    return _panels("cumulative_trapezoid", y, x, dx, dim).cumsum(dim)

@@ -277,6 +277,8 @@ def _scatter_shape(input, dim, index, src=None, *attributes):
 def _trimmed(src: Tensor, index: Tensor) -> Tensor:
     """The part of `src` that `index` covers."""
     shape = index.array.shape
+    if shape and not src.array.shape:
+        src = src.reshape(1)
     return src if src.array.shape == shape else src[tuple(slice(n) for n in shape)]
 
 

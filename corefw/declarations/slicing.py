@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from corefw.dispatch.declare import Dim, Sizes, composite, ops, primitive
@@ -274,6 +275,45 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if not size:
         return split_with_sizes(input, (0,) * chunks, dim)
     return equal_split(input, size, dim)
+
+
+@composite()
+def unsafe_split_with_sizes(input, split_sizes: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
+    """As `split_with_sizes`; the parts may be changed in place one by one.
+
+    >>> import corefw as torch
+    >>> torch.unsafe_split_with_sizes(torch.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    return _alone(split_with_sizes(input, split_sizes, dim), input, dim)
+
+
+@composite()
+def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As `split`; the parts may be changed in place one by one.
+
+    >>> import corefw as torch
+    >>> torch.unsafe_split(torch.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    """
+    return _alone(equal_split(input, split_size, dim), input, dim)
+
+
+@composite()
+def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As `chunk`; the parts may be changed in place one by one.
+
+    >>> import corefw as torch
+    >>> torch.unsafe_chunk(torch.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    """
+    return _alone(chunk(input, chunks, dim), input, dim)
+
+
+def _alone(parts, input, dim: int) -> tuple[Tensor, ...]:
+    """Parts along `dim`, each a view of its own; a change of one of several views of one op would be refused."""
+    starts = itertools.accumulate((part.shape[dim] for part in parts), initial=0)
+    return tuple(input.narrow(dim, start, part.shape[dim]) for part, start in zip(parts, starts))
 
 
 @composite()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any, Literal, overload
 
-from corefw import dtypes
 from corefw.dispatch.declare import Dim, composite, ops, primitive
-from corefw.dispatch.numbers import Real
-from corefw.dispatch.rules import boolean, computed, index, picks, promoted_real_numbers, same
-from corefw.errors import DtypeError, ShapeError
+from corefw.dispatch.rules import boolean, index, picks, promoted_real_numbers, same
+from corefw.errors import ShapeError
 from corefw.shapes import Shape, canonical_dim, same_shape, values_and_indices
 from corefw.tensor import Tensor
 
@@ -176,69 +173,6 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
     tensor([1, 2, 1])
     """
     return _unique(input, dim, True, return_inverse, return_counts)
-
-
-# -- counting ---------------------------------------------------------------------------------------------------------
-@composite()
-def bincount(input, weights=None, minlength: int = 0):
-    """How often each of 0, 1, 2, ... occurs, or the sum of the `weights` where it does.
-
-    Args:
-        input: 1-d, integers that are not negative.
-        weights: of the same shape; the result is float32 for float32 ones, else float64.
-        minlength: the least size of the result.
-
-    >>> import corefw as torch
-    >>> torch.tensor([0, 2, 2]).bincount()
-    tensor([1, 0, 2])
-    """
-    if input.dispatch_key.dtype.category != dtypes.INTEGER:
-        raise DtypeError(f"bincount only supports 1-d non-negative integral inputs, got {input.dispatch_key.dtype!r}")
-    if minlength < 0:
-        raise ShapeError("minlength should be >= 0")
-    size = int(input.max()) + 1 if input.numel() else 0
-    if input.ndim != 1 or (input.numel() and int(input.min()) < 0):
-        raise ShapeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
-        weights = ops.ones_like(input, dtype=dtypes.int64)
-    elif weights.array.shape != input.array.shape:
-        raise ShapeError("weights should be 1-d and have the same length as input")
-    elif weights.dispatch_key.dtype is not dtypes.float32:
-        weights = weights.to(dtypes.float64)
-    return weights.new_zeros(max(size, minlength)).index_add_(0, input.long(), weights.detach())
-
-
-@composite(out=True)
-def histc(input, bins: int = 100, min: Real = 0, max: Real = 0):
-    """How many elements fall into each of `bins` intervals of equal width between `min` and `max`; others are left out.
-
-    Args:
-        input: any shape, floating.
-        bins: the number of intervals.
-        min, max: the ends; if equal, the smallest and the largest element.
-
-    >>> import corefw as torch
-    >>> torch.tensor([1.0, 2.0, 1.0]).histc(4, 0, 3)
-    tensor([0., 2., 1., 0.])
-    """
-    dtype = input.dispatch_key.dtype
-    if not dtype.is_floating_point:
-        raise DtypeError(f"histc: expected a floating-point tensor, got {dtype!r}")
-    if bins <= 0:
-        raise ShapeError(f"bins must be > 0, got {bins}")
-    values = input.detach().reshape(-1).to(computed(dtype))
-    low, high = float(min), float(max)
-    if low == high and values.numel():
-        low, high = float(values.min()), float(values.max())
-    if low == high:
-        low, high = low - 1, high + 1
-    if not (isfinite(low) and isfinite(high)):
-        raise ShapeError(f"range of [{low}, {high}] is not finite")
-    if low > high:
-        raise ShapeError("max must be larger than min")
-    values = values[(values >= low) & (values <= high)]
-    position = ((values - low) * (bins / (high - low))).long().clamp(max=bins - 1)
-    return position.new_zeros(bins).index_add_(0, position, ops.ones_like(position)).to(dtype)
 
 
 # -- search and membership --------------------------------------------------------------------------------------------

@@ -1,17 +1,16 @@
-"""Special functions of mathematical physics and statistics, elementwise; `corefw.special` offers them."""
+"""Special functions of statistics, elementwise; `corefw.special` offers them, and those of gamma.py, bessel.py and
+polynomials.py."""
 
 from __future__ import annotations
 
 import math
 
+from corefw.declarations._shared.special import real
 from corefw.dispatch.declare import composite, ops, primitive
-from corefw.dispatch.rules import floating
 from corefw.shapes import broadcast, same_shape
 
-_real = floating.without("complex")
 
-
-@composite(dtype=_real, shape=same_shape, out=True)
+@composite(dtype=real, shape=same_shape, out=True)
 def special_entr(input):
     """The entropy of a probability, ``-input * log(input)``; 0 at 0, -inf below it.
 
@@ -25,7 +24,7 @@ def special_entr(input):
 special_entr.gradients(input=lambda grad, input: grad * (-1 - input.log()))
 
 
-@composite(dtype=_real, shape=broadcast, out=True)
+@composite(dtype=real, shape=broadcast, out=True)
 def special_xlog1py(input, other):
     """The product ``input * log(1 + other)``, which is 0 where `input` is 0, and NaN where `other` is.
 
@@ -46,7 +45,7 @@ def special_xlog1py_vjp_other(grad, input, other):
     return grad * (input / (other + 1))
 
 
-@primitive(dtype=_real, shape=same_shape, out=True)
+@primitive(dtype=real, shape=same_shape, out=True)
 def special_erfcx(input):
     """The scaled complement of the error function, ``exp(input**2) * erfc(input)``.
 
@@ -59,7 +58,7 @@ def special_erfcx(input):
 special_erfcx.gradients(input=lambda grad, input, out: grad * (input * out * 2 - 2 / math.sqrt(math.pi)))
 
 
-@primitive(dtype=_real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
+@primitive(dtype=real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def erfinv(input):
     """The inverse of the error function; infinite at -1 and 1, NaN outside them.
 
@@ -72,7 +71,7 @@ def erfinv(input):
 erfinv.gradients(input=lambda grad, out: grad * ((out * out).exp() * (math.sqrt(math.pi) / 2)))
 
 
-@composite(dtype=_real, shape=same_shape, out=True)
+@composite(dtype=real, shape=same_shape, out=True)
 def special_ndtr(input):
     """The distribution function of the standard normal distribution, ``erfc(-input / sqrt(2)) / 2``.
 
@@ -86,7 +85,7 @@ def special_ndtr(input):
 special_ndtr.gradients(input=lambda grad, input: grad * ((input * input * -0.5).exp() / math.sqrt(2 * math.pi)))
 
 
-@composite(dtype=_real, shape=same_shape, out=True)
+@composite(dtype=real, shape=same_shape, out=True)
 def special_log_ndtr(input):
     """The logarithm of `special.ndtr`, accurate in the lower tail too, where it is ``log(erfcx(t) / 2) - t**2`` with
     ``t = -input / sqrt(2)``.
@@ -105,7 +104,7 @@ special_log_ndtr.gradients(
 )
 
 
-@composite(dtype=_real, shape=same_shape, out=True)
+@composite(dtype=real, shape=same_shape, out=True)
 def special_ndtri(input):
     """The inverse of `special.ndtr`: the quantile of the standard normal distribution; NaN outside [0, 1].
 

@@ -13,6 +13,7 @@ from corefw.dispatch.rules import moments, picks
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import Shape, canonical_dim, count_reduced, picked, reduced_shape
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 
 
 # -- order statistics -------------------------------------------------------------------------------------------------
@@ -300,3 +301,102 @@ def std_mean(
     """
     dim, correction = _moment_options(dim, unbiased, correction)
     return ops.deviation(input, dim, keepdim, correction), input.mean(dim, keepdim)
+
+
+# -- covariance -------------------------------------------------------------------------------------------------------
+def _check_variables(name: str, input) -> None:
+    if input.ndim > 2:
+        raise ShapeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
+    if input.dtype.category == dtypes.BOOL:
+        raise DtypeError(f"{name}(): bool dtype is not supported for input")
+
+
+def _checked_weights(name: str, weights, count: int, kind: str, categories: tuple[int, ...]):
+    """Weights of observations, one for each."""
+    if weights.ndim > 1:
+        raise ShapeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
+        )
+    if weights.dtype.category not in categories:
+        raise DtypeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype.title} dtype")
+    if weights.numel() != count:
+        raise ShapeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+    if weights.numel() and float(weights.detach().min()) < 0:
+        raise ShapeError(f"cov(): {name} cannot be negative")
+    return weights.reshape(-1)
+
+
+@composite()
+def cov(input, *, correction: int = 1, fweights=None, aweights=None):
+    """The covariances of variables, ``sum_k w_k (x_ik - m_i) conj(x_jk - m_j) / norm``, where m are their means.
+
+    Args:
+        input: a variable in each row and an observation in each column, or the observations of one variable.
+        correction: what is taken off the number of observations in the norm; times ``sum(w a) / sum(w)`` with
+            `aweights` a.
+        fweights: how often each observation counts, integers.
+        aweights: how important each observation is, floating.
+
+    Returns:
+        The matrix of covariances, or the variance of one variable. NaN or infinite with a warning where the norm is not
+        positive.
+
+    >>> import corefw as torch
+    >>> torch.cov(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    _check_variables("cov", input)
+    rows = input if input.ndim == 2 else input.reshape(1, -1)
+    count = rows.shape[1]
+    weights = None
+    if fweights is not None:
+        weights = _checked_weights("fweights", fweights, count, "integral", (dtypes.INTEGER,))
+    if aweights is not None:
+        importance = _checked_weights("aweights", aweights, count, "floating point", (dtypes.FLOATING,))
+        weights = importance if weights is None else weights * importance
+    total = count if weights is None else weights.sum()
+    if weights is not None and count and float(total.detach()) == 0:
+        raise ShapeError("cov(): weights sum to zero, can't be normalized")
+    means = (rows if weights is None else rows * weights).sum(1) / total
+    norm = total - correction
+    if aweights is not None and correction:
+        norm = total - correction * (weights * aweights.reshape(-1)).sum() / total
+    if float(norm.detach() if isinstance(norm, Tensor) else norm) <= 0:
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        norm = 0.0
+    distances = rows - means.unsqueeze(1)
+    weighed = distances if weights is None else distances * weights
+    return ((distances @ weighed.mH.to(distances.dtype)) / norm).squeeze()
+
+
+@composite()
+def corrcoef(input):
+    """Pearson's correlation coefficients of variables: their `cov`, divided by their standard deviations.
+
+    Args:
+        input: a variable in each row and an observation in each column, or the observations of one variable.
+
+    Returns:
+        The matrix of coefficients, real and imaginary parts between -1 and 1; 1 for one variable. NaN for variables
+        that do not vary.
+
+    >>> import corefw as torch
+    >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    _check_variables("corrcoef", input)
+    covariance = ops.cov(input)
+    if not covariance.ndim:
+        return covariance / covariance
+    deviations = covariance.diagonal().sqrt()
+    result = covariance / deviations.unsqueeze(1) / deviations
+    if not result.is_complex():
+        return result.clamp(-1, 1)
+    return ops.complex(result.real.clamp(-1, 1), result.imag.clamp(-1, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from corefw import dtypes
 from corefw.dispatch.runtime import Runtime
@@ -20,9 +21,10 @@ class Kernel:
     computed dtypes it takes; ``out`` whether it takes ``out=`` (an array to write to, possibly the first argument's);
     ``numbers`` the function to call where 0-d arrays of float32 stand beside arrays of half types, None if there is
     none; ``check_shapes`` whether the op's shape rule is to refuse wrong shapes before the function is called, for one
-    that would read outside of its arrays; ``deterministic`` whether equal arguments always give equal bits, without
-    which it is not asked while `use_deterministic_algorithms` is on; ``max_ulp`` what its elements may be wrong by, in
-    units of the last place, where that is not what the dtype's tolerance says.
+    that would read outside of its arrays; ``deterministic`` whether equal arguments always give equal bits: False for
+    one that is not asked while `use_deterministic_algorithms` is on, "if asked" for one that works in order then, since
+    it looks at `settings.deterministic`; ``max_ulp`` what its elements may be wrong by, in units of the last place,
+    where that is not what the dtype's tolerance says.
     """
 
     op: str
@@ -31,7 +33,7 @@ class Kernel:
     out: bool = False
     numbers: Callable | None = None
     check_shapes: bool = False
-    deterministic: bool = True
+    deterministic: bool | Literal["if asked"] = True
     max_ulp: float | None = None
 
 

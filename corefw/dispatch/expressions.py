@@ -3,7 +3,8 @@
 In a formula ``T`` is the element type, x, y and z are the tensors in order, s, t and u the numbers that follow them.
 Before the last semicolon it may define variables (``e = exp(x); e / (1 + e)``). Functions are those of C's <math.h>
 with the type of their argument, and besides `rsqrt`, `sigmoid`, `erfinv` and `normcdf` (the normal distribution
-function); `T(1)` converts. Formulas hold for NaN, infinities and signed zeros as they stand.
+function); `T(1)` converts. The functions of the folder special_functions, which is written in what C and CUDA C++ have
+in common, compute in double. Formulas hold for NaN, infinities and signed zeros as they stand.
 
 A formula is given per class of dtypes: "floating" (half types are computed in float32), "signed" and "unsigned"
 integers, "wrapping" (integers of both kinds, where T is the unsigned one), "bool" (where T is an unsigned byte, which
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 
 import numpy as np
 
@@ -110,6 +112,34 @@ EXPRESSIONS = (
         logaddexp2="x == y ? x + 1 : (x > y ? x : y) + T(1.4426950408889634) * log1p(exp2(-fabs(x - y)))",
     ),
     *_floating("x y", 1, sigmoid_backward="x * ((1 - y) * y)", tanh_backward="x * (1 - y * y)"),
+    # -- special functions, in double ------------------------------------------------------------------------------
+    *_floating("x", 60, lgamma="log_gamma(x)", digamma="digamma(x)"),
+    *_floating("x y", 400, special_zeta="hurwitz_zeta(x, y)", igamma="gamma_p(x, y)", igammac="gamma_q(x, y)"),
+    *_floating("x", 60, i0="modified_bessel_i0(x)", special_i0e="modified_bessel_i0e(x)"),
+    *_floating("x", 60, special_i1="modified_bessel_i1(x)", special_i1e="modified_bessel_i1e(x)"),
+    *_floating("x", 80, special_modified_bessel_k0="modified_bessel_k0(x)"),
+    *_floating("x", 80, special_modified_bessel_k1="modified_bessel_k1(x)"),
+    *_floating("x", 80, special_scaled_modified_bessel_k0="modified_bessel_k0e(x)"),
+    *_floating("x", 80, special_scaled_modified_bessel_k1="modified_bessel_k1e(x)"),
+    *_floating("x", 80, special_bessel_j0="bessel_j0(x)", special_bessel_j1="bessel_j1(x)"),
+    *_floating("x", 80, special_bessel_y0="bessel_y0(x)", special_bessel_y1="bessel_y1(x)"),
+    *_floating("x", 80, special_airy_ai="airy_ai(x)"),
+    *(
+        expression
+        for kind in "tuvw"
+        for expression in _floating(
+            "x y",
+            20,
+            **{
+                f"special_chebyshev_polynomial_{kind}": f"chebyshev_{kind}(x, y)",
+                f"special_shifted_chebyshev_polynomial_{kind}": f"chebyshev_{kind}(2.0 * x - 1, y)",
+            },
+        )
+    ),
+    *_floating("x y", 20, special_hermite_polynomial_h="hermite_h(x, y)"),
+    *_floating("x y", 20, special_hermite_polynomial_he="hermite_he(x, y)"),
+    *_floating("x y", 30, special_laguerre_polynomial_l="laguerre_l(x, y)"),
+    *_floating("x y", 30, special_legendre_polynomial_p="legendre_p(x, y)"),
     # -- comparisons, extremes, logic, bits -------------------------------------------------------------------------
     *_all("x y", "floating", "wrapping", test=True, eq="x == y", ne="x != y"),
     *_all("x y", "bool", test=True, eq="(x != 0) == (y != 0)", ne="(x != 0) != (y != 0)"),
@@ -173,6 +203,20 @@ EXPRESSIONS = (
         "x * (p + y * (p * (1 - p)) * d)",
     ),
 )
+
+#: the files of special_functions in the order in which one needs another
+_SPECIAL_FUNCTIONS = (
+    *("sums", "gamma", "incomplete_gamma_coefficients", "incomplete_gamma", "modified_bessel", "bessel", "airy"),
+    "polynomials",
+)
+
+
+def special_functions() -> str:
+    """The text of the functions that formulas call, of which SPECIAL and TABLE are to be defined before it: how a
+    function and a table of numbers are declared."""
+    folder = Path(__file__).parent / "special_functions"
+    return "\n".join((folder / f"{name}.h").read_text(encoding="utf-8") for name in _SPECIAL_FUNCTIONS)
+
 
 #: by name the error in units in the last place of float32 and float64 that is allowed, that of the reference included
 ULPS: dict[str, tuple[float, float]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import shorten
 
 from corefw import dtypes
@@ -19,6 +19,8 @@ from corefw.dispatch.resolution import decide, fallback_key
 from corefw.errors import CorefwError, did_you_mean
 from corefw.tensor import Tensor
 
+_UNMEASURED = "not measured yet: that is done when operands of a size first come"
+
 
 @dataclass(frozen=True)
 class BackendInfo:
@@ -34,6 +36,10 @@ class BackendInfo:
     reason: str
     detail: str = ""
     dropped: tuple[str, ...] = ()  # the ops it has kernels for that this corefw does not know
+    stored: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the dtypes of each device that it owns
+    max_ulp: dict[str, float] = field(default_factory=dict)  # what kernels of ops declare to be wrong by
+    varying: tuple[str, ...] = ()  # the ops whose kernels are not deterministic
+    varying_unless_asked: tuple[str, ...] = ()  # the ops whose kernels are so if deterministic ones are asked for
 
     def __str__(self) -> str:
         state = "usable" if self.usable else f"not usable: {self.reason}"
@@ -67,6 +73,13 @@ def backends() -> list[BackendInfo]:
                 reason=reason,
                 detail=backend.detail,
                 dropped=registry.dropped[backend.name],
+                stored={
+                    kind: tuple(d.name for d in dtypes.ALL if d in runtime.dtypes)
+                    for kind, runtime in backend.runtimes.items()
+                },
+                max_ulp={k.op: k.max_ulp for k in kernels if k.max_ulp is not None},
+                varying=tuple(sorted({k.op for k in kernels if not k.deterministic})),
+                varying_unless_asked=tuple(sorted({k.op for k in kernels if k.deterministic == "if asked"})),
             )
         )
     for name, error in registry.failures.items():
@@ -132,29 +145,31 @@ def explain(op, *args, **kwargs) -> str:
         raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.declared)}")
     given = ", ".join([*map(_describe, args), *(f"{k}={_describe(v)}" for k, v in kwargs.items())])
     dispatch_key = _dispatch_key(declared, args, kwargs)
-    lines, outcome = _decision(declared, dispatch_key)
+    lines, measured, outcome = _decision(declared, dispatch_key)
+    lines += measured
     if _is_composed(declared, dispatch_key):
         lines += _inside(declared, dispatch_key, args, kwargs)
     lines += [f"mode: {type(mode).__name__}" for mode in registry.modes]
     return "\n  ".join([f"{declared.name}({given})", *lines, f"-> {outcome}"])
 
 
-def _decision(op: Op, dispatch_key: DispatchKey) -> tuple[list[str], str]:
-    """What is weighed for an op at a dispatch key, and what comes of it."""
+def _decision(op: Op, dispatch_key: DispatchKey) -> tuple[list[str], list[str], str]:
+    """What is weighed for an op at a dispatch key, what was measured of it, and what comes of it."""
     if op.rule is None:
-        return [f"dispatch key: {dispatch_key}", "a composition of other ops; no backend can replace it"], "its body"
+        said = "a composition of other ops; no backend can replace it"
+        return [f"dispatch key: {dispatch_key}", said], [], "its body"
     try:
         decision = decide(op, dispatch_key)
     except CorefwError as error:
         other = fallback_key(op, dispatch_key)
         if other is None:
-            return [f"dispatch key: {dispatch_key}"], f"error: {error}"
-        lines, outcome = _decision(op, other)
+            return [f"dispatch key: {dispatch_key}"], [], f"error: {error}"
+        lines, measured, outcome = _decision(op, other)
         lines = [f"no kernel for {dispatch_key}; copied to the fallback {other.device} and back", *lines[1:]]
-        return [f"dispatch key: {dispatch_key}", *lines], f"fallback to {registry.fallback}: {outcome}"
+        return [f"dispatch key: {dispatch_key}", *lines], measured, f"fallback to {registry.fallback}: {outcome}"
     computed = (decision.wide or decision.compute).name
-    measured = figures(op, dispatch_key) if decision.rivals else []
-    return [f"dispatch key: {dispatch_key}, computed in {computed}", *decision.trail, *measured], decision.how
+    measured = (figures(op, dispatch_key) or [_UNMEASURED]) if decision.rivals else []
+    return [f"dispatch key: {dispatch_key}, computed in {computed}", *decision.trail], measured, decision.how
 
 
 def _is_composed(op: Op, dispatch_key: DispatchKey) -> bool:
@@ -167,8 +182,11 @@ def _is_composed(op: Op, dispatch_key: DispatchKey) -> bool:
 def _inside(op: Op, dispatch_key: DispatchKey, args, kwargs) -> list[str]:
     """What the ops inside of one that is composed would run."""
     try:
-        met = rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, dispatch_key.device)
-        return [f"{one.name} at {at}: {_decision(one, at)[1]}" for one, at in met]
+        lines = []
+        for one, at in rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, dispatch_key.device):
+            _, measured, outcome = _decision(one, at)
+            lines += [f"{one.name} at {at}: {outcome}", *(f"  {line}" for line in measured)]
+        return lines
     except Exception as error:  # whatever the body makes of these arguments, or of tensors without elements
         reason = shorten(f"{type(error).__name__}: {error}", 120)
         named = ", ".join(one.name for one in named_ops(op)) or "no op with kernels"

@@ -182,23 +182,27 @@ def _name(op: Op, dispatch_key: DispatchKey) -> str:
 
 
 def figures(op: Op, dispatch_key: DispatchKey) -> list[str]:
-    """A line for each size that was measured, here or in an earlier process."""
-    lines = []
+    """A line for each size that was measured, here or in an earlier process, the smallest first."""
     begin = _name(op, dispatch_key) + " "
-    for label, seconds in measurements().figures.items():
-        if label.startswith(begin):
-            ranked = sorted(seconds.items(), key=lambda item: item[1])
-            said = ", ".join(f"{backend} {1e6 * value:.3g} µs" for backend, value in ranked)
-            lines.append(f"measured for {_sizes(label.removeprefix(begin))}: {said}")
+    found = {
+        _sizes(label.removeprefix(begin)): seconds
+        for label, seconds in measurements().figures.items()
+        if label.startswith(begin)
+    }
+    lines = []
+    for (numbers, bits), seconds in sorted(found.items()):
+        ranked = sorted(seconds.items(), key=lambda item: item[1])
+        said = ", ".join(f"{backend} {1e6 * value:.3g} µs" for backend, value in ranked)
+        sizes = " and ".join(_bytes(1 << number) for number in bits)
+        lines.append(f"measured for operands of less than {sizes}{' with numbers' * numbers}: {said}")
     return lines
 
 
-def _sizes(label: str) -> str:
-    """The sizes of a label in words: `13,11` is less than 8 KiB and less than 2 KiB."""
-    numbers = label.startswith("with numbers ")
-    bits = [int(text) for text in label.removeprefix("with numbers ").split(",")]
-    said = " and ".join(_bytes(1 << number) for number in bits)
-    return f"operands of less than {said}" + " with numbers" * numbers
+def _sizes(label: str) -> tuple[bool, tuple[int, ...]]:
+    """Whether there are numbers among the operands, and the bits of each operand's size: `13,11` is less than 8 KiB and
+    less than 2 KiB."""
+    bits = label.removeprefix("with numbers ")
+    return bits != label, tuple(map(int, bits.split(",")))
 
 
 def _bytes(size: int) -> str:

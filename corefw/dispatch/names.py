@@ -10,7 +10,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 
 #: where an op can be public: modules, without the package's name but for itself, and the methods of Tensor
-NAMESPACES = ("nn.functional", "corefw", "fft", "linalg", "special", "Tensor")
+NAMESPACES = ("nn.functional", "corefw", "fft", "linalg", "signal.windows", "special", "Tensor")
 
 _named: set[FunctionType] = set()
 

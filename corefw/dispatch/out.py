@@ -50,8 +50,8 @@ def accumulates(op: Op) -> bool:
     return "dtype" in op.rewrites and op.rule is not None and op.rule.results == accumulate.results
 
 
-def _tells_truths(op: Op) -> bool:
-    """Whether the op's result is a truth, be it held in bool or in uint8."""
+def _gives_bools(op: Op) -> bool:
+    """Whether the op's result is true or false, be it held in bool or in uint8."""
     return op.rule is not None and op.rule.results[0](dtypes.float32) is dtypes.bool_
 
 
@@ -74,20 +74,26 @@ def write_out(op: Op, out, *values, **options):
     result = op.function(*values, **options)
     if several != isinstance(result, (tuple, list)):
         raise TypeError(f"{op.name}(): argument 'out' must be {'Tensor, not tuple' if several else 'tuple of Tensors'}")
-    if outs[0].dispatch_key.dtype is dtypes.bool_ and _tells_truths(op):
+    if outs[0].dispatch_key.dtype is dtypes.bool_ and _gives_bools(op):
         result = result.to(dtypes.bool_)
-    results = result if several else (result,)
-    for tensor, value in zip(outs, results, strict=True):
-        if tensor.array.shape != value.array.shape:
-            continue  # it is given other memory
-        if several:  # before one of them is written to
-            refuse_read_only(op.name, tensor)
-        for other in operands:
-            if other.version is tensor.version and other is not tensor:  # one memory has one version
-                check_overlap(tensor, other)
-    for tensor, value in zip(outs, results, strict=True):
+    if not several:
+        _check_overlaps(out, result, operands)
+        store(op.name, out, result)
+        return out
+    for tensor, value in zip(outs, result, strict=True):
+        if tensor.array.shape == value.array.shape:
+            refuse_read_only(op.name, tensor)  # before one of them is written to
+        _check_overlaps(tensor, value, operands)
+    for tensor, value in zip(outs, result, strict=True):
         store(op.name, tensor, value)
-    return getattr(type(result), "_make", tuple)(outs) if several else out
+    return getattr(type(result), "_make", tuple)(outs)
+
+
+def _check_overlaps(out: Tensor, value: Tensor, operands: list[Tensor]) -> None:
+    """Refuse an `out` that shares some of its memory with an operand, unless it will be given other memory."""
+    for other in operands:
+        if other.version is out.version and other is not out and out.array.shape == value.array.shape:
+            check_overlap(out, other)  # (one memory has one version)
 
 
 def store(name: str, out: Tensor, value: Tensor) -> None:

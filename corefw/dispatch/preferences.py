@@ -107,7 +107,7 @@ def _warn_of_what_has_no_effect() -> None:
     """Name what is likely to be misspelt; it may be meant for a backend, or for one that is not installed here."""
     for name in sorted(_others):
         guess = did_you_mean(name, _SETTINGS).replace("'", "'COREFW_", 1)
-        if guess:
+        if guess and not any(name.startswith(f"{backend.upper()}_") for backend in plugins.names()):
             warnings.warn(f"no setting is called COREFW_{name}{guess}", stacklevel=2)
     installed = plugins.names() if registry.disabled else set()
     for name in sorted(registry.disabled - installed):

@@ -20,6 +20,7 @@ from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import wrap
+from corefw.tracebacks import warn
 
 
 @dataclass
@@ -52,9 +53,11 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
         wanted = registry.preference(op.name, dispatch_key.device.type)
     offers = registry.candidates(op.name, dispatch_key.device.type, wanted)
     if settings.deterministic:
-        varying = dict.fromkeys(backend.name for backend, kernel in offers if not kernel.deterministic)
-        decision.trail += [f"{name}: its kernel is not deterministic" for name in varying]
+        varying = [offer for offer in offers if not offer[1].deterministic]
         offers = [offer for offer in offers if offer[1].deterministic]
+        decision.trail += [f"{name}: its kernel is not deterministic" for name in {b.name: b for b, _ in varying}]
+        if settings.deterministic_warn_only and op.primitive and not any(_computes(*o, compute) for o in offers):
+            offers += varying
     fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
     if fitting:
         decision.backend, decision.kernel = fitting[0]
@@ -176,6 +179,8 @@ def function_of(decision: Decision, numbers: bool = False) -> tuple[Callable, st
 def _fitted(decision: Decision, kernel: Kernel, numbers: bool) -> tuple[Callable, bool]:
     """A backend's kernel as a function for the arrays of the decision's dispatch key, and whether it takes ``out=``."""
     op, dispatch_key, function = decision.op, decision.dispatch_key, kernel.function
+    if settings.deterministic and not kernel.deterministic:
+        function = _warning(op, function)
     if numbers and decision.wide is None:
         function = kernel.numbers or _widening(op, dispatch_key)
     if kernel.check_shapes and op.shape is not None:
@@ -186,6 +191,24 @@ def _fitted(decision: Decision, kernel: Kernel, numbers: bool) -> tuple[Callable
     if decision.compute is not dispatch_key.dtype:
         return _converting(decision.compute, op, dispatch_key, guarded), False
     return guarded, kernel.out and (not numbers or kernel.numbers is not None)
+
+
+def _computes(backend: Backend, kernel: Kernel, compute: dtype) -> bool:
+    """Whether a kernel serves a dtype, or the wider one that its backend names."""
+    return compute in kernel.dtypes or backend.compute_dtype.get(compute) in kernel.dtypes
+
+
+def _warning(op: Op, kernel: Callable) -> Callable:
+    """A kernel that is not deterministic, and says so."""
+
+    def warned(*arguments, **options):
+        warn(
+            f"{op.name} does not have a deterministic implementation, but you set "
+            "'use_deterministic_algorithms(True, warn_only=True)'"
+        )
+        return kernel(*arguments, **options)
+
+    return warned
 
 
 def _in_modes(op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:

@@ -122,6 +122,8 @@ boolean = DtypeRule("boolean", results=(lambda d: dtypes.bool_,))
 statistic = DtypeRule("statistic", results=(computed,))
 #: positions: result int64
 index = DtypeRule("index", results=(lambda d: dtypes.int64,))
+#: exponents of numbers: result int32
+exponents = DtypeRule("exponents", results=(lambda d: dtypes.int32,))
 #: elements that are picked by their order, and their positions
 picks = ordered.giving(same, index)
 #: sums and products: integers and bool give int64

@@ -11,6 +11,10 @@ class Settings:
 
     #: whether results may not depend on the order in which a device works
     deterministic: bool = False
+    #: whether an op that has no such kernel is computed all the same, with a warning
+    deterministic_warn_only: bool = False
+    #: how many ops a program wants to run at the same time; nothing reads it but what asks for it
+    interop_threads: int = 1
     #: whether matrix products of float32 may round to TensorFloat-32
     allow_tf32: bool = False
     #: PyTorch's switches for the vendor's library of layers (`backends.cudnn`)

@@ -18,6 +18,7 @@ from corefw.nn.modules.activation import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
@@ -30,6 +31,7 @@ from corefw.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from corefw.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from corefw.nn.modules.attention import MultiheadAttention
 from corefw.nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from corefw.nn.modules.convolution import (
@@ -44,30 +46,59 @@ from corefw.nn.modules.convolution import (
 )
 from corefw.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from corefw.nn.modules.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
-from corefw.nn.modules.embedding import Embedding
+from corefw.nn.modules.embedding import Embedding, EmbeddingBag
+from corefw.nn.modules.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from corefw.nn.modules.linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from corefw.nn.modules.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
+    CTCLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
+    MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
     NLLLoss,
+    PoissonNLLLoss,
     SmoothL1Loss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
 from corefw.nn.modules.module import Module
 from corefw.nn.modules.normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
+    CrossMapLRN2d,
     GroupNorm,
     InstanceNorm1d,
     InstanceNorm2d,
     InstanceNorm3d,
     LayerNorm,
+    LocalResponseNorm,
     RMSNorm,
 )
 from corefw.nn.modules.padding import (
@@ -97,6 +128,8 @@ from corefw.nn.modules.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,
@@ -116,6 +149,7 @@ from corefw.nn.modules.resampling import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
+from corefw.nn.modules.sync_batch_norm import SyncBatchNorm
 from corefw.nn.modules.transformer import (
     Transformer,
     TransformerDecoder,
@@ -123,6 +157,6 @@ from corefw.nn.modules.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from corefw.nn.parameter import Buffer, Parameter
+from corefw.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corefw.dispatch.random_generator import Generator as _Generator
 from corefw.dtypes import dtype as _dtype
 from corefw.tensor import Tensor as _Tensor
 
@@ -23,6 +24,9 @@ def adaptive_max_pool2d(input: _Tensor, output_size: int | Sequence[int | None],
 
 def adaptive_max_pool3d(input: _Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     r"""The maxima of windows that divide the input evenly into a result of `output_size`."""
+
+def affine_grid(theta: _Tensor, size: tuple, align_corners: bool | None = None) -> _Tensor:
+    r"""The points of a grid, mapped by affine matrices: what `grid_sample` takes."""
 
 def alpha_dropout(
     input: _Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
@@ -143,6 +147,9 @@ def conv3d(
 ) -> _Tensor:
     r"""The 3-d convolution (cross-correlation) of `input` with the kernels `weight`."""
 
+def conv_tbc(input: _Tensor, weight: _Tensor, bias: _Tensor, pad: int = 0) -> _Tensor:
+    r"""The 1-d convolution of sequences laid out as (time, batch, channels)."""
+
 def conv_transpose1d(
     input: _Tensor,
     weight: _Tensor,
@@ -206,6 +213,18 @@ def cross_entropy(
 ) -> _Tensor:
     r"""The cross entropy of target classes, or of target probabilities, and the softmax of `input`."""
 
+def ctc_loss(
+    log_probs: _Tensor,
+    targets: _Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> _Tensor:
+    r"""The negative logarithms of the probabilities of sequences of labels, whose places in time are not
+    known (connectionist temporal classification, Graves et al. 2006)."""
+
 def dropout(
     input: _Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None
 ) -> _Tensor:
@@ -246,6 +265,21 @@ def embedding(
 ) -> _Tensor:
     r"""The rows of `weight` at the positions `input`."""
 
+def embedding_bag(
+    input: _Tensor,
+    weight: _Tensor,
+    offsets: _Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: _Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> _Tensor:
+    r"""The sums, means or greatest elements of bags of rows of `weight`."""
+
 def feature_alpha_dropout(
     input: _Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *, train: bool | None = None
 ) -> _Tensor:
@@ -262,6 +296,28 @@ def fold(
 ) -> _Tensor:
     r"""Columns added where their windows lie in an image: the adjoint of `unfold`."""
 
+def fractional_max_pool2d(
+    input: _Tensor,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int] | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: _Tensor | None = None,
+) -> Any:
+    r"""The maximum of each window, of which so many lie at drawn distances that they reach from end to end
+    (Graham, "Fractional max-pooling", 2014)."""
+
+def fractional_max_pool3d(
+    input: _Tensor,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int] | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: _Tensor | None = None,
+) -> Any:
+    r"""The maximum of each window, of which so many lie at drawn distances that they reach from end to end
+    (Graham, "Fractional max-pooling", 2014)."""
+
 def gaussian_nll_loss(
     input: _Tensor, target: _Tensor, var: _Tensor, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> _Tensor:
@@ -275,6 +331,15 @@ def gelu(input: _Tensor, approximate: str = "none") -> _Tensor:
 def glu(input: _Tensor, dim: int = -1) -> _Tensor:
     r"""The gated linear unit: the first half along `dim` times the sigmoid of the second (Dauphin et al.
     2017)."""
+
+def grid_sample(
+    input: _Tensor,
+    grid: _Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> _Tensor:
+    r"""The values of images at the points of a grid (spatial transformer networks, Jaderberg et al. 2015)."""
 
 def group_norm(
     input: _Tensor,
@@ -385,6 +450,26 @@ def leaky_relu_(input: _Tensor, negative_slope: float = 0.01, inplace: bool = Fa
 
 def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     r"""The linear map ``input @ weight.T + bias`` of the last dimension."""
+
+def linear_cross_entropy(
+    input: _Tensor,
+    linear_weight: _Tensor,
+    target: _Tensor,
+    *,
+    linear_bias: _Tensor | None = None,
+    weight: _Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any | None = None,
+) -> _Tensor:
+    r"""`cross_entropy` of what a linear layer makes of `input`."""
+
+def local_response_norm(
+    input: _Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
+) -> _Tensor:
+    r"""The input over ``(k + alpha * mean of the squares of `size` channels around) ** beta`` (Krizhevsky
+    et al. 2012)."""
 
 def log_softmax(input: _Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _dtype | None = None) -> _Tensor:
     r"""The logarithm of `softmax`; see `corefw.log_softmax`. Arguments as for `softmax`."""
@@ -537,6 +622,29 @@ def multi_head_attention_forward(
     r"""Attention in `num_heads` subspaces: projections of query, key and value, attention of each head, and
     a projection of the heads' outputs side by side."""
 
+def multi_margin_loss(
+    input: _Tensor,
+    target: _Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: _Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> _Tensor:
+    r"""The mean over the classes of ``max(0, margin - input[target] + input[i]) ** p``, without the target
+    itself."""
+
+def multilabel_margin_loss(
+    input: _Tensor,
+    target: _Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> _Tensor:
+    r"""The sum of ``max(0, 1 - input[j] + input[i])`` over the labels j of a sample and all other classes
+    i, over the number of classes."""
+
 def multilabel_soft_margin_loss(
     input: _Tensor,
     target: _Tensor,
@@ -571,6 +679,9 @@ def pad(input: _Tensor, pad: Sequence[int], mode: str = "constant", value: float
 
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> _Tensor:
     r"""The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+
+def pdist(input: _Tensor, p: float = 2) -> _Tensor:
+    r"""The p-norm distances between all pairs of rows, first with second, first with third, and so on."""
 
 def pixel_shuffle(input: _Tensor, upscale_factor: int) -> _Tensor:
     r"""Channels rearranged into space: (..., c r^2, h, w) becomes (..., c, h r, w r) for the factor r."""
@@ -607,6 +718,30 @@ def rms_norm(
     input: _Tensor, normalized_shape: tuple, weight: _Tensor | None = None, eps: float | None = None
 ) -> _Tensor:
     r"""``input / sqrt(mean(input²) + eps) * weight`` over the last dimensions."""
+
+def rrelu(
+    input: _Tensor,
+    lower: float = 0.125,
+    upper: float = 0.3333333333333333,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: _Generator | None = None,
+) -> _Tensor:
+    r"""The input where it is positive, else the input times a slope: in training drawn for each element
+    from ``U(lower, upper)``, otherwise their mean (Xu et al., "Empirical evaluation of rectified
+    activations", 2015)."""
+
+def rrelu_(
+    input: _Tensor,
+    lower: float = 0.125,
+    upper: float = 0.3333333333333333,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: _Generator | None = None,
+) -> _Tensor:
+    r"""In-place form of `rrelu`."""
 
 def scaled_dot_product_attention(
     query: _Tensor,
@@ -743,6 +878,7 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -757,12 +893,14 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -770,11 +908,15 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -792,6 +934,8 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "lp_pool1d",
@@ -807,12 +951,15 @@ __all__ = [
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",
@@ -821,6 +968,8 @@ __all__ = [
     "relu6",
     "relu_",
     "rms_norm",
+    "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
     "selu",
     "selu_",

@@ -98,8 +98,9 @@ class LBFGS(Optimizer):
         for iteration in range(1, max_iter + 1):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
-                state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0, d=-gradient)
                 t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr
+                state.update(al=[None] * group["history_size"], d=-gradient, t=t)
+                state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             else:
                 _remember(state, gradient, group["history_size"])
                 state["d"] = _direction(state, gradient)
@@ -190,6 +191,7 @@ def _direction(state, gradient):
     for change, step, scale in reversed(history):
         weights.append(step.dot(q).item() * scale)
         q.add_(change, alpha=-weights[-1])
+    state["al"][: len(history)] = reversed(weights)
     r = q * float(state["H_diag"])
     for (change, step, scale), weight in zip(history, reversed(weights), strict=True):
         r.add_(step, alpha=weight - change.dot(r).item() * scale)

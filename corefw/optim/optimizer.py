@@ -18,6 +18,7 @@ from corefw.errors import CaptureError
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.tensor import Tensor
 from corefw.tensor_api.construction import asarray
+from corefw.tracebacks import warn
 
 
 class _Required:
@@ -68,7 +69,7 @@ class Optimizer:
 
     step_op = ""
     _stepped = False
-    _states: tuple[tuple[str, str], ...]  # the name of each, and the option without which there is none
+    _states: tuple[tuple[str, str], ...] = ()  # the name of each, and the option without which there is none
     _options: tuple[tuple[str, int | None], ...]  # the key of each, and which of its items is meant
 
     def __init_subclass__(cls, **options: Any):
@@ -135,7 +136,7 @@ class Optimizer:
         """
         loss = None if closure is None else self.evaluate(closure)
         groups = [(group, [p for p in group["params"] if p._grad is not None]) for group in self.param_groups]
-        if len(groups) > 1:  # before one of them is stepped
+        if len(groups) > 1 or not self.step_op:  # before one of them is stepped
             self._refuse_read_only(chain.from_iterable(params for _, params in groups))
         with no_recording():
             for group, params in groups:
@@ -169,6 +170,10 @@ class Optimizer:
             return [self.state[p][name] for p in params]
         except KeyError:
             pass
+        if name not in _COUNTS:  # which stand first in PyTorch's checkpoints
+            for count in _COUNTS:
+                if (count, "") in self._states:
+                    self.states(count, params, capturable)
         for p in params:
             state, has_graphs = self.state[p], p.dispatch_key.runtime.has_graphs
             if name not in state:
@@ -220,7 +225,7 @@ class Optimizer:
             if not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(given)) != len(given):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+            warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error")
         if set(given) & set(chain.from_iterable(g["params"] for g in self.param_groups)):
             raise ValueError("some parameters appear in more than one parameter group")
         for name, default in self.defaults.items():
@@ -320,6 +325,17 @@ def scalar(value: float, device: Any = "cpu") -> Tensor:
     return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device=device)
 
 
+def refuse_capturable(name: str, capturable: bool) -> None:
+    """Raise NotImplementedError for an optimizer whose steps a graph cannot replay."""
+    if capturable:
+        raise NotImplementedError(f"{name}: capturable=True is not supported: rates and counts live on the host")
+
+
+def as_reals(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors, complex ones as views of their parts."""
+    return tuple(ops.view_as_real(t) if t.is_complex() else t for t in tensors)
+
+
 _NOT_NEGATIVE = {
     "lr": "learning rate",
     "lr_decay": "lr_decay value",
@@ -341,6 +357,8 @@ def options_of(arguments: dict[str, Any]) -> dict[str, Any]:
     options = {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
     for name, spoken in _NOT_NEGATIVE.items():
         value = options.get(name, 0)
+        if isinstance(value, tuple):  # which the optimizer looks at
+            continue
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"Tensor {name} must be 1-element")
         if not value >= 0:

@@ -198,10 +198,13 @@ class SWALR(LRScheduler):
     >>> import corefw as torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, 0.5, anneal_epochs=2, anneal_strategy="linear")
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.75]
+    >>> rates = []
+    >>> for epoch in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    ...     rates += scheduler.get_last_lr()
+    >>> rates
+    [0.75, 0.5, 0.5]
     """
 
     def __init__(

@@ -12,19 +12,17 @@ from corefw.tensor import Tensor
 
 Name = tuple[str, str]  # module, name in it
 
+_REBUILDERS = (
+    rebuild._rebuild_tensor,
+    rebuild._rebuild_tensor_v2,
+    rebuild._rebuild_tensor_v3,
+    rebuild._rebuild_meta_tensor_no_storage,
+    rebuild._rebuild_device_tensor_from_cpu_tensor,
+    rebuild._rebuild_parameter,
+    rebuild._rebuild_parameter_with_state,
+)
 #: what a checkpoint calls to make tensors
-REBUILDERS: dict[Name, Any] = {
-    ("torch._utils", function.__name__): function
-    for function in (
-        rebuild._rebuild_tensor,
-        rebuild._rebuild_tensor_v2,
-        rebuild._rebuild_tensor_v3,
-        rebuild._rebuild_meta_tensor_no_storage,
-        rebuild._rebuild_device_tensor_from_cpu_tensor,
-        rebuild._rebuild_parameter,
-        rebuild._rebuild_parameter_with_state,
-    )
-}
+REBUILDERS: dict[Name, Any] = {("torch._utils", function.__name__): function for function in _REBUILDERS}
 _FROM_TYPE: dict[Name, Any] = {
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild._rebuild_from_type_v2,
     ("torch._tensor", "_rebuild_from_type"): rebuild._rebuild_from_type_v2,

@@ -183,6 +183,7 @@ for _name, _dtype in {
     "byte": dtypes.uint8,
     "cdouble": dtypes.complex128,
     "cfloat": dtypes.complex64,
+    "chalf": dtypes.complex32,
     "char": dtypes.int8,
     "double": dtypes.float64,
     "float": dtypes.float32,

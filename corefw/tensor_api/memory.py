@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,16 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+def is_storage(obj: Any, /) -> bool:
+    """Whether an object is the memory of a tensor.
+
+    >>> import corefw as torch
+    >>> torch.is_storage(torch.zeros(2).untyped_storage()), torch.is_storage(torch.zeros(2))
+    (True, False)
+    """
+    return type(obj) is UntypedStorage
 
 
 @method

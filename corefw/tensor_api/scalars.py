@@ -110,6 +110,19 @@ def __reversed__(self) -> Tensor:
 
 
 @method
+def __delitem__(self, key) -> None:
+    """Raises TypeError: a tensor's sizes do not change.
+
+    >>> import corefw as torch
+    >>> del torch.ones(2)[0]
+    Traceback (most recent call last):
+        ...
+    TypeError: Tensor does not support deleting items
+    """
+    raise TypeError("Tensor does not support deleting items")
+
+
+@method
 def __contains__(self, element) -> bool:
     if not isinstance(element, (Tensor, int, float, complex)):
         raise ValueAmbiguousError(

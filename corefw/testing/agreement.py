@@ -34,19 +34,22 @@ def reversed_(array: np.ndarray, on) -> Tensor:
     )
 
 
-def _resized(case: Case, sizes: tuple[int, ...]) -> Case:
-    """The row with other sizes, equal ones for equal ones; 0 and 1 stay."""
+def _resized(case: Case, sizes: tuple[int, ...], leading: int | None) -> Case:
+    """The row with other sizes of the leading dimensions, equal ones for equal ones; 0 and 1 stay."""
 
     def size(n: int) -> int:
         return n if n < 2 else sizes[n % len(sizes)]
 
-    shapes = tuple(tuple(tuple(map(size, shape)) for shape in shapes) for shapes in case.shapes)
+    def others(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*map(size, shape[:leading]), *(shape[leading:] if leading else ()))
+
+    shapes = tuple(tuple(map(others, shapes)) for shapes in case.shapes)
     return replace(case, shapes=tuple(s for s in shapes if max(map(prod, s), default=0) <= _MOST))
 
 
-def _larger_samples(case: Case, d: dtypes.dtype) -> Iterator[Sample]:
+def _larger_samples(case: Case, d: dtypes.dtype, leading: int | None) -> Iterator[Sample]:
     for sizes in _SIZES:
-        resized = _resized(case, sizes)
+        resized = _resized(case, sizes, leading)
         yield from samples(resized, d)
         if sizes is _SIZES[0] and case.special and d in (dtypes.float32, dtypes.float64):
             yield from special_samples(resized, d)[::8]
@@ -61,17 +64,24 @@ def _resizable(case: Case, op: Op) -> bool:
 @property_of(_resizable, guests=True, dtypes=case_dtypes)
 def agreement(case: Case, op: Op, target: Target) -> None:
     """The backend gives what the owner of the device's memory gives, for many sizes and every memory layout."""
-    owner = target.owner()
     rough = replace(case, rtol=max(case.rtol, 3e-6))  # long sums round in different orders
     for d in case_dtypes(case, op):
-        if not target.has_kernel(op, d):
-            continue
-        for position, sample in enumerate(_larger_samples(case, d)):
-            layout = (to_tensor, *LAYOUTS.values(), reversed_)[position % (len(LAYOUTS) + 2)]
-            with about(d.name, layout.__name__, sample):
-                try:
-                    with owner.preferred():
-                        expected = call(op.function, sample, owner, layout)
-                except (RuntimeError, ValueError, IndexError, TypeError):
-                    continue  # the attributes fit the row's own shapes only
-                compare_calls(call(op.function, sample, target, layout), expected, rough, d)
+        if target.has_kernel(op, d):
+            # where the attributes fit the row's own shapes only, batch and channels, or the batch, may be others
+            any(_agreed(rough, op, target, d, leading) for leading in (None, 2, 1))
+
+
+def _agreed(case: Case, op: Op, target: Target, d: dtypes.dtype, leading: int | None) -> int:
+    """How many calls with other sizes of the leading dimensions were compared: those that the owner takes."""
+    owner, compared = target.owner(), 0
+    for position, sample in enumerate(_larger_samples(case, d, leading)):
+        layout = (to_tensor, *LAYOUTS.values(), reversed_)[position % (len(LAYOUTS) + 2)]
+        with about(d.name, layout.__name__, sample):
+            try:
+                with owner.preferred():
+                    expected = call(op.function, sample, owner, layout)
+            except (RuntimeError, ValueError, IndexError, TypeError):
+                continue
+            compare_calls(call(op.function, sample, target, layout), expected, case, d)
+            compared += 1
+    return compared

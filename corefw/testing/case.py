@@ -33,7 +33,7 @@ class Case:
         gradient: whether gradients are checked (for float64 and complex128).
         second: whether second derivatives are checked.
         rtol, atol: tolerance in float64; float32 and half types get their own, wider ones.
-        special: whether NaN and infinities are given too.
+        special: whether NaN and infinities are given too; among made inputs, those of elementwise ops.
         wide: whether the reference gets double precision for narrower floating samples (and for integers of which the
             op computes floating results); False for ops whose values depend on the precision itself (nextafter).
         constant: positions among all arrays of a call of those that no gradient flows to (running statistics, weights).

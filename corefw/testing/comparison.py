@@ -10,6 +10,8 @@ import numpy as np
 from corefw import dtypes
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
+from corefw.tensor_api import tensor
+from corefw.tracebacks import warn
 
 #: (relative, absolute) tolerance of each floating dtype, as in torch.testing.assert_close; other dtypes compare exactly
 TOLERANCES: dict[dtype, tuple[float, float]] = {
@@ -22,11 +24,26 @@ TOLERANCES: dict[dtype, tuple[float, float]] = {
 }
 
 
+#: those of torch.testing.assert_allclose
+FORMER_TOLERANCES: dict[dtype, tuple[float, float]] = {
+    dtypes.float16: (1e-3, 1e-3),
+    dtypes.float32: (1e-4, 1e-5),
+    dtypes.float64: (1e-5, 1e-8),
+}
+
+
 def host(value) -> np.ndarray:
     """A tensor's content, or anything array-like, as a NumPy array."""
     if isinstance(value, Tensor):
         return value.dispatch_key.runtime.download(value.array)
     return np.asarray(value)
+
+
+def host_of(value: Tensor, d: dtype) -> np.ndarray:
+    """A tensor's content; AssertionError if its memory is of another dtype than `d`."""
+    content = host(value)
+    assert content.dtype == d.numpy, f"the memory is {content.dtype}, {d.name} was asked for"
+    return content
 
 
 class Measured:
@@ -59,7 +76,7 @@ class Measured:
         exponent = np.frexp(np.maximum(magnitude[known], least))[1] - 1
         found = (difference[known] / np.ldexp(info.eps, exponent)).max(initial=0.0)
         for block in cls._open:
-            block.ulp = max(block.ulp, float(found))
+            block.ulp = max(block.ulp, float(np.nan_to_num(found)))  # JSON has no infinity
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
@@ -148,6 +165,33 @@ def assert_close(
         if msg is None:
             raise
         raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """`assert_close` with wider tolerances, of any dtypes and of anything that is like an array; deprecated.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     assert_allclose([1.0, 2.0], [1.0, 2.00001])
+    """
+    warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+    )
+    actual = actual if isinstance(actual, Tensor) else tensor(actual)
+    expected = expected if isinstance(expected, Tensor) else tensor(expected, dtype=actual.dispatch_key.dtype)
+    if rtol is None and atol is None:
+        tolerances = [FORMER_TOLERANCES.get(t.dispatch_key.dtype, (0.0, 0.0)) for t in (actual, expected)]
+        rtol, atol = (max(pair) for pair in zip(*tolerances, strict=True))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def _assert_close(

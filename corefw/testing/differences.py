@@ -128,21 +128,26 @@ def _check_shapes(found: Sequence[Tensor | None], inputs: Sequence[Tensor]) -> N
 
 
 def _compare(rng, function, weights, arrays, analytic, what: str, rtol: float, atol: float) -> None:
-    """Each array is moved alone, so that the error names the one whose gradient is wrong."""
-    for i, array in enumerate(arrays):
-        if array.size == 0:
-            continue
-        direction = _like(rng, array)
-        ahead = [a + STEP * direction if j == i else a for j, a in enumerate(arrays)]
-        behind = [a - STEP * direction if j == i else a for j, a in enumerate(arrays)]
-        high, low = _inner(weights, function(*ahead)), _inner(weights, function(*behind))
+    """All arrays are moved at once; where that tells of an error, each alone, so that the message names the one whose
+    gradient is wrong."""
+    gradients = [np.zeros_like(a) if g is None else host(g) for a, g in zip(arrays, analytic, strict=True)]
+    directions = [_like(rng, array) for array in arrays]
+
+    def difference(moved: Sequence[int]) -> str:
+        """What is wrong along the directions of some arrays, "" if nothing is."""
+        steps = [STEP * directions[i] if i in moved else 0 for i in range(len(arrays))]
+        high, low = (_inner(weights, function(*(a + sign * s for a, s in zip(arrays, steps)))) for sign in (1, -1))
         numerical = (high - low) / (2 * STEP)
-        gradient = np.zeros_like(array) if analytic[i] is None else host(analytic[i])
-        recorded = _inner([gradient], [direction])
-        size = max(abs(numerical), abs(recorded), float(np.linalg.norm(gradient)), 1e-9 * abs(high) / STEP)
-        if not abs(numerical - recorded) <= atol + rtol * size:
+        recorded = _inner([gradients[i] for i in moved], [directions[i] for i in moved])
+        norm = min(float(np.linalg.norm(gradients[i])) for i in moved)
+        if abs(numerical - recorded) <= atol + rtol * max(abs(numerical), abs(recorded), norm, 1e-9 * abs(high) / STEP):
+            return ""
+        return f"along a random direction it is {recorded:.10g}, central differences say {numerical:.10g}"
+
+    moved = [i for i, array in enumerate(arrays) if array.size]
+    if not moved or not difference(moved):
+        return
+    for i in moved:
+        if told := difference([i]):
             missing = " (no gradient flows to it)" if analytic[i] is None else ""
-            raise AssertionError(
-                f"{what} of input {i}{missing}: along a random direction it is {recorded:.10g}, "
-                f"central differences say {numerical:.10g}"
-            )
+            raise AssertionError(f"{what} of input {i}{missing}: {told}")

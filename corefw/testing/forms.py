@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -32,7 +32,6 @@ from corefw.testing.checks import (
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import differentiable, gradients
 from corefw.testing.expectations import compare_calls, tolerance
-from corefw.testing.properties import has_gradient
 from corefw.testing.samples import LAYOUTS, Sample, require_gradients, samples, to_tensor
 from corefw.testing.targets import Target
 
@@ -109,31 +108,40 @@ def _gradients_of(function: Callable, sample: Sample, target: Target, between: C
     return [None if g is None else host(g) for g in found]
 
 
-def _compare_gradients(actual: list, expected: list, case: Case) -> None:
+def _recorded(case: Case, op: Op) -> list[dtype]:
+    """The widest dtype of a row whose gradient is known."""
+    known = case_dtypes(case, op) if case.gradient else []
+    widest_first = (dtypes.float64, dtypes.complex128, dtypes.float32, dtypes.complex64)
+    return [d for d in widest_first if d in known][:1]
+
+
+def _compare_gradients(actual: list, expected: list, case: Case, d: dtype) -> None:
     for a, e in zip(actual, expected, strict=True):
         if a is not None or e is not None:
             known = a if e is None else e
             zeros = np.zeros_like(known)
-            compare_values(zeros if a is None else a, zeros if e is None else e, case.rtol, case.atol)
+            compare_values(zeros if a is None else a, zeros if e is None else e, *tolerance(case, d))
 
 
 @property_of(
-    lambda case, op: op.inplace_function is not None and not op.view and has_gradient(case, op), section="gradients"
+    lambda case, op: op.inplace_function is not None and not op.view and bool(_recorded(case, op)), section="gradients"
 )
 def inplace_gradient(case: Case, op: Op, target: Target) -> None:
     """The gradient through the in-place form is that of the op."""
-    for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
+    (d,) = _recorded(case, op)
+    for sample in samples(case, d):
         if _writable(op, sample, target) and sample.arrays()[0].size:
             with about(sample):
                 assert op.inplace_function is not None
                 in_place = _gradients_of(op.inplace_function, sample, target)
-                _compare_gradients(in_place, _gradients_of(op.function, sample, target), case)
+                _compare_gradients(in_place, _gradients_of(op.function, sample, target), case, d)
 
 
-@property_of(lambda case, op: has_gradient(case, op), section="gradients")
+@property_of(lambda case, op: bool(_recorded(case, op)), section="gradients")
 def saved_values(case: Case, op: Op, target: Target) -> None:
     """After a change in place of an input or a result, the gradient is refused or what it was."""
-    for sample in samples(case, dtypes.float64) if dtypes.float64 in case_dtypes(case, op) else ():
+    (d,) = _recorded(case, op)
+    for sample in samples(case, d):
         expected = _gradients_of(op.function, sample, target)
 
         def change_inputs(inputs, results):
@@ -150,7 +158,7 @@ def saved_values(case: Case, op: Op, target: Target) -> None:
                     actual = _gradients_of(op.function, sample, target, change)
                 except (GradientError, ShapeError):
                     continue  # refused, as is a change of memory that several elements share
-                _compare_gradients(actual, expected, case)
+                _compare_gradients(actual, expected, case, d)
 
 
 _MIXED = (
@@ -168,11 +176,12 @@ def _mixes(case: Case, op: Op) -> bool:
     return op.rule is not None and case.make is None and len(operands) > 1 and all(len(s) > 1 for s in case.shapes)
 
 
-@property_of(_mixes)
-def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
-    """Operands of different dtypes give what operands of their common dtype, or of the first one's, give, or are
-    refused."""
-    assert op.rule is not None
+def _takes_mixtures(op: Op) -> bool:
+    return op.rule is not None and (op.rule.promotes or op.rule.follows) and not op.rule.agreeing
+
+
+def _mixtures(case: Case, op: Op) -> Iterator[tuple[dtype, dtype, Sample]]:
+    """Calls with operands of different dtypes: those of the first one and of all together, and the call."""
     known = {d.name for d in case_dtypes(case, op)}
     for pair in _MIXED:
         first, second = map(dtypes.of_name, pair)
@@ -186,25 +195,40 @@ def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
         mixed = sample.with_array(0, arrays[0].astype(first.numpy)).with_array(1, arrays[1].astype(second.numpy))
         for position in range(2, len(arrays)):
             mixed = mixed.with_array(position, arrays[position].astype(common.numpy))
+        yield first, common, mixed
+
+
+@property_of(lambda case, op: _mixes(case, op) and _takes_mixtures(op))
+def mixed_dtypes(case: Case, op: Op, target: Target) -> None:
+    """Operands of different dtypes give what operands of their common dtype, or of the first one's, give."""
+    assert op.rule is not None
+    for first, common, mixed in _mixtures(case, op):
         with about(mixed):
-            if not (op.rule.promotes or op.rule.follows) or op.rule.agreeing:
-                if op.primitive or op.public:  # an internal composite is what its body is
-                    refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
-                continue
             wanted = first if op.rule.follows else common
             same = mixed.map(lambda array: array.astype(wanted.numpy))  # noqa: B023
             compare_calls(call(op.function, mixed, target), call(op.function, same, target), case, wanted)
+
+
+@property_of(
+    # an internal composite is what its body is
+    lambda case, op: _mixes(case, op) and not _takes_mixtures(op) and bool(op.primitive or op.public),
+    section="bad input",
+)
+def refused_mixtures(case: Case, op: Op, target: Target) -> None:
+    """Operands of different dtypes are refused where they are not promoted."""
+    for _, _, mixed in _mixtures(case, op):
+        with about(mixed):
+            refuses(RuntimeError, "operands of different dtypes", call, op.function, mixed, target)
 
 
 def _smallest(sample: Sample) -> int:
     return min(array.size for array in sample.arrays())
 
 
-@property_of(lambda case, op: op.rule is not None)
+@property_of(lambda case, op: op.rule is not None and bool(op.view or op.primitive or op.gradients))
 def memory(case: Case, op: Op, target: Target) -> None:
-    """The result of a view is the input's memory; other results are memory of their own."""
-    if not (op.view or op.primitive or op.gradients):
-        return  # the body decides
+    """The result of a view is the input's memory; other results are memory of their own. (Of what else is composed, the
+    body decides.)"""
     d = representative(case, op)
     for sample in samples(case, d):
         tensors = given(op.function, sample, target)

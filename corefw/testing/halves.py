@@ -9,6 +9,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
@@ -40,7 +41,8 @@ def half_samples(case: Case, d: dtype) -> list[Sample]:
 
 def in_double(sample: Sample, d: dtype) -> Sample:
     """The sample with its elements of dtype `d` in double precision."""
-    return sample.map(lambda array: array.astype(np.float64) if array.dtype == d.numpy else array)
+    double = np.complex128 if d.is_complex else np.float64
+    return sample.map(lambda array: array.astype(double) if array.dtype == d.numpy else array)
 
 
 def recorded(op: Op, sample: Sample, on) -> tuple[list[Tensor], list[Tensor]]:
@@ -67,22 +69,25 @@ def places(
     pairs = [(a, e) for a, e in zip(actual, exact, strict=True) if e is not None]
     finite = [np.isfinite(e) & (np.abs(e) < dtypes.finfo(dtypes.float16).max) for _, e in pairs]
     scales = [np.abs(e[kept]).max(initial=0) for (_, e), kept in zip(pairs, finite)]
-    scales += [np.abs(w.astype(np.float64)).max(initial=0) / 16 for w in weights]
+    scales += [np.abs(w).astype(np.float64).max(initial=0) / 16 for w in weights]
     unit = dtypes.finfo(d).eps * max(scales, default=1.0)
     errors = [
-        (np.abs(e) if a is None else np.abs(a.astype(np.float64) - e))[kept].max(initial=0)
+        (np.abs(e) if a is None else np.abs(a.astype(e.dtype) - e))[kept].max(initial=0)
         for (a, e), kept in zip(pairs, finite)
     ]
     return float(max(errors, default=0) / unit) if unit else 0.0
 
 
-def half_and_exact(case: Case, op: Op, sample: Sample, d: dtype, on):
-    """(gradients of a half type, those of double precision at the same point, the outputs' gradients for both)."""
+def narrow_and_exact(case: Case, op: Op, sample: Sample, d: dtype, on: str):
+    """(gradients of a narrow type, those of double precision at the same point, the outputs' gradients for both). Where
+    a device has no double precision, the CPU has."""
     inputs, outputs = recorded(op, sample, on)
     weights = weights_of(outputs)
-    exact_inputs, exact_outputs = recorded(op, in_double(sample, d), on)
+    double = dtypes.complex128 if d.is_complex else dtypes.float64
+    exact_on = on if double in registry.runtime(on).dtypes else "cpu"
+    exact_inputs, exact_outputs = recorded(op, in_double(sample, d), exact_on)
     exact_weights = [
-        to_tensor(w.astype(e.dispatch_key.dtype.numpy), on) for w, e in zip(weights, exact_outputs, strict=True)
+        to_tensor(w.astype(e.dispatch_key.dtype.numpy), exact_on) for w, e in zip(weights, exact_outputs, strict=True)
     ]
     actual = gradients(outputs, inputs, [to_tensor(w, on) for w in weights])
     exact = gradients(exact_outputs, exact_inputs, exact_weights)
@@ -100,7 +105,7 @@ def half_gradient(case: Case, op: Op, target: Target) -> None:
     for d in half_dtypes(case, op):
         for sample in half_samples(case, d):
             with about(d.name, sample):
-                actual, exact, weights = half_and_exact(case, op, sample, d, target.device)
+                actual, exact, weights = narrow_and_exact(case, op, sample, d, target.device)
                 error = places(d, actual, exact, weights)
                 assert error <= PLACES * max(1.0, case.rtol / 1e-7), (
                     f"the gradient is {error:.3g} units of the last place from that in double precision"

@@ -19,7 +19,7 @@ from corefw.testing.checks import PROPERTIES, Property, about, call, case_dtypes
 from corefw.testing.comparison import compare_values, host
 from corefw.testing.differences import gradients
 from corefw.testing.expectations import tolerance
-from corefw.testing.halves import half_and_exact, half_dtypes, half_samples, places, recorded
+from corefw.testing.halves import half_dtypes, half_samples, narrow_and_exact, places, recorded
 from corefw.testing.samples import Sample, require_gradients, samples, special_samples, to_tensor
 from corefw.testing.targets import Target
 
@@ -194,7 +194,7 @@ def _compare_half_gradients(torch, case: Case, op: Op, function, target: Target,
                 for v in (value if isinstance(value, list) else [value])
                 if isinstance(v, torch.Tensor) and v.is_floating_point()
             ]
-            actual, exact, weights = half_and_exact(case, op, sample, d, target.device)
+            actual, exact, weights = narrow_and_exact(case, op, sample, d, target.device)
             try:
                 outputs = [o for o in _theirs(function, given) if isinstance(o, torch.Tensor) and o.requires_grad]
                 found = torch.autograd.grad(outputs, inputs, [_to_torch(torch, w) for w in weights], allow_unused=True)

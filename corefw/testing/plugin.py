@@ -6,18 +6,17 @@ pytest -p corefw.testing.plugin --pyargs corefw.testing.conformance --corefw-bac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from corefw.testing import CaseFileError, checks, kit_families, load_folder, oracle_available, targets
+from corefw.testing.conform.evidence import claims
 from corefw.testing.conform.execution import Alone
-from corefw.testing.conform.items import Item, behaviour_items, items, targets_of
-from corefw.testing.conform.outcomes import FAILURES, Outcome
+from corefw.testing.conform.items import Item, behaviour_items, items, targets_of, why_none
+from corefw.testing.conform.outcomes import FAILURES, Outcome, Result
 
 _MARK = "corefw_check"  # of the tests that are checks of rows
-_OWN_PROCESS = ("processes", "training")  # sections of checks that are not for a process with many backends
 _NOT_RUN = "NOT RUN: "  # how the reason begins for which rows are left out
 
 
@@ -42,6 +41,8 @@ class Report:
     def __init__(self) -> None:
         self.ran = 0
         self.skipped: dict[str, str] = {}  # {test: reason}
+        self.results: list[Result] = []  # of the checks of one backend
+        self.unproven: list[Result] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a check that ran, or note why it did not."""
@@ -51,10 +52,30 @@ class Report:
             self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
         elif report.when == "call":
             self.ran += 1
+        for name, value in report.user_properties if report.when == "teardown" else ():
+            if name == _MARK and isinstance(value, dict):
+                self.results.append(Result.of_dict(value))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item):
+        """Give what came of a check of one backend to the process that gathers the reports."""
+        report = yield
+        if report.when == "teardown" and isinstance(item, pytest.Function) and item.get_closest_marker(_MARK):
+            check = item.callspec.params["corefw_check"]
+            if isinstance(check, _OneCheck):
+                report.user_properties.append((_MARK, check.result.as_dict()))
+        return report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Zero checks are no success; of several processes the one that gathers the reports decides."""
-        if self.skipped and not self.ran and not hasattr(session.config, "workerinput"):
+        """Zero checks are no success, nor are kernels that no check has run; of several processes the one that gathers
+        the reports decides."""
+        config = session.config
+        if hasattr(config, "workerinput"):
+            return
+        if self.results and not (config.option.keyword or config.option.markexpr):  # all were to run
+            for target in targets_of(config.getoption("--corefw-backend")):
+                self.unproven += (r for r in claims(target, self.results) if r.outcome is Outcome.UNPROVEN)
+        if self.unproven or (self.skipped and not self.ran):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -62,6 +83,8 @@ class Report:
         for reason in dict.fromkeys(self.skipped.values()):
             if reason.startswith(_NOT_RUN):
                 terminalreporter.write_line(reason, yellow=True)
+        for result in self.unproven:
+            terminalreporter.write_line(f"{result.outcome}: {result.check}: {result.reason}", red=True)
         if self.skipped and not self.ran:
             terminalreporter.write_line(f"no check of a row ran: all {len(self.skipped)} were skipped", red=True)
 
@@ -79,17 +102,17 @@ def _items(name: str, folders: list[Path]) -> Iterator:
     """The checks of `corefw conform`, one for each op, property and dtype of one backend."""
     tested = targets_of(name)
     if not tested:
-        raise pytest.UsageError(f"no usable backend is called {name!r}")
+        raise pytest.UsageError(f"--corefw-backend: {why_none(name)}")
     for target in tested:
         for item in items(target, tuple(folders)):
-            yield pytest.param(partial(_run, item), id=str(item), marks=[_check_mark(), *_decision(item)])
+            yield pytest.param(_OneCheck(item), id=str(item), marks=[_check_mark(), *_decision(item)])
 
 
 def _whole_rows(folders: list[Path]) -> Iterator:
     """The properties of rows, each with all dtypes, and the behaviours, of every backend."""
     tested = targets()
     for target in tested:
-        for item in (item for item in behaviour_items(target) if item.section not in _OWN_PROCESS):
+        for item in behaviour_items(target):
             yield pytest.param(item.run, id=str(item), marks=[_check_mark(), *_decision(item)])
     for families in (kit_families(), *map(load_folder, folders)):
         for what, reason in families.not_run.items():
@@ -115,14 +138,20 @@ def _decision(item: Item) -> list[pytest.MarkDecorator]:
     return [] if item.run is not None else [pytest.mark.skip(reason=f"{outcome}: {reason}")]
 
 
-def _run(item: Item) -> None:
-    """Run one check as `corefw conform` does, in this process."""
-    with Alone() as alone:
-        result = alone.run(item)
-    if result.outcome in FAILURES:
-        pytest.fail(f"{result.outcome}: {result.reason}", pytrace=False)
-    if result.outcome is not Outcome.PASS:
-        pytest.skip(f"{result.outcome}: {result.reason}")
+class _OneCheck:
+    """Runs one check as `corefw conform` does, in this process; `result` is what came of it."""
+
+    def __init__(self, item: Item):
+        self.item, self.result = item, item.result(*item.decided)
+
+    def __call__(self) -> None:
+        with Alone() as alone:
+            self.result = alone.run(self.item)
+        said = f"{self.result.outcome}: {self.result.reason}"
+        if self.result.outcome in FAILURES:
+            pytest.fail(said, pytrace=False)
+        if self.result.outcome is not Outcome.PASS:
+            pytest.skip(said)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

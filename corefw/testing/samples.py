@@ -67,7 +67,8 @@ class Sample:
         return "(" + ", ".join(items) + ")"
 
 
-def _generator(case: Case) -> np.random.Generator:
+def generator(case: Case) -> np.random.Generator:
+    """Random numbers that depend on the row's op alone."""
     return np.random.default_rng(zlib.crc32(case.op.encode()))
 
 
@@ -88,7 +89,7 @@ def draw(rng: np.random.Generator, shape, d: dtype, low: float, high: float) -> 
 
 def samples(case: Case, d: dtype) -> list[Sample]:
     """The calls of a case for one dtype; the same ones every time."""
-    rng = _generator(case)
+    rng = generator(case)
     if case.make is not None:
         assert d.numpy is not None
         made = [Sample(tuple(arguments), dict(keywords)) for arguments, keywords in case.make(rng, d.numpy)]
@@ -107,9 +108,11 @@ _SPECIAL_DRAWS = 24
 
 def special_samples(case: Case, d: dtype) -> list[Sample]:
     """The calls of a case with NaN, infinities and zeros of both signs among the elements, in many combinations."""
-    rng = _generator(case)
+    rng = generator(case)
 
     def fill(array: np.ndarray) -> np.ndarray:
+        if array.dtype != d.numpy:
+            return array
         return np.where(rng.random(array.shape) < 0.8, rng.choice(_SPECIAL, array.shape), array).astype(array.dtype)
 
     found = [sample for sample in samples(case, d) if any(array.size for array in sample.arrays())]

@@ -11,7 +11,9 @@ from corefw.dispatch import plugins
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.dispatch.resolution import decide
 from corefw.dtypes import dtype
+from corefw.errors import KernelNotFoundError
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,29 @@ class Target:
         """Whether testing `op` here says something of this backend: it owns the device, or has a kernel for the op."""
         if self == self.owner():
             return True
-        return any(backend.name == self.backend for backend, _ in registry.kernels.get((op.name, self.device), ()))
+        return self.offers(op.name)
+
+    def offers(self, op: str) -> bool:
+        """Whether the backend registers a kernel for the op on the device."""
+        return any(backend.name == self.backend for backend, _ in registry.kernels.get((op, self.device), ()))
 
     def has_kernel(self, op: Op, d: dtype) -> bool:
-        """Whether the backend has a kernel of its own for the op and the dtype it computes in."""
+        """Whether a kernel of the backend computes the op for a dtype where this backend is asked first."""
         return self.kernel(op, d) is not None
 
     def kernel(self, op: Op, d: dtype) -> Kernel | None:
-        """The backend's own kernel for the op and the dtype it computes in, if it has one."""
-        if op.rule is None or not op.rule.accepts(d):
+        """The backend's own kernel that computes the op for a dtype where this backend is asked first, if one does."""
+        if op.rule is None:
             return None
-        compute = op.rule.compute(d)
-        offers = [(b, k) for b, k in registry.kernels.get((op.name, self.device), ()) if b.name == self.backend]
-        return next((k for b, k in offers if compute in k.dtypes or compute in b.compute_dtype), None)
+        try:
+            decision = decide(op, dispatch_key(self, d), (self.backend,))
+        except KernelNotFoundError:
+            return None
+        return decision.kernel if decision.backend is not None and decision.backend.name == self.backend else None
+
+    def claims(self) -> list[str]:
+        """The ops for which the backend registers a kernel on the device."""
+        return [op for op, kind in registry.kernels if kind == self.device and self.offers(op)]
 
     @contextmanager
     def preferred(self) -> Iterator[None]:

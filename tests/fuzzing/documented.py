@@ -14,35 +14,46 @@ from tests.fuzzing.runs import Picture, Run
 #: results that are left open: (function, number of the result), of ties, and of what is not sorted
 OPEN_RESULTS = frozenset((name, 1) for name in words("sort topk mode median nanmedian kthvalue cummax cummin"))
 #: decompositions whose factors are not unique, and solutions that follow from them
-FACTORS = frozenset(words("eigh svd qr lstsq linalg_eigh linalg_svd linalg_qr"))
+FACTORS = frozenset(words("eigh svd qr lstsq linalg_eigh linalg_svd linalg_qr eig linalg_eig"))
 #: functions that draw random numbers; those of PyTorch are others
 RANDOM = frozenset(
     words("""
         dropout alpha_dropout feature_dropout feature_alpha_dropout native_dropout dropout1d dropout2d dropout3d
         bernoulli multinomial normal uniform random exponential cauchy log_normal geometric rand_like randn_like
-        randint_like gumbel_softmax rand randn randint randperm
+        randint_like gumbel_softmax rrelu poisson binomial fractional_max_pool2d fractional_max_pool3d rand randn
+        randint randperm
     """)
 )
 COMPARISONS = frozenset(words("eq ne lt le gt ge logical_and logical_or logical_xor logical_not"))
 #: functions whose gradient goes to one of several equal elements: nobody says to which
-TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist sort"))
+TIES = frozenset(words("quantile nanquantile median nanmedian kthvalue mode topk cummax cummin cdist pdist sort msort"))
 #: gradients that PyTorch computes with a constant of float32, for NaN as for a number, with another guard against
 #: division by zero, of parts that are not read, or of what was overwritten by a comparison
 THEIR_GRADIENTS = COMPARISONS | frozenset(
-    words("hardsigmoid hardswish hardtanh binary_cross_entropy mish polar cholesky cholesky_solve")
+    words("hardsigmoid hardswish hardtanh binary_cross_entropy mish polar cholesky cholesky_solve cholesky_inverse")
 )
-#: results that cannot be differentiated, which PyTorch says when it is asked to
-CONSTANT = frozenset(words("unique unique_consecutive lstsq heaviside nextafter"))
+#: results that cannot be differentiated, which PyTorch says when it is asked to, or whose gradient is 0; and what only
+#: corefw differentiates
+CONSTANT = frozenset(
+    words("""
+        unique unique_consecutive lstsq heaviside nextafter histogram histogramdd grid_sample modified_bessel_i0
+        modified_bessel_i1 spherical_bessel_j0
+    """)
+)
 #: functions whose results are constant for a number of 0, or given back as they came where nothing is recorded
 IDENTITIES = frozenset(words("matrix_power linalg_matrix_power addr diff conj_physical"))
 #: functions whose results are constant where there is no element
-CONSTANT_OF_NOTHING = frozenset(words("linalg_cond trapezoid trapz cumulative_trapezoid"))
+CONSTANT_OF_NOTHING = frozenset(words("linalg_cond trapezoid trapz cumulative_trapezoid vander"))
+#: functions whose series SciPy ends earlier
+SCIPYS = frozenset(words("igamma igammac gammainc gammaincc bessel_j1 special_bessel_j1"))
 #: products whose factors NumPy hands to BLAS as numbers if they have one element
-PRODUCTS = frozenset(words("mm matmul addmm linear matmul_adjoint adjoint_matmul gru_cell lstm_cell"))
+PRODUCTS = frozenset(words("mm matmul addmm linear matmul_adjoint adjoint_matmul inner gru_cell lstm_cell"))
 #: functions whose results are conjugates, or may be (decision 18)
-CONJUGATES = frozenset(words("conj adjoint conj_physical"))
+CONJUGATES = frozenset(words("conj adjoint conj_physical resolve_conj"))
 #: functions that change an argument without counting it
-UNCOUNTED = frozenset(words("batch_norm instance_norm kron dropout dropout1d dropout2d dropout3d"))
+UNCOUNTED = frozenset(
+    words("unsafe_chunk unsafe_split batch_norm instance_norm kron dropout dropout1d dropout2d dropout3d")
+)
 
 
 def short(function: str) -> str:
@@ -73,7 +84,7 @@ def open_values(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
         )
     if sides[1] == "torch" and _unordered(name, entry, run):
         return True
-    if sides[1] != "torch" and _numpys(name, entry, run):
+    if numpys(entry, run, sides):
         return True
     if "out" in entry.keywords and _begins_in(entry, run):
         return True
@@ -87,6 +98,8 @@ def _unordered(name: str, entry: Step, run: Run) -> bool:
         return not entry.keywords.get("stable")
     if name == "topk":
         return False in (*entry.arguments[4:], entry.keywords.get("sorted"))
+    if name == "put":
+        return any(len(np.unique(t.detach().array)) < t.numel() for t in _tensors(entry.arguments[1:2], run))
     if name != "as_strided_scatter":
         return False
     sizes, strides = (
@@ -95,11 +108,16 @@ def _unordered(name: str, entry: Step, run: Run) -> bool:
     return _on_top(next(filter(None, strides), ()), next(filter(None, sizes), ()))
 
 
-def _numpys(name: str, entry: Step, run: Run) -> bool:
+def numpys(entry: Step, run: Run, sides: tuple[str, str]) -> bool:
     """Whether NumPy rounds otherwise, or leaves out a product with 0: of a matrix of one element."""
+    name = short(entry.function)
+    if sides[1] == "torch":
+        return False
+    if name in SCIPYS:
+        return True
     arrays = [t.detach().array for t in _tensors((entry.arguments, tuple(entry.keywords.values())), run)]
     if name in ("kl_div", "polar"):  # functions of integers, in float32, are part of a float64
-        return any(array.dtype.kind in "iu" for array in arrays)
+        return any(array.dtype.kind in "biu" for array in arrays)
     if name in PRODUCTS:
         return any(array.size == 1 for array in arrays) and not all(np.isfinite(array).all() for array in arrays)
     return False
@@ -252,4 +270,4 @@ def amplified(steps: Iterable[Leaf | Step]) -> bool:
 def relaid(program: Program, sides: tuple[str, str]) -> bool:
     """Whether a step copies or not as the layout is that of a result, which is computed in another order."""
     names = {short(step.function) for step in program.entries if isinstance(step, Step)}
-    return sides[1] == "torch" and not names.isdisjoint(("contiguous", "ravel", "reshape"))
+    return sides[1] == "torch" and not names.isdisjoint(("contiguous", "flatten", "ravel", "reshape"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tests.fuzzing.documented import open_values, short
+from tests.fuzzing.documented import PRODUCTS, numpys, open_values, short
 from tests.fuzzing.programs import Leaf, Ref, Step, references, words
 from tests.fuzzing.runs import Picture, Run
 
@@ -14,9 +14,12 @@ from tests.fuzzing.runs import Picture, Run
 _OPEN_SPECIAL = (
     ("var_mean std_mean", "a mean by Welford's recurrence"),
     ("ldexp", "a power beyond the largest number"),
-    ("solve_triangular cholesky_solve solve inv inverse matrix_power", "how far NaN and infinities spread"),
+    (
+        "solve_triangular cholesky_solve cholesky_inverse solve inv inverse matrix_power",
+        "how far NaN and infinities spread",
+    ),
     ("fmod remainder", "a quotient beyond the largest number"),
-    ("addr", "a product beyond the largest number"),
+    ("addr addcmul", "a product beyond the largest number"),
     ("norm vector_norm", "a square beyond the largest number"),
     ("mv inner dot vdot matmul mm bmm rnn_tanh_cell rnn_relu_cell", "the order of terms in a sum"),
     ("cond", "a singular value that is 0 but for roundings"),
@@ -27,17 +30,29 @@ _OPEN_SPECIAL = (
     ("mode", "NaN where PyTorch's sort, which does not order it, leaves it"),
     ("fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2", "the order of terms in a sum"),
     ("fftn ifftn rfftn irfftn hfftn ihfftn", "the same"),
+    ("lu lu_factor lu_factor_ex lu_solve linalg_lu linalg_lu_factor geqrf ormqr householder_product", "eliminations"),
+    ("igamma igammac gammainc gammaincc", "a limit in the one argument where the other is NaN"),
 )
 _SPECIAL = frozenset(name for names, _ in _OPEN_SPECIAL for name in words(names))
 #: on any two sides: sums and products of finite elements beyond the largest number, or below the smallest
 _SUMS = frozenset(
     words("""
-        var std var_mean std_mean nansum prod lerp matmul tensordot softmax_backward adaptive_avg_pool1d
+        var std var_mean std_mean nansum nanmean prod lerp matmul tensordot softmax_backward adaptive_avg_pool1d
         adaptive_avg_pool2d adaptive_avg_pool3d
     """)
 )
 #: the same, where one operand is multiplied first
 _SCALED_SUMS = frozenset(words("add sub subtract rsub"))
+_POLYNOMIALS = " ".join(
+    f"{prefix}{name}"
+    for prefix in ("", "special_")
+    for name in words("""
+        chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
+        shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v
+        shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l
+        legendre_polynomial_p
+    """)
+)
 #: functions with steps, whose gradient at NaN is one from PyTorch's vector loops and another from what these leave over
 _STEPS = frozenset(words("softshrink hardshrink elu selu celu relu6"))
 
@@ -91,9 +106,15 @@ def values(steps: Iterable[Leaf | Step], run: Run, sides: tuple[str, str]) -> bo
 
 def gradient(steps: Iterable[Leaf | Step], run: Run, sides: tuple[str, str]) -> bool:
     """Whether a gradient through these steps is wrong on PyTorch's side."""
-    return values(steps, run, sides) or (
-        sides[1] == "torch" and any(_stands(_GRADIENTS, step, run) for step in steps if isinstance(step, Step))
-    )
+    steps = [step for step in steps if isinstance(step, Step)]
+    if sides[1] != "torch":
+        return any(numpys(step, run, sides) or _of_unsettled(step, run) for step in steps)
+    return any(_stands(_VALUES, step, run) or _stands(_GRADIENTS, step, run) for step in steps)
+
+
+def _of_unsettled(step: Step, run: Run) -> bool:
+    """Whether a step multiplies matrices of which one has an infinity or NaN: NumPy leaves out a product with 0."""
+    return short(step.function) in PRODUCTS and _unsettled(step, run)
 
 
 def unsettled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -116,6 +137,7 @@ _integers = _with(lambda array: array.dtype.kind in "iu")
 _bytes = _with(lambda array: array.dtype == np.uint8)
 _empty = _with(lambda array: not array.size)
 _unsettled = _with(lambda array: not np.isfinite(array).all())
+_zero = _with(lambda array: bool((array == 0).any()))
 _complex = _with(lambda array: array.dtype.kind == "c")
 _complex_unsettled = _with(lambda array: array.dtype.kind == "c" and not np.isfinite(array).all())
 _nan = _with(lambda array: array.dtype.kind not in "bSU" and np.isnan(array).any())
@@ -125,6 +147,23 @@ _many = _with(lambda array: array.size > 1000)
 _many_rows = _with(lambda array: array.ndim > 1 and array.shape[-2] > 25)
 _denormal = _with(lambda array: array.dtype.kind == "f" and (array < -80).any())
 _lowest = _with(lambda array: array.dtype.kind == "f" and np.isneginf(array).any())
+
+
+_beyond_roots = _with(lambda array: array.dtype.kind == "f" and bool((abs(array) > 1e19).any()))
+
+
+def _always(step: Step, run: Run) -> bool:
+    return True
+
+
+def _density(step: Step, run: Run) -> bool:
+    return bool(step.keywords.get("density"))
+
+
+def _beyond_degrees(step: Step, run: Run) -> bool:
+    """Whether an operand is no number, or one that is no degree of a polynomial to compute."""
+    numbers = np.array([part for part in step.arguments if isinstance(part, int | float)], np.float64)
+    return _with(lambda array: not (np.abs(array) <= 65536).all())(step, run) or not (np.abs(numbers) <= 65536).all()
 
 
 def _overflowing(array: np.ndarray) -> bool:
@@ -256,6 +295,7 @@ _FORMS = _table(
     ("soft_margin_loss", _of_several_dtypes, "that of the input, whichever the target's"),
     ("native_dropout", _with(lambda array: array.dtype.kind in "biu"), "an integer keeps its dtype"),
     ("native_dropout", _empty, "a mask of numbers, of no element"),
+    ("conv1d conv2d conv3d", _empty, "what has no channels and no batch gets a size of 0"),
     ("unique", _nan, "rows with NaN are equal or not as the sort leaves them"),
 )
 #: whose values are wrong, or less exact than one dtype's rounding
@@ -280,6 +320,17 @@ _VALUES = _table(
     ("mode", _nan, "NaN is not ordered by the sort"),
     ("det linalg_det logdet slogdet linalg_slogdet", _unsettled, "the sign of NaN is 0"),
     ("gelu special_ndtr ndtr", _tails, "a difference from 1 in the lower tail"),
+    ("polygamma special_polygamma zeta special_zeta", _always, "a sum right to 1e-9"),
+    ("digamma psi special_digamma special_psi", _always, "roundings of its terms beside its root"),
+    ("multilabel_margin_loss", _empty, "memory that nobody wrote"),
+    ("igamma gammainc", _always, "an ending series"),
+    ("airy_ai special_airy_ai", _always, "an approximation right to 1e-6"),
+    ("bessel_j0 bessel_j1 bessel_y0 bessel_y1", _always, "an approximation right to 1e-11"),
+    ("special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1", _always, "the same"),
+    (_POLYNOMIALS, _beyond_degrees, "0 for a degree that is no number, infinite, or too great"),
+    ("histogram histogramdd", _density, "counts over a small difference of rounded edges"),
+    ("cholesky_ex linalg_cholesky_ex", _always, "what is left of a matrix that has no such factor"),
+    ("pow ipow float_power", _lowest, "the root of -inf is NaN or not as the exponent is a number or a tensor"),
     ("histc soft_margin_loss", _halves, "rounded to the half type, or beyond its range, on the way"),
     ("var std var_mean std_mean", _many, "a recurrence whose roundings add up"),
     ("interpolate", _smoothed_column, "what is one element wide is smoothed with the weights of the first row"),
@@ -317,5 +368,9 @@ _GRADIENTS = _table(
     ("abs", _complex_unsettled, "its sign is NaN"),
     ("silu", _with(lambda array: array.dtype.kind == "c"), "the derivative is not conjugated"),
     ("log_ndtr special_log_ndtr", _tails, "a difference from 1"),
+    ("digamma psi special_digamma special_psi", _always, "a sum right to 1e-9"),
+    ("renorm", _beyond_roots, "a square beyond the largest number"),
+    ("igamma igammac gammainc gammaincc", _zero, "0 times the logarithm of 0"),
+    ("atan2 arctan2", _beyond_roots, "a square beyond the largest number"),
     ("acosh arccosh", _cut, "that of the other side of the branch cut"),
 )

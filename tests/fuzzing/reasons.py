@@ -82,12 +82,25 @@ def _widened(program: Program, integers: bool = False) -> Program:
     for entry in program.entries:
         if isinstance(entry, Step):
             keywords = {k: mapped(v, change) for k, v in entry.keywords.items()}
-            if entry.function == ".to" and mapped(entry.arguments, change) != entry.arguments:
+            if (
+                entry.function == ".to"
+                and _converts(program, entry)
+                and mapped(entry.arguments, change) != entry.arguments
+            ):
                 keywords["copy"] = True  # a conversion that would give the tensor itself
             entries.append(replace(entry, arguments=mapped(entry.arguments, change), keywords=keywords))
         else:
             entries.append(replace(entry, dtype=wider.get(entry.dtype, entry.dtype), values=_rounded(entry)))
     return Program(tuple(entries))
+
+
+def _converts(program: Program, entry: Step) -> bool:
+    """Whether a .to may convert: it does not where its operand is of its dtype as it was made."""
+    if len(_dtypes_of(program)) == 1:
+        return False
+    made = program.entries[entry.arguments[0].number]
+    given = made.dtype if isinstance(made, Leaf) else made.arguments[1] if made.function == ".to" else None
+    return str(getattr(given, "text", given)) != getattr(entry.arguments[1], "text", None)
 
 
 def _rounded(leaf: Leaf) -> tuple:

@@ -25,6 +25,7 @@ from tests.fuzzing.shrink import shrink
 
 #: seconds that one program may take
 PATIENCE = 20.0
+ALONE = 3.0  # the same for a program that hung and runs alone
 #: of a program that ended its process, but not when it was run again: the machine stood still, or a race
 UNSEEN = "the process ended, and does not when the program is run again"
 _MARK = struct.Struct("qqd")  # the program's number, the framework's position, the time
@@ -147,7 +148,7 @@ def fate(program: Program, framework, limited: bool = True, patience: float = PA
 def fatal(family: str, seed: int, number: int, position: int, kind: str, frameworks: Sequence, limited: bool) -> Found:
     """The program that ended a process, shrunk; the guide, which it is grown on, must survive it."""
     culprit = frameworks[position]
-    patience = 3.0 if kind == "hang" else PATIENCE
+    patience = ALONE if kind == "hang" else PATIENCE
     program = _grown_apart(family, seed, number, frameworks[0])
     if program is None:
         difference = Difference(

@@ -44,8 +44,9 @@ def kernels(lib):
 
     def class_cross_entropy(input, target, ignore_index, reduction):
         input, target = dense(input), indices(target)
-        loss = empty(target.shape if reduction == "none" else (), input.dtype)
-        normalizer = empty((2, *target.shape), input.dtype)
+        samples = target.shape
+        loss = empty(samples if reduction == "none" else (), input.dtype)
+        normalizer = empty((2,) + samples, input.dtype)  # unpacking takes twice as long
         if status := lib.class_cross_entropy(
             id(input), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(loss), id(normalizer)
         ):
@@ -61,9 +62,5 @@ def kernels(lib):
             refuse("class_cross_entropy_backward", status, target, count(input.shape), ignore_index)
         return result
 
-    return [
-        Kernel("class_cross_entropy", class_cross_entropy, REALS),
-        Kernel("class_cross_entropy_backward", class_cross_entropy_backward, REALS),
-        Kernel("class_nll", class_nll, REALS),
-        Kernel("class_nll_backward", class_nll_backward, REALS),
-    ]
+    functions = class_cross_entropy, class_cross_entropy_backward, class_nll, class_nll_backward
+    return [Kernel(function.__name__, function, REALS) for function in functions]

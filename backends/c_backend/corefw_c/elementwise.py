@@ -200,7 +200,8 @@ def _by_operands(table: dict[str, Callable]) -> dict[str, Callable]:
     def lerp(input, end, weight, out=None):
         return table["lerp" if weight.ndim else "lerp_number"](input, end, weight, out=out)
 
-    powers = {2.0: table["square"], 0.5: table["sqrt"], -1.0: table["reciprocal"], 3.0: table["cube"]}
+    quick = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal", 3.0: "cube"}
+    powers = {exponent: table[name] for exponent, name in quick.items()}
 
     def pow(input, exponent, out=None):
         number = exponent.ndim == 0 and (input.ndim or input.dtype is exponent.dtype)  # not beside a half exponent

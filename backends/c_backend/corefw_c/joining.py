@@ -9,6 +9,13 @@ from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
 
+def channels_are_last(array) -> bool:
+    """Whether images, and not only as every array without gaps, lie in memory with their channels last."""
+    if array.ndim not in (4, 5) or array.flags.c_contiguous:
+        return False
+    return np.moveaxis(array, 1, -1).flags.c_contiguous
+
+
 def kernels(lib):
     """The family's kernels."""
 
@@ -16,7 +23,13 @@ def kernels(lib):
         first = tensors[0]
         try:
             if first.nbytes < SMALL:
-                return np.concatenate(tensors, dim)
+                joined = np.concatenate(tensors, dim)
+                kept = joined.flags.c_contiguous or channels_are_last(joined)
+                return joined if kept else np.ascontiguousarray(joined)
+            if channels_are_last(first) and all(map(channels_are_last, tensors)):
+                to_end = (0, *range(2, first.ndim), 1)
+                joined = cat([t.transpose(to_end) for t in tensors], to_end.index(dim % first.ndim))
+                return joined.transpose(0, first.ndim - 1, *range(1, first.ndim - 1))
             shape = list(first.shape)
             if dim < 0:
                 dim += first.ndim

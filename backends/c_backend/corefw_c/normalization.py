@@ -195,13 +195,14 @@ def kernels(lib):
     def standardized_gradients(gradient, input, weight, scale, dims, mean):
         return backward("standardized_gradients", gradient, input, weight, scale, dims, mean, True)
 
-    return [
-        Kernel("batch_normalization", batch_normalization, REALS),
-        Kernel("channel_affine", channel_affine, REALS),
-        Kernel("group_normalization", group_normalization, REALS),
-        Kernel("layer_normalization", layer_normalization, REALS),
-        Kernel("rms_normalization", rms_normalization, REALS),
-        Kernel("standardized", standardized, REALS),
-        Kernel("standardized_backward", standardized_backward, REALS),
-        Kernel("standardized_gradients", standardized_gradients, REALS),
-    ]
+    functions = (
+        batch_normalization,
+        channel_affine,
+        group_normalization,
+        layer_normalization,
+        rms_normalization,
+        standardized,
+        standardized_backward,
+        standardized_gradients,
+    )
+    return [Kernel(function.__name__, function, REALS) for function in functions]

@@ -64,11 +64,12 @@ def kernels(lib):
         results = input, state, None, weight, bias
         return call("gru_sequence_backward", lib.recurrence_backward, GRU, batch_sizes, reverse, given, results)
 
-    return [
-        Kernel("gru_sequence", gru_sequence, REALS),
-        Kernel("gru_sequence_backward", gru_sequence_backward, REALS),
-        Kernel("lstm_sequence", lstm_sequence, REALS),
-        Kernel("lstm_sequence_backward", lstm_sequence_backward, REALS),
-        Kernel("rnn_sequence", rnn_sequence, REALS),
-        Kernel("rnn_sequence_backward", rnn_sequence_backward, REALS),
-    ]
+    functions = (
+        gru_sequence,
+        gru_sequence_backward,
+        lstm_sequence,
+        lstm_sequence_backward,
+        rnn_sequence,
+        rnn_sequence_backward,
+    )
+    return [Kernel(function.__name__, function, REALS) for function in functions]

@@ -11,8 +11,8 @@ def kernels(lib):
     def basic_index_backward(grad, shape, key):
         output = zeros(lib, shape, grad.dtype)
         part = output[key] if ... in key else output[(*key, ...)]
-        if status := lib.copy(id(grad), id(part)):
-            fail("basic_index_backward", status)
+        if lib.copy(id(grad), id(part)):
+            part[...] = grad  # of a view that was turned since: NumPy broadcasts
         return output
 
     def diagonal_backward(grad, shape, offset, dim1, dim2):

@@ -38,8 +38,8 @@ def kernels(xp):
     def overlay(parts, sizes, stride, padding, dilation):
         """Windows (N, C, *kernel, *places) added where they lie in images of these sizes."""
         kernel, places = parts.shape[2 : 2 + len(sizes)], parts.shape[2 + len(sizes) :]
-        spread = (*parts.shape[:2], *(size + 2 * p for size, p in zip(sizes, padding)))
-        result = xp.zeros(spread, parts.dtype)
+        shape = (*parts.shape[:2], *(size + 2 * p for size, p in zip(sizes, padding)))
+        result = xp.zeros(shape, parts.dtype)
         for offset in product(*map(range, kernel)):
             at = tuple(slice(k * d, k * d + m * s, s) for k, d, m, s in zip(offset, dilation, places, stride))
             result[(..., *at)] += parts[(slice(None), slice(None), *offset)]
@@ -70,7 +70,7 @@ def kernels(xp):
             xp.matmul(matrix, matrices, out=result[part])
         return result.reshape(shape)
 
-    def spread(input, weight, shape, stride, padding, dilation, groups):
+    def correlate_transposed(input, weight, shape, stride, padding, dilation, groups):
         kernel, places = weight.shape[2:], input.shape[2:]
         rows = prod(weight.shape[1:])
         matrix = weight.reshape(groups, weight.shape[0] // groups, rows).swapaxes(1, 2)
@@ -81,7 +81,8 @@ def kernels(xp):
     def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
         options = (stride, padding, dilation, transposed, output_padding, groups)
         shape = result_shape("convolution", input, weight, bias, *options)
-        result = (spread if transposed else correlate)(input, weight, shape, stride, padding, dilation, groups)
+        correlated = correlate_transposed if transposed else correlate
+        result = correlated(input, weight, shape, stride, padding, dilation, groups)
         if bias is not None:
             result += bias.reshape(-1, *(1,) * len(stride))
         return result

@@ -26,6 +26,13 @@ def kernels(xp):
     def linalg_eigvalsh(A, UPLO):
         return explained("linalg.eigh: The algorithm failed to converge.", linalg.eigvalsh, A, UPLO)
 
+    def linalg_eig(A):
+        if not xp.isfinite(A).all():
+            raise LinAlgError("linalg.eig: input tensor should not contain infs or NaNs.")
+        values, vectors = explained("linalg.eig: The algorithm failed to converge.", linalg.eig, A)
+        found = xp.result_type(A.dtype, xp.complex64)
+        return values.astype(found), vectors.astype(found)
+
     def svd_factors(A, full_matrices):
         if not xp.isfinite(A).all():  # LAPACK may never come back from an infinity
             raise LinAlgError(
@@ -38,6 +45,7 @@ def kernels(xp):
 
     return {
         "cholesky_factor": cholesky_factor,
+        "linalg_eig": linalg_eig,
         "linalg_eigh": linalg_eigh,
         "linalg_eigvalsh": linalg_eigvalsh,
         "qr_factors": qr_factors,

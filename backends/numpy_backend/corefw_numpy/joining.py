@@ -19,12 +19,15 @@ def data_movement(xp):
 
     def cat(tensors, dim):
         try:
-            return xp.concatenate(tensors, dim)
+            joined = xp.concatenate(tensors, dim)
         except ValueError:
             filled = [t for t in tensors if t.shape != (0,)]
             if len(filled) == len(tensors):
                 raise
-            return xp.concatenate(filled, dim)
+            joined = xp.concatenate(filled, dim)
+        if joined.ndim in (4, 5) and xp.moveaxis(joined, 1, -1).flags.c_contiguous:  # channels last, as they were
+            return joined
+        return xp.ascontiguousarray(joined)
 
     def stack(tensors, dim):
         ndim = tensors[0].ndim + 1

@@ -48,6 +48,7 @@ def kernels(xp):
     quick_powers = {
         2.0: xp.square,
         0.5: xp.sqrt,
+        -0.5: lambda input: 1 / xp.sqrt(input),
         -1.0: xp.reciprocal,
         3.0: lambda input: input * input * input,
     }

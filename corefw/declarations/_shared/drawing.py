@@ -35,11 +35,16 @@ def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | Non
     return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
 
 
+def wide_key(dispatch_key: DispatchKey) -> DispatchKey:
+    """The device of `dispatch_key` with the widest real dtype there."""
+    held = dispatch_key.runtime.dtypes
+    return dispatch_key.with_dtype(dtypes.float64 if dtypes.float64 in held else dtypes.float32)
+
+
 def probability_tensor(dispatch_key: DispatchKey, p: float) -> Tensor:
     """A number as a 0-d tensor on the device of `dispatch_key`."""
-    widest = dtypes.float64 if dtypes.float64 in dispatch_key.runtime.dtypes else dtypes.float32
-    wide = dispatch_key.with_dtype(widest)
-    return wrap(dispatch_key.runtime.constant(float(p), widest, dispatch_key.device.index), wide)
+    wide = wide_key(dispatch_key)
+    return wrap(dispatch_key.runtime.constant(float(p), wide.dtype, dispatch_key.device.index), wide)
 
 
 def draw_bernoulli(dispatch_key: DispatchKey, p: Tensor, shape, generator: Generator | None) -> Tensor:

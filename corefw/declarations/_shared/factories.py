@@ -42,7 +42,7 @@ def factory(function: Callable) -> Callable:
     declarations they are names alone: ``def eye(n: int, *, out, dtype, layout, device, requires_grad, pin_memory)``."""
     code, given = function.__code__, function.__kwdefaults__ or {}
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    shared = [name for name in names if name not in given]
+    shared = [name for name in names if name in _DEFAULTS and name not in given]
     function.__kwdefaults__ = {**given, **{name: _DEFAULTS[name] for name in shared}}
     function.__annotations__.update((name, "bool") for name in shared if _DEFAULTS[name] is False)
     return function

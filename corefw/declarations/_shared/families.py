@@ -38,14 +38,16 @@ def family(**options: Any) -> Callable[[Callable], Callable]:
     """Make the function below, which makes functions of one shape, the decorator of the members of a family.
 
     A member is written as its name and docs: ``@_filled_like(0) def zeros_like(): ...`` declares what
-    ``_filled_like("zeros_like", 0)`` returns as a composite with these options.
+    ``_filled_like("zeros_like", 0)`` returns as a composite with these options; `public` may be the member's own.
     """
 
     def decorator(make: Callable[..., Callable]) -> Callable:
-        def member(*arguments: Any, **named: Any) -> Callable[[Callable], Declaration]:
+        def member(
+            *arguments: Any, public: str | None = options.get("public"), **named: Any
+        ) -> Callable[[Callable], Declaration]:
             def declare(described: Callable) -> Declaration:
-                name = described.__name__
-                return declare_as(name, described.__doc__ or "", make(name, *arguments, **named), **options)
+                name, docs = described.__name__, described.__doc__ or ""
+                return declare_as(name, docs, make(name, *arguments, **named), **{**options, "public": public})
 
             return declare
 

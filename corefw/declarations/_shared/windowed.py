@@ -20,3 +20,18 @@ def batched(name: str, input, n: int, refusal: str):
         raise ShapeError(f"{refusal.format(name=name, unbatched=n + 1, batched=n + 2)}: {list(input.shape)}")
     unbatched = ndim == n + 1
     return (input.unsqueeze(0) if unbatched else input), unbatched
+
+
+def per_dimension(refusal: str, function: str, argument: str, value, n: int) -> tuple[int, ...]:
+    """An int or a sequence as one int per spatial dimension.
+
+    Args:
+        refusal: the error for other sequences, with the holes {function}, {argument}, {value}, {n} and {ints}.
+    """
+    if isinstance(value, int):
+        return (value,) * n
+    value = tuple(value)
+    if len(value) not in (1, n):
+        ints = ("one int", "two ints", "three ints")[n - 1]
+        raise ShapeError(refusal.format(function=function, argument=argument, value=list(value), n=n, ints=ints))
+    return value * n if len(value) == 1 else value

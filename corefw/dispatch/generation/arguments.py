@@ -58,7 +58,7 @@ class Arguments:
 
     @cached_property
     def names(self) -> str:
-        """All parameters by position, as `recover` takes them."""
+        """All parameters by position, as the slow path takes them."""
         return ", ".join(p.name for p in self.op.parameters)
 
     @cached_property

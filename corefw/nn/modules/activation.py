@@ -151,6 +151,21 @@ class LeakyReLU(_Inplace):
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
 
 
+class RReLU(_Inplace):
+    """``x`` where positive, else ``x`` times a slope drawn from ``U(lower, upper)`` for each element in training, their
+    mean in evaluation mode (Xu et al. 2015)."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
+        super().__init__(inplace)
+        self.lower, self.upper = lower, upper
+
+    def forward(self, input):
+        return ops.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
 class Threshold(_Inplace):
     """``x`` where above `threshold`, else `value`."""
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
+
 from corefw.dispatch.declare import ops
+from corefw.nn.modules.distance import PairwiseDistance
+from corefw.nn.modules.linear import Linear
 from corefw.nn.modules.module import Module
 from corefw.tensor import Tensor
 
@@ -120,6 +125,69 @@ class NLLLoss(_WeightedLoss):
         return ops.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """A linear layer, and the cross entropy of what it makes of the input.
+
+    Args:
+        in_features: size of the input's last dimension.
+        num_classes: how many classes there are.
+        out_features: the sizes of further dimensions of the loss.
+        bias: whether the layer adds one.
+        reduction, weight, ignore_index, label_smoothing, options: as for `functional.linear_cross_entropy`.
+
+    Attributes: ``linear``, the layer.
+
+    >>> import corefw as torch
+    >>> torch.nn.LinearCrossEntropyLoss(3, 2)(torch.zeros(4, 3), torch.tensor([0, 1, 1, 0])).detach()
+    tensor(0.6931)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device=None,
+        dtype=None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options=None,
+    ):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features, self.options = num_classes, out_features, options
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.linear = Linear(in_features, prod(out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input, target):
+        outputs, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return ops.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*outputs, self.linear.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(outputs),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
+            f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}"
+        )
+
+
 class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities."""
 
@@ -161,3 +229,171 @@ class CosineEmbeddingLoss(_Loss):
 
     def forward(self, input1, input2, target):
         return ops.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """The distance for target 1, ``max(0, margin - distance)`` for target -1."""
+
+    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input, target):
+        return ops.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(_Loss):
+    """``max(0, -target * (input1 - input2) + margin)``: which of two scores is to be greater."""
+
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1, input2, target):
+        return ops.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class SoftMarginLoss(_Loss):
+    """The logistic loss of labels of 1 and -1."""
+
+    def forward(self, input, target):
+        return ops.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The logistic loss of several labels of 1 and 0, averaged over the classes."""
+
+    def forward(self, input, target):
+        return ops.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """The hinge loss of a sample's labels against all other classes."""
+
+    def forward(self, input, target):
+        return ops.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """The hinge loss of a sample's class against all others, to the power `p`."""
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"
+    ):
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        self.p, self.margin = p, margin
+
+    def forward(self, input, target):
+        return ops.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log-likelihood of counts, of a Poisson distribution with the mean `input`, or its logarithm."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average=None,
+        eps: float = 1e-8,
+        reduce=None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, log_input, target):
+        options = {"log_input": self.log_input, "full": self.full, "eps": self.eps}
+        return ops.poisson_nll_loss(log_input, target, **options, reduction=self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """The negative log-likelihood of normal distributions with the mean `input` and the variance `var`."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__(reduction=reduction)
+        self.full, self.eps = full, eps
+
+    def forward(self, input, target, var):
+        return ops.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """The negative logarithm of the probability of labels whose places in time are not known (Graves et al. 2006).
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: "none", "mean" (of the losses over the numbers of labels) or "sum".
+        zero_infinity: whether the infinite loss of a target that does not fit in the time counts as 0.
+
+    >>> import corefw as torch
+    >>> even = torch.full((3, 1, 2), 0.5).log()
+    >>> torch.nn.CTCLoss()(even, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))  # 6 of 8 paths
+    tensor(0.2877)
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        options = (self.blank, self.reduction, self.zero_infinity)
+        return ops.ctc_loss(log_probs, targets, input_lengths, target_lengths, *options)
+
+
+class TripletMarginLoss(_Loss):
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for the distances d by the p-norm."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average=None,
+        reduce=None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def forward(self, anchor, positive, negative):
+        options = {"margin": self.margin, "p": self.p, "eps": self.eps, "swap": self.swap}
+        return ops.triplet_margin_loss(anchor, positive, negative, **options, reduction=self.reduction)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with a distance of one's own."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+            )
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor, positive, negative):
+        return ops.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

@@ -9,7 +9,7 @@ from typing import Any
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.module_state import ModuleState
-from corefw.nn.parameter import Buffer, Parameter
+from corefw.nn.parameter import Buffer, Parameter, is_lazy
 from corefw.nn.summary import Summary, shapes, summarize
 from corefw.tensor import Tensor
 from corefw.tracebacks import hide_internal_frames
@@ -416,7 +416,7 @@ class Module(ModuleState):
             for name, parameter in self._parameters.items():
                 if parameter is not None:
                     data = fn(parameter.data)
-                    if data.is_meta != parameter.is_meta:  # a parameter has memory, or never
+                    if data.is_meta != parameter.is_meta and not is_lazy(parameter):  # one has memory, or never
                         self._parameters[name] = Parameter(data, parameter.requires_grad)
                         continue
                     parameter.data = data
@@ -424,7 +424,9 @@ class Module(ModuleState):
                         gradient, parameter._grad = parameter._grad, None
                         parameter.grad = fn(gradient)
             for name, buffer in self._buffers.items():
-                if buffer is not None:
+                if is_lazy(buffer):
+                    buffer.data = fn(buffer.data)
+                elif buffer is not None:
                     self._buffers[name] = fn(buffer)
         return self
 

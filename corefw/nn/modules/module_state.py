@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from corefw.graph.grad_mode import no_recording
-from corefw.nn.parameter import Parameter
+from corefw.nn.parameter import Parameter, is_lazy
 from corefw.tensor import Tensor
 
 _IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
@@ -126,6 +126,8 @@ class ModuleState:
                 missing.append(key)
                 continue
             given = state[key]
+            if is_lazy(own):
+                continue  # as what is given: there is nothing to copy
             if not isinstance(given, Tensor):
                 errors.append(
                     f'While copying the parameter named "{key}", expected a Tensor but received {type(given).__name__}'

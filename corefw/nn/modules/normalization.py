@@ -362,3 +362,30 @@ class InstanceNorm3d(_InstanceNorm):
     """
 
     dimensions = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """Each element over a power of the mean square of the channels around (Krizhevsky et al. 2012); arguments as for
+    `functional.local_response_norm`.
+
+    >>> import corefw as torch
+    >>> torch.nn.LocalResponseNorm(2)(torch.zeros(1, 4, 3)).shape
+    torch.Size([1, 4, 3])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return ops.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` of images, under the name that it had in Torch."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)

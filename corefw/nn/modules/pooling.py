@@ -111,6 +111,41 @@ class _AvgPool(_Pool):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+class _FractionalMaxPool(Spatial):
+    """The maximum of each window, at drawn distances."""
+
+    _docs = """The maximum of each window of (N, C, {axes}) or (C, {axes}), of which so many lie at drawn distances that
+    they reach from end to end (Graham, "Fractional max-pooling", 2014).
+
+    Args:
+        kernel_size: the windows' size.
+        output_size: how many windows there are in each dimension.
+        output_ratio: the same as a part of the input's sizes, between 0 and 1.
+        return_indices: whether to return also where the maxima are, for `MaxUnpool{n}d`.
+
+    >>> import corefw as torch
+    >>> torch.nn.FractionalMaxPool{n}d(2, output_size=3)(torch.zeros(1, 3, {5})).shape
+    torch.Size([1, 3, {3}])
+    """
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        n, name = self.dimensions, type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio, and not both")
+        self.kernel_size, self.return_indices = per_dimension(kernel_size, n), return_indices
+        self.output_size = None if output_size is None else per_dimension(output_size, n)
+        self.output_ratio = None if output_ratio is None else per_dimension(output_ratio, n)
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input):
+        pool = getattr(ops, f"fractional_max_pool{self.dimensions}d")
+        options = (self.kernel_size, self.output_size, self.output_ratio, self.return_indices)
+        return pool(input, *options, _random_samples=self._random_samples)
+
+
 class _LPPool(Spatial):
     """The p-norm of each window."""
 
@@ -264,3 +299,9 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool, dimensions=3): ...
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool, dimensions=3): ...
+
+
+class FractionalMaxPool2d(_FractionalMaxPool, dimensions=2): ...
+
+
+class FractionalMaxPool3d(_FractionalMaxPool, dimensions=3): ...

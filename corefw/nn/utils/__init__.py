@@ -1,6 +1,6 @@
-"""Helpers around modules: gradient clipping, parameters as one vector, padded and packed sequences."""
+"""Helpers around modules: gradient clipping, parameters as one vector, packed sequences, computed, pruned weights."""
 
-from corefw.nn.utils import rnn
+from corefw.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from corefw.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -9,6 +9,8 @@ from corefw.nn.utils.clip_grad import (
     get_total_norm,
 )
 from corefw.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from corefw.nn.utils.init import skip_init
+from corefw.nn.utils.weight_norm import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -17,6 +19,15 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "skip_init",
+    "spectral_norm",
+    "stateless",
     "vector_to_parameters",
+    "weight_norm",
 ]

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -55,7 +56,9 @@ def fork(target: Target, d: dtype) -> None:
         raise NotRunError("this system has no fork")
     (x,) = _inputs(target, d, 1)
     wanted = host(_work(x)).copy()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of kernels' threads: it is what is tested
+        child = os.fork()
     if not child:
         status = 1
         try:

@@ -13,7 +13,7 @@ from corefw.dispatch.declare import ops
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 from corefw.testing.behaviour import behaviour
-from corefw.testing.comparison import compare_values, host
+from corefw.testing.comparison import compare_values, host, host_of
 from corefw.testing.naive_philox import Naive, log
 from corefw.testing.samples import to_tensor
 from corefw.testing.targets import Target, dispatch_key
@@ -50,7 +50,7 @@ def _check(
             count = math.prod(shape)
             wanted = np.array([element(naive, i) for i in range(count)], "complex128" if d.is_complex else "float64")
             tolerance = ulps * dtypes.finfo(d).eps if d.category >= dtypes.FLOATING else 0.0
-            compare_values(host(made), wanted.reshape(shape).astype(d.numpy), tolerance, tolerance * 1e-3)
+            compare_values(host_of(made, d), wanted.reshape(shape).astype(d.numpy), tolerance, tolerance * 1e-3)
 
 
 def _parts(real: Callable[[Naive, int], float], d: dtype) -> Callable[[Naive, int], float | complex]:
@@ -86,7 +86,7 @@ def stream_of_integers(target: Target, d: dtype) -> None:
         element = lambda naive, i, low=low, high=high: naive.integer(i, low, high)
         key = dispatch_key(target, d)
         for seed, offset in _STATES:
-            made = host(ops.integers_at(key, (41,), seed, offset, low, high, d.numpy))
+            made = host_of(ops.integers_at(key, (41,), seed, offset, low, high, d.numpy), d)
             wanted = np.array([element(Naive(seed, offset), i) for i in range(41)], object).astype(d.numpy)
             compare_values(made, wanted, 0, 0)
 
@@ -158,7 +158,7 @@ def stream_of_permutations(target: Target, d: dtype) -> None:
         naive = Naive(seed, offset)
         for n in (0, 1, 100, 1031):
             wanted = np.array(sorted(range(n), key=naive.long_word), d.numpy)
-            compare_values(host(ops.permutation_at(key, n, seed, offset, d.numpy)), wanted, 0, 0)
+            compare_values(host_of(ops.permutation_at(key, n, seed, offset, d.numpy), d), wanted, 0, 0)
 
 
 @behaviour("random streams", "multinomial_at", dtypes=("float32", "float64"))
@@ -170,7 +170,9 @@ def stream_of_multinomial(target: Target, d: dtype) -> None:
         for count, replacement in ((5, False), (40, True)):
             made = ops.multinomial_at(to_tensor(weights, target.device), count, replacement, seed, offset)
             draw = _with_replacement if replacement else _without_replacement
-            compare_values(host(made), draw(Naive(seed, offset), weights.astype(np.float64), count), 0, 0)
+            compare_values(
+                host_of(made, dtypes.int64), draw(Naive(seed, offset), weights.astype(np.float64), count), 0, 0
+            )
 
 
 def _with_replacement(naive: Naive, weights: np.ndarray, count: int) -> np.ndarray:
@@ -210,5 +212,14 @@ def stream_of_dropout(target: Target, d: dtype) -> None:
             wanted = values.astype(np.float64) * mask * (0.0 if p == 1 else 1 / (1 - p))
             tolerance = 2 * dtypes.finfo(d).eps
             compare_values(host(output), wanted.astype(d.numpy), tolerance, 0)
-            grad = ops.masked_dropout_backward(to_tensor(values, target.device), to_tensor(mask, target.device), p)
-            compare_values(host(grad), wanted.astype(d.numpy), tolerance, 0)
+
+
+@behaviour("random streams", "masked_dropout_backward", dtypes=FLOATS)
+def gradient_of_dropout(target: Target, d: dtype) -> None:
+    """The gradients of what is kept, scaled alike; the others are zero, whatever they were."""
+    rng = np.random.default_rng(0)
+    values, mask = rng.uniform(1, 2, (9, 29)).astype(d.numpy), rng.random((9, 29)) < 0.5
+    for p in (0.0, 0.3, 1.0):
+        grad = ops.masked_dropout_backward(to_tensor(values, target.device), to_tensor(mask, target.device), p)
+        wanted = values.astype(np.float64) * mask * (0.0 if p == 1 else 1 / (1 - p))
+        compare_values(host(grad), wanted.astype(d.numpy), 2 * dtypes.finfo(d).eps, 0)

@@ -89,8 +89,8 @@ def copies(target: Target, d: dtype) -> None:
     _same(np.asarray(runtime.download(other)), np.broadcast_to(row, (3, 4)).copy(), "copy")
     _same(np.asarray(runtime.download(array)), host, "what was cloned, after its clone was written to")
     _same(np.asarray(runtime.download(runtime.transfer(array, index))), host, "transfer")
-    turned = runtime.as_strided(array, (4, 3), tuple(reversed(contiguous_strides((3, 4)))), 0)
-    _same(np.ascontiguousarray(runtime.download(runtime.clone(turned))), np.ascontiguousarray(host.T), "clone")
+    transposed = runtime.as_strided(array, (4, 3), tuple(reversed(contiguous_strides((3, 4)))), 0)
+    _same(np.ascontiguousarray(runtime.download(runtime.clone(transposed))), np.ascontiguousarray(host.T), "clone")
 
 
 @behaviour("runtime", dtypes=ALL)

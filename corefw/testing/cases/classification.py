@@ -154,6 +154,25 @@ def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, 
     return probabilities * share.sum(axis, keepdims=True) - share
 
 
+def linear_cross_entropy(input, linear_weight, target, linear_bias=None, **options):
+    logits = np.tensordot(input, linear_weight, (-1, -1))
+    return cross_entropy(logits if linear_bias is None else logits + linear_bias, target, **options)
+
+
+def linear_calls(rng, numpy_dtype):
+    def drawn(*shape):
+        return rng.normal(size=shape).astype(numpy_dtype)
+
+    classes, deep = rng.integers(0, 3, 4), rng.integers(0, 3, (4, 2))
+    weighted = {"linear_bias": drawn(3), "weight": np.abs(drawn(3))}
+    return [
+        ([drawn(4, 5), drawn(3, 5), classes], {}),
+        ([drawn(4, 5), drawn(3, 5), classes], {**weighted, "ignore_index": 1, "reduction": "sum"}),
+        ([drawn(4, 5), drawn(3, 2, 5), deep], {"linear_bias": drawn(3, 2), "reduction": "none"}),
+        ([drawn(5), drawn(3, 5), np.abs(drawn(3))], {"label_smoothing": 0.1}),
+    ]
+
+
 CASES = (
     Case("nll_loss", nll_loss, make=class_calls, dtypes=FLOATS, constant=(2,)),
     Case(
@@ -200,5 +219,13 @@ CASES = (
             ],
         ),
         constant=(2,),
+    ),
+    Case(
+        "linear_cross_entropy",
+        linear_cross_entropy,
+        make=linear_calls,
+        dtypes=("float32", "float64"),
+        constant=(4,),
+        special=False,
     ),
 )

@@ -20,6 +20,8 @@ CASES = (
     Case("conj", np.conj, dtypes=BOTH),
     Case("conj_physical", lambda a: np.conj(a) if a.dtype.kind == "c" else a),
     Case("resolve_conj", lambda a: a, dtypes=BOTH),
+    Case("resolve_neg", lambda a: a),
+    Case("is_neg", lambda a: False, dtypes=BOTH),
     Case("is_conj", lambda a: False, dtypes=BOTH),
     Case("is_complex", lambda a: a.dtype.kind == "c", dtypes=BOTH),
     Case("isreal", np.isreal, dtypes=BOTH),

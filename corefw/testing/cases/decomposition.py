@@ -71,6 +71,11 @@ def qr(A, mode="reduced"):
     return tuple(np.linalg.qr(A, mode))
 
 
+def eig(A):
+    values, vectors = np.linalg.eig(A)
+    return values.astype(complex), vectors.astype(complex)
+
+
 def matrix_pair(*beside, **options):
     return regular(SHAPES, options, beside=beside)
 
@@ -89,6 +94,8 @@ CASES = (
         definite({}, {"UPLO": "U"}),
         gradient=False,
     ),
+    row("linalg_eig", eig, regular(), gradient=False, torch=None),
+    row("linalg_eigvals", lambda A: eig(A)[0], regular(), gradient=False, torch=None),
     row(
         "svd_factors",
         lambda A, full_matrices: tuple(np.linalg.svd(A, full_matrices)),

@@ -38,17 +38,6 @@ def transform(name: str, attributes, shapes) -> Case:
     )
 
 
-def primitive(name: str, reference, attributes, dtypes=COMPLEX) -> Case:
-    return Case(
-        name,
-        reference,
-        shapes=(((3, 4),), ((2, 4, 3),)),
-        attributes=attributes,
-        dtypes=dtypes,
-        special=False,
-    )
-
-
 def frequencies(name: str) -> Case:
     def make(rng, dtype):
         return [([4], {}), ([5], {"d": 0.5}), ([1, 2.0], {})]
@@ -69,31 +58,6 @@ def shift(name: str) -> Case:
 
 
 CASES = (
-    primitive(
-        "fft_c2c",
-        lambda input, dim, norm, forward: (fft.fftn if forward else fft.ifftn)(input, axes=dim, norm=norm),
-        tuple(
-            {"dim": dim, "norm": norm, "forward": forward}
-            for dim, norm in (((0,), "backward"), ((1, 0), "ortho"), ((0, 1), "forward"))
-            for forward in (True, False)
-        ),
-    ),
-    primitive(
-        "fft_r2c",
-        lambda input, dim, norm: fft.rfftn(input, axes=dim, norm=norm),
-        ({"dim": (0,), "norm": "backward"}, {"dim": (1, 0), "norm": "ortho"}, {"dim": (0, 1), "norm": "forward"}),
-        ("float32", "float64"),
-    ),
-    primitive(
-        "fft_c2r",
-        lambda input, dim, norm, size: fft.irfftn(
-            input, [*(input.shape[d] for d in dim[:-1]), size], axes=dim, norm=norm
-        ),
-        (
-            {"dim": (0, 1), "norm": "backward", "size": 6},
-            {"dim": (0, 1), "norm": "ortho", "size": 7},
-        ),
-    ),
     *(transform(name, ONE, (((4, 5),), ((3, 4),))) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
     *(
         transform(name, TWO, (((4, 5),), ((2, 3, 4),)))

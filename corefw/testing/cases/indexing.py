@@ -80,10 +80,6 @@ def index_put_samples(rng, dtype):
     ]
 
 
-def nonzero_samples(rng, dtype):
-    return [([values(rng, dtype, *shape)], {}) for shape in ((3, 4), (2, 2, 3), (0, 3), (5,), ())]
-
-
 CASES = (
     Case(
         "index",
@@ -157,25 +153,5 @@ CASES = (
             for c, x, y in (((2, 3), (2, 3), (2, 3)), ((3,), (2, 1), ()), ((), (), ()), ((0, 3), (3,), (1, 1)))
         ],
         dtypes=("bool", "uint8", "int64", "float16", "float32", "float64", "complex128"),
-    ),
-    Case("nonzero", lambda x: np.argwhere(x != 0), make=nonzero_samples, meta=False),
-    Case("argwhere", lambda x: np.argwhere(x != 0), make=nonzero_samples, meta=False),
-    Case(
-        "tril_indices",
-        lambda row, col, offset=0: (
-            np.array([(i, j) for i in range(row) for j in range(col) if j - i <= offset], np.int64).reshape(-1, 2).T
-        ),
-        make=lambda rng, dtype: [([3, 4], {}), ([4, 3, 1], {}), ([3, 3, -1], {}), ([0, 3], {}), ([3, 3, -5], {})],
-        dtypes=("int64",),
-        meta=False,
-    ),
-    Case(
-        "triu_indices",
-        lambda row, col, offset=0: (
-            np.array([(i, j) for i in range(row) for j in range(col) if j - i >= offset], np.int64).reshape(-1, 2).T
-        ),
-        make=lambda rng, dtype: [([3, 4], {}), ([4, 3, 1], {}), ([3, 3, -1], {}), ([0, 3], {}), ([3, 3, 5], {})],
-        dtypes=("int64",),
-        meta=False,
     ),
 )

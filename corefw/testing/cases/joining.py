@@ -24,7 +24,7 @@ def separate(*calls):
 
 
 def positional(*calls):
-    """Calls given as (shape, statics)."""
+    """Calls given as (shape, attributes)."""
     return lambda rng, dtype: [([values(rng, dtype, *shape), *attributes], {}) for shape, attributes in calls]
 
 

@@ -37,6 +37,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False):
     return np.linalg.vector_norm(x, ord=ord, axis=dim, keepdims=keepdim)
 
 
+def _renorm(a, p, dim, maxnorm):
+    slices = np.moveaxis(a, dim, 0)
+    factors = [min(1, maxnorm / max(_vector_norm(part, p), 1e-30)) if part.size else 1 for part in slices]
+    return a * np.reshape(factors, [-1 if d == dim % a.ndim else 1 for d in range(a.ndim)])
+
+
 NORMS = tuple({"ord": ord} for ord in ("fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf))
 
 
@@ -48,6 +54,15 @@ CASES = (
         FULL,
         ({}, {"p": 1}, {"p": inf, "dim": 0}, {"p": None, "dim": (0, -1), "keepdim": True}),
         valid=fits,
+    ),
+    Case(
+        "renorm",
+        _renorm,
+        (((3, 4),), ((2, 3, 2),), ((0, 3),)),
+        ({"p": 2, "dim": 0, "maxnorm": 2.0}, {"p": 1, "dim": -1, "maxnorm": 3.0}, {"p": inf, "dim": 1, "maxnorm": 1}),
+        special=False,
+        valid=lambda shape, p, **attributes: shape[0] > 0 or p != inf,
+        rtol=1e-6,
     ),
     Case("dist", lambda a, b, p=2: _vector_norm(a - b, p), (((2, 3), (3,)), ((), ())), ({}, {"p": 1}, {"p": 3})),
     row(

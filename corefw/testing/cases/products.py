@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from corefw.testing.case import Case
 from corefw.testing.cases.decomposition import SHAPES, TALL, elements, regular, row
 
 
@@ -14,7 +15,26 @@ def chains(rng, dtype):
     return [([[elements(rng, s, dtype) for s in chain]], {}) for chain in shapes]
 
 
+POWERS = ("float32", "float64", "complex128", "int64")
+
+
 CASES = (
+    Case(
+        "linalg_vander",
+        lambda x, N=None: np.reshape([np.vander(line, N, True) for line in x.reshape(-1, x.shape[-1])], (*x.shape, -1)),
+        (((4,),), ((2, 3),)),
+        ({}, {"N": 2}, {"N": 5}),
+        dtypes=POWERS,
+        special=False,
+    ),
+    Case(
+        "vander",
+        lambda x, N=None, increasing=False: np.vander(x, N, increasing),
+        (((4,),), ((1,),)),
+        ({}, {"N": 0}, {"N": 5, "increasing": True}),
+        dtypes=POWERS,
+        special=False,
+    ),
     row("linalg_matrix_power", matrix_power, regular(SHAPES, *({"n": n} for n in (1, 5, -2)))),
     row("matrix_power", matrix_power, regular(SHAPES, {"n": 3})),
     row("linalg_multi_dot", lambda tensors: np.linalg.multi_dot(tensors), chains),

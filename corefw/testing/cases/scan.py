@@ -61,45 +61,6 @@ def _recurrence(factor, input, dim):
     return np.moveaxis(result, 0, dim)
 
 
-def _diff(a, n=1, dim=-1, prepend=None, append=None):
-    ends = {name: part for name, part in (("prepend", prepend), ("append", append)) if part is not None}
-    return np.diff(a, n, dim, **ends)
-
-
-def _diff_samples(rng, dtype):
-    def draw(*shape):
-        return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
-
-    return [
-        ([draw(2, 5)], {}),
-        ([draw(2, 5)], {"n": 2, "dim": 1}),
-        ([draw(2, 5)], {"n": 3, "dim": 0}),
-        ([draw(2, 5)], {"n": 0}),
-        ([draw(0, 5)], {"dim": 0}),
-        ([draw(2, 5)], {"prepend": draw(2, 1), "append": draw(2, 2)}),
-    ]
-
-
-def _trapezoids(rng, dtype):
-    def draw(*shape):
-        return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
-
-    return [
-        ([draw(5)], {}),
-        ([draw(2, 5)], {"dx": 0.5}),
-        ([draw(3, 5), draw(5)], {}),
-        ([draw(3, 5), draw(3)], {"dim": 0}),
-        ([draw(3, 5), draw(3, 5)], {"dim": 0}),
-    ]
-
-
-def _running_trapezoid(y, x=None, *, dx=1.0, dim=-1):
-    size = y.shape[dim]
-    first = [np.take(y, range(n), dim) for n in range(2, size + 1)]
-    points = [None if x is None else x[:n] if x.ndim == 1 else np.take(x, range(n), dim) for n in range(2, size + 1)]
-    return np.stack([np.trapezoid(part, at, dx, dim) for part, at in zip(first, points)], dim)
-
-
 CASES = (
     Case("cumsum", over(np.cumsum), SHAPES, DIMS, valid=fits),
     Case("cumprod", over(np.cumprod), make=_products),
@@ -114,7 +75,4 @@ CASES = (
     ),
     Case("cummax", _extremes(lambda new, best: new >= best), SHAPES, DIMS, valid=fits),
     Case("cummin", _extremes(lambda new, best: new <= best), SHAPES, DIMS, valid=fits),
-    Case("diff", _diff, make=_diff_samples),
-    Case("trapezoid", lambda y, x=None, dx=1.0, dim=-1: np.trapezoid(y, x, dx, dim), make=_trapezoids),
-    Case("cumulative_trapezoid", _running_trapezoid, make=_trapezoids),
 )

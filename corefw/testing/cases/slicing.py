@@ -49,6 +49,10 @@ def split(x, split_size_or_sections, dim=0):
     return tuple(np.split(x, range(size, n, size), dim))
 
 
+def split_equally(x, split_size, dim=0):
+    return split(x, split_size, dim)
+
+
 def chunk(x, chunks, dim=0):
     return split(x, max(-(-x.shape[dim] // chunks), 1), dim)
 
@@ -87,7 +91,7 @@ def diagonal_backward(grad, shape, offset, dim1, dim2):
 
 
 def scattered(key):
-    """The reference of the ops that replace a part, shown by `key(x, *statics)`, of a copy."""
+    """The reference of the ops that replace a part, shown by `key(x, *attributes)`, of a copy."""
 
     def reference(x, src, **attributes):
         result = x.astype(np.result_type(x, src))
@@ -160,8 +164,15 @@ CASES = (
         attributes=({"split_sizes": (2, 3)}, {"split_sizes": (5,)}, {"split_sizes": (0, 4, 1), "dim": 0}),
     ),
     Case(
+        "unsafe_split_with_sizes",
+        split_with_sizes,
+        shapes=(((5,),), ((5, 2),)),
+        attributes=({"split_sizes": (2, 3)}, {"split_sizes": (5,)}, {"split_sizes": (0, 4, 1), "dim": 0}),
+    ),
+    Case("unsafe_split", split_equally, shapes=PARTS, attributes=({"split_size": 2}, {"split_size": 7, "dim": -1})),
+    Case(
         "equal_split",
-        lambda x, split_size, dim: split(x, split_size, dim),
+        split_equally,
         shapes=PARTS,
         attributes=({"split_size": 2, "dim": 0}, {"split_size": 7, "dim": -1}),
     ),
@@ -178,6 +189,7 @@ CASES = (
         attributes=({"split_size_or_sections": (1, 4)}, {"split_size_or_sections": [1, 1], "dim": 1}),
     ),
     Case("chunk", chunk, shapes=PARTS, attributes=({"chunks": 2}, {"chunks": 4, "dim": -1}, {"chunks": 1})),
+    Case("unsafe_chunk", chunk, shapes=PARTS, attributes=({"chunks": 2}, {"chunks": 4, "dim": -1}, {"chunks": 1})),
     Case(
         "tensor_split",
         tensor_split,

@@ -86,14 +86,6 @@ def _repeating(rng, dtype):
     ]
 
 
-def _bins(rng, dtype):
-    return [([rng.integers(0, 6, 9).astype(dtype)], {}), ([rng.integers(0, 6, 9).astype(dtype)], {"minlength": 10})]
-
-
-def _histc(a, bins=100, min=0, max=0):
-    return np.histogram(a, bins, (min, max) if min != max else None)[0]
-
-
 def _rows(rng, dtype):
     """Sorted rows with equal elements, and values below, within, above and equal to them."""
     row = np.sort(rng.integers(0, 20, 8)).astype(dtype)
@@ -118,7 +110,7 @@ def _search(sequence, values, right=False):
 
 
 def _private(make):
-    """Samples of a private op, all of whose statics are given."""
+    """Samples of a private op, all of whose attributes are given."""
     return lambda rng, dtype: [(tensors, {"right": False, **attributes}) for tensors, attributes in make(rng, dtype)]
 
 
@@ -167,23 +159,6 @@ CASES = (
         _unique_consecutive,
         make=_repeating,
         dtypes=(*FLOATS_AND_INTS, "bool"),
-        gradient=False,
-        meta=False,
-    ),
-    Case(
-        "bincount",
-        lambda a, minlength=0: np.bincount(a, minlength=minlength),
-        make=_bins,
-        dtypes=("int64", "uint8"),
-        meta=False,
-    ),
-    Case(
-        "histc",
-        _histc,
-        (((3, 9),),),
-        ({"bins": 5}, {"bins": 4, "min": -1, "max": 2}),
-        dtypes=("float32", "float64"),
-        special=False,
         gradient=False,
         meta=False,
     ),

@@ -5,6 +5,8 @@ import numpy as np
 from corefw.testing.case import Case
 from corefw.testing.cases.reduction import DIM, FULL, along, fits, line_by_line, over
 
+COVARIANT = ("float32", "float64", "complex128", "int64")
+
 
 def _ranked(line):
     """Positions in ascending order, NaN last."""
@@ -76,7 +78,27 @@ def _several(shape, **attributes):
     return fits(shape, **attributes) and len(shape) != 0 and shape[0] > 1 and shape[-1] > 1
 
 
+def _weighted(rng, dtype):
+    rows = rng.uniform(-1, 1, (3, 5)) + (1j * rng.uniform(-1, 1, (3, 5)) if dtype.kind == "c" else 0)
+    rows = (rows * 5).astype(dtype)
+    real = np.zeros(0, dtype).real.dtype if dtype.kind in "fc" else np.float64
+    counts, importance = rng.integers(1, 4, 5), rng.uniform(0.5, 1, 5).astype(real)
+    return [
+        ([rows], {}),
+        ([rows[0]], {"correction": 0}),
+        ([rows], {"fweights": counts}),
+        ([rows], {"aweights": importance}),
+        ([rows], {"fweights": counts, "aweights": importance, "correction": 2}),
+    ]
+
+
+def _cov(a, correction=1, fweights=None, aweights=None):
+    return np.cov(a, ddof=correction, fweights=fweights, aweights=aweights)
+
+
 CASES = (
+    Case("cov", _cov, make=_weighted, dtypes=COVARIANT, special=False),
+    Case("corrcoef", np.corrcoef, (((3, 6),), ((6,),)), dtypes=COVARIANT, special=False),
     Case("median_dim", along(_median), FULL, DIM, valid=fits, torch="median"),
     Case("nanmedian_dim", along(_nanmedian), FULL, DIM, valid=fits, torch="nanmedian"),
     Case("median", lambda a: _median(a.reshape(-1))[0], FULL),

@@ -12,7 +12,7 @@ def values(rng, dtype, *shape):
 
 
 def samples(*calls):
-    """Calls given as (shapes, positional statics, keywords)."""
+    """Calls given as (shapes, positional attributes, keywords)."""
 
     def make(rng, dtype):
         return [

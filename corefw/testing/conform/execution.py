@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,12 +11,10 @@ from corefw.dispatch.modes import ledger
 from corefw.dispatch.registry import registry
 from corefw.errors import KernelNotFoundError, UnsupportedDtypeError
 from corefw.testing.comparison import Measured
-from corefw.testing.conform.evidence import missing_proof
+from corefw.testing.conform.evidence import missing_proof, natively_ran
 from corefw.testing.conform.items import Item
-from corefw.testing.conform.outcomes import NotRunError, Outcome, Result
+from corefw.testing.conform.outcomes import LONGEST_REASON, NotRunError, Outcome, Result
 from corefw.testing.targets import Target
-
-_LONGEST_REASON = 600  # characters
 
 
 class Alone:
@@ -44,7 +43,8 @@ class Alone:
             outcome, reason = _outcome(item)
         if outcome is Outcome.PASS and (reason := missing_proof(item, self._book)):
             outcome = Outcome.NOT_RUN
-        return item.result(outcome, reason, measured.ulp, time.perf_counter() - start)
+        seconds, ran = time.perf_counter() - start, natively_ran(item.target, self._book)
+        return replace(item.result(outcome, reason, measured.ulp, seconds), ran=ran)
 
 
 def _others(target: Target) -> set[str]:
@@ -72,4 +72,4 @@ def _outcome(item: Item) -> tuple[Outcome, str]:
 def _said(error: Exception) -> str:
     """An error's text and the notes that say for which sample it came."""
     notes = " ".join(reversed(getattr(error, "__notes__", ())))
-    return " ".join(f"{error} {notes}".split())[:_LONGEST_REASON]
+    return " ".join(f"{error} {notes}".split())[:LONGEST_REASON]

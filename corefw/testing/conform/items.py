@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corefw import dtypes
+from corefw.dispatch.inspect import backends
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import registry
 from corefw.dtypes import dtype
+from corefw.errors import did_you_mean
 from corefw.testing.behaviour import Behaviour
 from corefw.testing.behaviours import BEHAVIOURS
 from corefw.testing.case import Case
@@ -32,6 +34,7 @@ class Item:
     run: Callable[[], None] | None
     decided: tuple[Outcome, str] = (Outcome.PASS, "")
     row: int = 1  # among the rows of the op
+    family: str = ""  # of rows that are left out, where no op is
 
     def __str__(self) -> str:
         number = f".{self.row}" if self.row > 1 else ""
@@ -40,7 +43,7 @@ class Item:
     def result(self, outcome: Outcome, reason: str = "", ulp: float = 0.0, seconds: float = 0.0) -> Result:
         """What came of it."""
         declared = registry.declared.get(self.op)
-        family = declared.family if declared is not None else ""
+        family = declared.family if declared is not None else self.family
         about = (str(self), self.section, self.op, family, self.dtype, self.property, str(self.target))
         return Result(*about, outcome, reason, ulp, seconds)
 
@@ -48,6 +51,15 @@ class Item:
 def targets_of(name: str) -> list[Target]:
     """The targets that a backend's or a device type's name means."""
     return [target for target in targets() if name in (target.backend, target.device)]
+
+
+def why_none(name: str) -> str:
+    """Why a name means no targets."""
+    states = {info.name: info for info in backends()}
+    if name in states:
+        return f"backend '{name}' cannot be tested: {states[name].reason or 'none of its devices is here'}"
+    known = sorted({*states, *registry.runtimes} - {"meta"})
+    return f"no backend or device is called '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
 
 
 def items(target: Target, folders: tuple[Path, ...] = ()) -> Iterator[Item]:
@@ -69,7 +81,8 @@ def behaviour_items(target: Target) -> Iterator[Item]:
 
 def _left_out(families: Families, target: Target) -> Iterator[Item]:
     for what, reason in families.not_run.items():
-        yield Item("ops", "", f"not-run-{what}", "", target, None, (Outcome.NOT_RUN, f"{what} {reason}"))
+        decided, family = (Outcome.NOT_RUN, f"{what} {reason}"), Path(what.partition(":")[0]).stem
+        yield Item("ops", "", f"not-run-{what}", "", target, None, decided, family=family)
 
 
 def _claimed(op: Op, target: Target, known: list[dtype]) -> list[dtype]:

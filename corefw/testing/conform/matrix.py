@@ -16,12 +16,17 @@ SIGNS = {
     Outcome.PASS: "ok",
     Outcome.WRONG: "WRONG",
     Outcome.RAISES: "RAISES",
+    Outcome.UNPROVEN: "not proven",
     Outcome.MISSING: "missing",
     Outcome.UNSUPPORTED: "-",
     Outcome.EXCLUDED: "excluded",
     Outcome.NOT_RUN: "not run",
 }
 _WORST = list(Outcome)
+LEGEND = (
+    "A number is the greatest error that was seen, in units of the last place. What is empty is not the backend's: it "
+    "has no kernel, or the op does not take the dtype."
+)
 
 
 @dataclass
@@ -40,7 +45,8 @@ class Cell:
 
     def __str__(self) -> str:
         ulp = max(result.ulp for result in self.results)
-        return SIGNS[self.outcome] + (f" {ulp:.2g}" if ulp and self.outcome is Outcome.PASS else "")
+        number = f"{ulp:.1f}".removesuffix(".0") if ulp < 10 else f"{ulp:.0f}" if ulp < 10_000 else f"{ulp:.0e}"
+        return SIGNS[self.outcome] + (f" {number}" if ulp >= 0.05 and self.outcome is Outcome.PASS else "")
 
 
 class Matrix:
@@ -49,6 +55,8 @@ class Matrix:
     def __init__(self, results: Sequence[Result]):
         self.cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(lambda: defaultdict(Cell))
         for result in results:
+            if result.section == "claims" and result.outcome is Outcome.PASS:
+                continue  # the cells show it
             row = (result.family, result.op) if result.op else (result.section, result.property)
             self.cells[row][result.dtype].results.append(result)
         self.rows = sorted(self.cells)
@@ -101,6 +109,7 @@ def markdown(report: Report) -> str:
         _versions(report),
         "",
         *(f"- {line}" for line in summary(report).split("\n")),
+        f"\n{LEGEND}",
     ]
     for target, matrix in by_target(report).items():
         head, *lines = matrix.lines()
@@ -124,11 +133,13 @@ def _versions(report: Report) -> str:
 
 
 _STYLE = """
-body { font: 14px system-ui, sans-serif; margin: 2em; color: #222 }
-table { border-collapse: collapse; margin: 1em 0 } td, th { border: 1px solid #ddd; padding: 2px 8px; text-align: left }
+body { font: 13px system-ui, sans-serif; margin: 2em; color: #222 }
+table { border-collapse: collapse; margin: 1em 0; white-space: nowrap }
+td, th { border: 1px solid #ddd; padding: 2px 6px; text-align: left }
 th { background: #f4f4f4; position: sticky; top: 0 }
 .PASS { background: #e3f4e3 } .WRONG, .RAISES { background: #f6c6c6 }
-.MISSING, .EXCLUDED { background: #fbeec1 } .NOT, .UNSUPPORTED { background: #f0f0f0; color: #777 }
+.NOT-PROVEN { background: #f6c6c6 } .MISSING, .EXCLUDED { background: #fbeec1 }
+.NOT-RUN, .UNSUPPORTED-DTYPE { background: #f0f0f0; color: #777 }
 """
 
 
@@ -137,7 +148,7 @@ def html(report: Report) -> str:
     title = f"Conformance of {escape(report.name)}"
     parts = [f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{_STYLE}</style>"]
     parts += [f"<h1>{title}</h1><p>{escape(_versions(report))}</p>"]
-    parts += ["<ul>", *(f"<li>{escape(line)}</li>" for line in summary(report).split("\n")), "</ul>"]
+    parts += ["<ul>", *(f"<li>{escape(line)}</li>" for line in summary(report).split("\n")), f"</ul><p>{LEGEND}</p>"]
     for target, matrix in by_target(report).items():
         head = "".join(f"<th>{escape(word)}</th>" for word in matrix.lines()[0])
         parts += [f"<h2>{escape(target)}</h2><table><tr>{head}</tr>", *(_html_row(matrix, row) for row in matrix.rows)]
@@ -153,6 +164,6 @@ def _html_row(matrix: Matrix, row: tuple[str, str]) -> str:
             words.append("<td></td>")
             continue
         reasons = "\n".join(f"{r.property}: {r.outcome} {r.reason}" for r in cell.results if r.reason)
-        kind = cell.outcome.split()[0]
+        kind = cell.outcome.replace(" ", "-")
         words.append(f'<td class="{kind}" title="{escape(reasons, quote=True)}">{escape(str(cell))}</td>')
     return f"<tr>{''.join(words)}</tr>"

@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from unittest import SkipTest
 
+LONGEST_REASON = 600  # characters
+
 
 class Outcome(StrEnum):
     """What came of a check, the worst first."""
 
     WRONG = "WRONG"  # the kernel computed something else
     RAISES = "RAISES"  # an exception, a crash of the process, or no end
+    UNPROVEN = "NOT PROVEN"  # a kernel that no check that passed has run
     MISSING = "MISSING"  # no kernel where the device needs one
     UNSUPPORTED = "UNSUPPORTED DTYPE"  # the device does not store it
     NOT_RUN = "NOT RUN"
@@ -20,7 +23,7 @@ class Outcome(StrEnum):
 
 
 #: what a backend must not have to be conformant; a kernel that is missing is no wrong one
-FAILURES = (Outcome.WRONG, Outcome.RAISES)
+FAILURES = (Outcome.WRONG, Outcome.RAISES, Outcome.UNPROVEN)
 
 
 class NotRunError(SkipTest):
@@ -33,7 +36,7 @@ class Result:
 
     Attributes: ``check`` its name; ``section``, ``op`` ("" for none), ``family`` of the op, ``dtype`` ("" for none) and
     ``property`` what it is about; ``target`` the backend and its device; ``reason`` of an outcome but PASS; ``ulp`` the
-    greatest error that was seen; ``seconds`` how long it took.
+    greatest error that was seen; ``seconds`` how long it took; ``ran`` the ops that the backend's own kernels computed.
     """
 
     check: str
@@ -47,6 +50,7 @@ class Result:
     reason: str = ""
     ulp: float = 0.0
     seconds: float = 0.0
+    ran: tuple[str, ...] = ()
 
     def as_dict(self) -> dict:
         """For JSON."""
@@ -55,4 +59,4 @@ class Result:
     @classmethod
     def of_dict(cls, fields: dict) -> Result:
         """From JSON."""
-        return cls(**{**fields, "outcome": Outcome(fields["outcome"])})
+        return cls(**{**fields, "outcome": Outcome(fields["outcome"]), "ran": tuple(fields["ran"])})

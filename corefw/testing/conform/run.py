@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from corefw.testing.conform.evidence import claims
 from corefw.testing.conform.items import Item, items
 from corefw.testing.conform.matrix import html, markdown
 from corefw.testing.conform.outcomes import Outcome
@@ -41,18 +42,14 @@ class Options:
 def run(options: Options, progress: Callable[[int, int], None] = lambda done, total: None) -> Report:
     """Run what is to be run, and write the report."""
     everything = [item for target in options.targets for item in items(target, options.folders)]
-    versions = versions_of(options.targets)
+    exclude, versions = options.exclude or {}, versions_of(options.targets)
     options.output.mkdir(parents=True, exist_ok=True)
     journal = Journal(options.output / "journal.jsonl", versions, options.resume)
-    selected = {
-        number: item
-        for number, item in enumerate(everything)
-        if any(fnmatchcase(str(item), pattern) for pattern in options.select)
-    }
+    selected = {number: item for number, item in enumerate(everything) if _matches(str(item), options.select)}
     results = {}
     wanted = []
     for number, item in selected.items():
-        decided = _decided(item, options.exclude or {})
+        decided = _decided(item, exclude)
         if decided is not None:
             results[number] = item.result(*decided)
         elif str(item) in journal.known:
@@ -67,10 +64,17 @@ def run(options: Options, progress: Callable[[int, int], None] = lambda done, to
             results[numbers[result.check]] = result
             progress(len(results), len(selected))
     report = Report(options.name, versions, [results[number] for number in sorted(results)])
+    for target in options.targets:
+        proofs = [proof for proof in claims(target, report.results) if _matches(proof.check, options.select)]
+        report.results += [proof for proof in proofs if not _matches(proof.check, exclude)]
     texts = (json.dumps(report.as_dict(), indent=1) + "\n", markdown(report), html(report))
     for file, text in zip(FILES, texts, strict=True):
         write_whole(options.output / file, text)
     return report
+
+
+def _matches(check: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(check, pattern) for pattern in patterns)
 
 
 def _decided(item: Item, exclude: dict[str, str]) -> tuple[Outcome, str] | None:

@@ -98,7 +98,7 @@ int normalize_channels_backward(uintptr_t gradient, uintptr_t input, intptr_t el
                                 uintptr_t mean, uintptr_t scale, uintptr_t grad_input, uintptr_t grad_weight,
                                 uintptr_t grad_bias);
 
-/* -- classification, loss, likelihood: targets are int64; reduction: 0 none, 1 sum, 2 mean -- */
+/* -- alignment, classification, loss, likelihood: targets are int64; reduction: 0 none, 1 sum, 2 mean -- */
 enum loss_reduction { NONE, SUM, MEAN }; /* arrays.py counts as this */
 int class_nll(uintptr_t input, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction, uintptr_t loss);
 int class_nll_backward(uintptr_t grad, uintptr_t target, uintptr_t weight, int64_t ignored, int reduction,
@@ -107,6 +107,10 @@ int class_cross_entropy(uintptr_t input, uintptr_t target, int64_t ignored, int 
                         uintptr_t normalizer);
 int class_cross_entropy_backward(uintptr_t grad, uintptr_t input, uintptr_t normalizer, uintptr_t target,
                                  int64_t ignored, int reduction, uintptr_t result);
+int ctc_costs(uintptr_t log_probs, uintptr_t targets, uintptr_t input_lengths, uintptr_t target_lengths, int64_t blank,
+              int zero_infinity, uintptr_t result);
+int ctc_costs_backward(uintptr_t grad, uintptr_t log_probs, uintptr_t targets, uintptr_t input_lengths,
+                       uintptr_t target_lengths, int64_t blank, int zero_infinity, uintptr_t result);
 int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t loss);
 int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, int reduction, uintptr_t result);
 int bernoulli_nll(uintptr_t input, uintptr_t target, uintptr_t loss);

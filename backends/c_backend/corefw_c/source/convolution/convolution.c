@@ -239,6 +239,6 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
         return OK;
     }
     void *from = x->data, *by = g->data, *to = w->data;
-    bool done = dtype == FLOAT32 ? weigh_f32(&p, from, by, to) : weigh_f64(&p, from, by, to);
+    bool done = dtype == FLOAT32 ? weight_gradient_f32(&p, from, by, to) : weight_gradient_f64(&p, from, by, to);
     return done ? OK : NO_MEMORY;
 }

@@ -1,5 +1,5 @@
 /* Includes the file TEMPLATE for each type of numbers: NUMBER, names ending in b8, u8, i8, i16, i32, i64, f32 and f64.
- * SUM and PRODUCT of integers wrap; of truth values they are "or" and "and". */
+ * SUM and PRODUCT of integers wrap; of bool values they are "or" and "and". */
 #define IS_NAN(x) false
 #define SUM(a, b) ((a) | (b))
 #define PRODUCT(a, b) ((a) & (b))

@@ -13,7 +13,7 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
         TO(UINT32, uint32_t) TO(INT64, int64_t) TO(UINT64, uint64_t) TO(FLOAT32, float) TO(FLOAT64, double)
 
 #define FROM uint8_t
-#define OF_FROM(name) name##_truth
+#define OF_FROM(name) name##_bool8
 #define READ(x) ((x) != 0)
 #include "data_movement/convert.inc"
 #undef READ
@@ -50,7 +50,7 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
 #include "data_movement/convert.inc"
 
 static const converter *const from_number[NO_DTYPE] = {
-    [BOOL] = from_truth, [INT8] = from_i8,     [UINT8] = from_u8,    [INT16] = from_i16,
+    [BOOL] = from_bool8, [INT8] = from_i8,     [UINT8] = from_u8,    [INT16] = from_i16,
     [UINT16] = from_u16, [INT32] = from_i32,   [UINT32] = from_u32,  [INT64] = from_i64,
     [UINT64] = from_u64, [FLOAT32] = from_f32, [FLOAT64] = from_f64,
 };

@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "kernels.h"
 
-typedef uint8_t truth; /* an element of a bool array */
+typedef uint8_t bool8; /* an element of a bool array */
 
 /* Rows of the table of loops, one array per file of loops; the last row has no op. */
 extern const struct elementwise_loop loops_f32[], loops_f64[], loops_integers[], loops_choose[];

@@ -8,7 +8,7 @@ typedef struct { eight_bytes low, high; } sixteen_bytes;
 
 #define CHOOSE(size, T) \
     static void span_choose_##size(intptr_t n, char *const *in, char *out) { \
-        const truth *condition = (const truth *)in[0]; \
+        const bool8 *condition = (const bool8 *)in[0]; \
         const T *a = (const T *)in[1], *b = (const T *)in[2]; \
         T *results = (T *)out; \
         INDEPENDENT for (intptr_t i = 0; i < n; i++) { \

@@ -7,7 +7,7 @@
 #define LOOPS_u16
 #define LOOPS_u32
 #define LOOPS_u64
-#define LOOPS_truth
+#define LOOPS_bool8
 #include "elementwise/elementwise_spans.h"
 
 const struct elementwise_loop loops_integers[] = {

@@ -1,6 +1,7 @@
 /* Makes of the lines of elementwise_loops.inc first functions, then rows of the table of loops. A file of loops defines
  * `LOOPS_<suffix>` for the element types that it has, and includes this once, before its array of rows. */
 #include "elementwise/elementwise.h"
+#include "elementwise/special_functions.h" /* whose logarithms and exponentials are those of C's library */
 #include "core/mathematics.h"
 
 #define TENSORS_1(T) const T *a = (const T *)in[0]
@@ -73,8 +74,8 @@
 #undef LIMITED_1_0
 #undef LIMITED_2_0
 
-/* -- rows: for each line one per dtype that the loop serves; only the result of a `truth` is of another dtype -- */
-#define RESULT_truth(dtype) BOOL
+/* -- rows: for each line one per dtype that the loop serves; only the result of a `bool8` is of another dtype -- */
+#define RESULT_bool8(dtype) BOOL
 #define RESULT_float(dtype) dtype
 #define RESULT_double(dtype) dtype
 #define RESULT_int8_t(dtype) dtype
@@ -114,7 +115,7 @@
 
 #define FLOATS(...) ROW(FLOAT32, __VA_ARGS__) HALF(FLOAT16, __VA_ARGS__) HALF(BFLOAT16, __VA_ARGS__)
 #define DOUBLE(...) ROW(FLOAT64, __VA_ARGS__)
-#define TRUTHS(...) ROW(BOOL, __VA_ARGS__)
+#define BOOLS(...) ROW(BOOL, __VA_ARGS__)
 #define SIGNED8(...) ROW(INT8, __VA_ARGS__)
 #define SIGNED16(...) ROW(INT16, __VA_ARGS__)
 #define SIGNED32(...) ROW(INT32, __VA_ARGS__)

@@ -1,4 +1,4 @@
-/* Elements chosen by masks: counted, read, written, and found. Masks are contiguous arrays of truth values.
+/* Elements chosen by masks: counted, read, written, and found. Masks are contiguous arrays of bool values.
  *
  * The work is done in blocks; where a block's chosen elements begin follows from the counts of the blocks before. Another
  * thread may write to the mask after it was counted, so both the block and its count bound the work on it: elements that

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { BUNDLE = 8 };                /* rows whose logarithms are taken at once */
+enum { BUNDLE = 8 };           /* rows whose logarithms are taken at once */
+enum { SUMMED_IN_TURN = 128 }; /* losses */
 /* Scores x and their gradients y are [samples][classes][inner], targets and what belongs to them [samples][inner]. */
 struct class_job {
     ssize_t samples, classes, inner;
@@ -18,6 +19,10 @@ struct class_job {
     void *logarithm, *y;    /* of the sum; NULL where there is none */
     const void *gradients;  /* of each loss; or NULL, and all have `gradient` */
     double gradient;
+};
+
+struct class_totals {
+    double loss, weight;
 };
 
 #define TEMPLATE "reduction/row_sums.inc"
@@ -75,11 +80,11 @@ static bool weighs_classes(array weight, enum dtype dtype, const struct class_jo
 
 /* The losses of a job, reduced. */
 static void reduce_losses(const struct class_job *job, int reduction, array loss) {
-    double total, total_weight;
+    ssize_t count = job->samples * job->inner;
     void *losses = reduction == NONE ? loss->data : NULL;
-    if (dtype_of(loss) == FLOAT32) losses_of_targets_f32(job, losses, &total, &total_weight);
-    else losses_of_targets_f64(job, losses, &total, &total_weight);
-    if (reduction != NONE) write_real(loss, reduction == MEAN ? total / total_weight : total);
+    struct class_totals totals = dtype_of(loss) == FLOAT32 ? losses_of_targets_f32(job, 0, count, losses)
+                                                           : losses_of_targets_f64(job, 0, count, losses);
+    if (reduction != NONE) write_real(loss, reduction == MEAN ? totals.loss / totals.weight : totals.loss);
 }
 
 /* Let the job know the gradient of each loss. */

@@ -72,7 +72,7 @@ static NOINLINE double root(double x, double p) { return pow(x, 1 / p); }
 #undef TOTAL
 #undef OUTPUT
 
-/* -- truth -- */
+/* -- bool -- */
 static void some_finish(const void *totals, ssize_t n, const struct options *options, char *const outputs[2],
                         ssize_t begin, ssize_t step) {
     const int64_t *count = totals;
@@ -201,7 +201,7 @@ static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *o
 /* -- the table -- */
 #define REALS(name) [FLOAT32] = &name##_f32, [FLOAT64] = &name##_f64
 #define INTEGERS(name) [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64
-#define TRUTHS(name)                                                                                                 \
+#define BOOLS(name)                                                                                                 \
     [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT64] = &name##_u64, [UINT64] = &name##_u64, \
     REALS(name)
 static const struct reducer *const reducers[][NO_DTYPE + 1] = {
@@ -210,9 +210,9 @@ static const struct reducer *const reducers[][NO_DTYPE + 1] = {
     [REDUCE_NANSUM] = {REALS(sum_without_nan), INTEGERS(sum), [BOOL] = &nonzero_u8},
     [REDUCE_PRODUCT] = {REALS(product), [INT64] = &product_i64},
     [REDUCE_LOGSUMEXP] = {REALS(logsumexp)},
-    [REDUCE_ALL] = {TRUTHS(every)},
-    [REDUCE_ANY] = {TRUTHS(some)},
-    [REDUCE_NONZERO] = {TRUTHS(nonzero)},
+    [REDUCE_ALL] = {BOOLS(every)},
+    [REDUCE_ANY] = {BOOLS(some)},
+    [REDUCE_NONZERO] = {BOOLS(nonzero)},
     [REDUCE_LARGEST] = {REALS(largest), INTEGERS(largest), [BOOL] = &largest_u8},
     [REDUCE_SMALLEST] = {REALS(smallest), INTEGERS(smallest), [BOOL] = &smallest_u8},
     [REDUCE_FIRST_LARGEST] = {REALS(first_largest), [INT64] = &first_largest_i64},

@@ -68,7 +68,7 @@ struct scan {
 #include "scan/scan.inc"
 #undef READ
 #define READ(x) ((x) != 0)
-#define SCAN cumsum_truth
+#define SCAN cumsum_bool8
 #define INPUT uint8_t
 #define OUTPUT int64_t
 #include "scan/scan.inc"
@@ -124,7 +124,7 @@ static int run_scan(array x, int dim, array y, const struct scan *scan, enum dty
 int cumsum(uintptr_t input, int dim, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     static const struct scan *const scans[NO_DTYPE + 1] = {
-        [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_truth,
+        [FLOAT32] = &cumsum_f32, [FLOAT64] = &cumsum_f64, [BOOL] = &cumsum_bool8,
         [UINT8] = &cumsum_u8,    [INT32] = &cumsum_i32,   [INT64] = &cumsum_i64,
     };
     enum dtype dtype = dtype_of(ARRAY(input));

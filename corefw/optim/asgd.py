@@ -1,0 +1,73 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from corefw.optim.optimizer import Optimizer, options_of, refuse_capturable, scalar
+
+
+class ASGD(Optimizer):
+    """Averaged stochastic gradient descent (Polyak & Juditsky 1992).
+
+    In step t ``p -= eta * (g + lambd * p)`` with ``eta = lr / (1 + lambd * lr * (t - 1)) ** alpha``; from step `t0` on
+    the state "ax" is the mean of the parameters since then, before it the parameters themselves.
+
+    Args:
+        params: parameters or groups of them.
+        lr: learning rate.
+        lambd: the decay term.
+        alpha: the power by which the rate falls.
+        t0: the step from which parameters are averaged.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        maximize: ascend instead.
+        capturable: refused if true.
+        foreach, differentiable: accepted.
+
+    >>> import corefw as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.ASGD([w], lr=0.1, lambd=0)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w.data
+    tensor([0.9000, 0.9000])
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        refuse_capturable("ASGD", capturable)
+        super().__init__(params, options_of(locals()))
+
+    def initial(self, name, parameter):
+        if name == "eta":
+            return scalar(float(self.defaults["lr"]))
+        return scalar(1) if name == "mu" else super().initial(name, parameter)
+
+    def update(self, group, params):
+        lr, lambd, weight_decay = float(group["lr"]), group["lambd"], group["weight_decay"]
+        states = (self.states(name, params) for name in ("step", "eta", "mu", "ax"))
+        for p, step, eta, mu, average in zip(params, *states, strict=True):
+            step += 1
+            gradient = -p._grad if group["maximize"] else p._grad
+            if weight_decay:
+                gradient = gradient.add(p, alpha=weight_decay)
+            rate, t, share = eta.item(), step.item(), mu.item()
+            p.mul_(1 - lambd * rate).add_(gradient, alpha=-rate)
+            if share == 1:
+                average.copy_(p)
+            else:
+                average.add_(p - average, alpha=share)
+            eta.fill_(lr / (1 + lambd * lr * t) ** group["alpha"])
+            mu.fill_(1 / max(1, t - group["t0"]))

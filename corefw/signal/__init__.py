@@ -1,0 +1,5 @@
+"""Signals: their windows."""
+
+from corefw.signal import windows
+
+__all__ = ["windows"]
