@@ -8,6 +8,9 @@ from corefw.shapes import roll_arguments
 from corefw_c.arrays import SMALL, dense, empty
 from corefw_c.library import fail
 
+# NumPy's function without the question to each array whether it overrides NumPy's functions: 0.7 µs instead of 0.9.
+concatenate = getattr(np.concatenate, "_implementation", np.concatenate)
+
 
 def channels_are_last(array) -> bool:
     """Whether images, and not only as every array without gaps, lie in memory with their channels last."""
@@ -23,7 +26,7 @@ def kernels(lib):
         first = tensors[0]
         try:
             if first.nbytes < SMALL:
-                joined = np.concatenate(tensors, dim)
+                joined = concatenate(tensors, dim)
                 kept = joined.flags.c_contiguous or channels_are_last(joined)
                 return joined if kept else np.ascontiguousarray(joined)
             if channels_are_last(first) and all(map(channels_are_last, tensors)):
