@@ -51,6 +51,11 @@ C.hypot(big, big)
 z + big.double()
 big.float() + C.tensor(1e300, dtype=C.float64)
 C.lerp(big, -big, 9.0)
+big @ big
+big.expand(2, 3) @ big.expand(4, 3).mT
+C.nn.functional.linear(big.expand(2, 3), big.expand(4, 3), big)
+C.nn.functional.mse_loss(big, -big)
+C.nn.functional.mse_loss(big.repeat(2000), -big.repeat(2000))
 C.tensor([1e300]).float()
 """
 

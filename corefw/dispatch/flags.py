@@ -6,7 +6,6 @@ call (`numpy.errstate`) takes as long as a small kernel.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -19,14 +18,14 @@ NAMELESS = {"__name__": None}
 
 
 def unheard(function: _F) -> _F:
-    """A function that calls kernels, remade so that warnings of their flags are dropped at no cost.
+    """A function that calls kernels or NumPy's ufuncs, remade so that warnings of their flags are dropped at no cost.
 
-    It must name no globals but builtins: it is given others.
+    Its globals are those of its module as they are now; functions that it calls are heard unless they are remade too.
     """
     assert isinstance(function, FunctionType)
     made = FunctionType(
         function.__code__,
-        {**NAMELESS, "__builtins__": builtins},
+        {**function.__globals__, **NAMELESS},
         function.__name__,
         function.__defaults__,
         function.__closure__,
@@ -34,3 +33,8 @@ def unheard(function: _F) -> _F:
     made.__kwdefaults__ = function.__kwdefaults__
     made.__module__, made.__qualname__, made.__doc__ = function.__module__, function.__qualname__, function.__doc__
     return made  # type: ignore[return-value]
+
+
+def is_unheard(function: Callable) -> bool:
+    """Whether warnings that a function's own frame gives are dropped."""
+    return getattr(function, "__globals__", {}).get("__name__", "") is None

@@ -16,6 +16,7 @@ import pluggy
 from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
+from corefw.dispatch.flags import is_unheard
 from corefw.dispatch.runtime import poisons
 from corefw_numpy.lacking import Lenient, lacking
 from corefw_numpy.poison import PoisonedNumPy
@@ -65,10 +66,12 @@ def table(xp, missing: dict[str, list[str]] | None = None) -> list[Kernel]:
 
 def _unflagged(kernel: Kernel) -> Kernel:
     """A kernel of whose floating-point flags NumPy says nothing. A ufunc is called by a frame that drops its warnings
-    (`corefw.dispatch.flags`); functions that only move elements raise none."""
-    if isinstance(kernel.function, np.ufunc) or kernel.dtypes == frozenset(dtypes.ALL):
+    (`corefw.dispatch.flags`), as are those of short kernels, which call none but ufuncs; functions that only move
+    elements raise none."""
+    function = kernel.function
+    if isinstance(function, np.ufunc) or is_unheard(function) or kernel.dtypes == frozenset(dtypes.ALL):
         return kernel
-    return replace(kernel, function=np.errstate(all="ignore")(kernel.function))
+    return replace(kernel, function=np.errstate(all="ignore")(function))
 
 
 @pluggy.HookimplMarker("corefw")

@@ -3,12 +3,14 @@
 from math import prod
 
 from corefw import dtypes
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.numbers import fitting_number
 
 
 def kernels(xp):
     """Ops that compute."""
 
+    @unheard
     def matmul(input, other):
         if input.ndim == 2 == other.ndim:
             return input.dot(other)
@@ -21,21 +23,25 @@ def kernels(xp):
         transposed = matrix.swapaxes(-2, -1)
         return transposed.conj() if transposed.dtype.kind == "c" else transposed
 
+    @unheard
     def matmul_adjoint(input, other):
         if input.ndim == 2 == other.ndim and input.dtype.kind != "c":
             return input.dot(other.T)
         return matmul(input, adjoint(other))
 
+    @unheard
     def adjoint_matmul(input, other):
         if input.ndim == 2 == other.ndim and input.dtype.kind != "c":
             return input.T.dot(other)
         return matmul(adjoint(input), other)
 
+    @unheard
     def mm(input, mat2):
         if input.ndim != 2 or mat2.ndim != 2:
             raise ValueError("two matrices expected")
         return input.dot(mat2)
 
+    @unheard
     def bmm(input, mat2):
         if input.ndim != 3 or mat2.ndim != 3 or input.shape[0] != mat2.shape[0]:
             raise ValueError("two batches of matrices expected")
@@ -58,6 +64,7 @@ def kernels(xp):
     def baddbmm(input, batch1, batch2, beta, alpha):
         return scaled_sum(input, bmm(batch1, batch2), beta, alpha)
 
+    @unheard
     def linear(input, weight, bias):
         if weight.ndim not in (1, 2) or not input.ndim:
             raise ValueError("a matrix or vector expected")

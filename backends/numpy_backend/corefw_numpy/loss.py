@@ -1,9 +1,12 @@
 """Losses of the training hot path, each in one step forward and one backward."""
 
+from corefw.dispatch.flags import unheard
+
 
 def kernels(xp):
     """Ops that compute."""
 
+    @unheard
     def squared_error(input, target, reduction):
         difference = input - target
         if reduction == "none":
@@ -11,9 +14,10 @@ def kernels(xp):
         if difference.size <= 4096:  # BLAS is fast; its float32 sums are exact enough only for few elements
             total = xp.vdot(difference, difference)
         else:
-            total = (difference * difference).sum()
+            total = xp.add.reduce(difference * difference, None)
         return total / difference.size if reduction == "mean" else total
 
+    @unheard
     def squared_error_backward(grad, input, target, reduction):
         difference = input - target
         difference *= grad * difference.dtype.type(

@@ -4,19 +4,19 @@ A step has two functions: the factors that follow from a parameter's count of st
 real numbers. In both, `s` is the whole step, its arguments by the names of their declaration.
 """
 
-import numpy as np
-
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.records import record
 from corefw.errors import read_only
 
 
-def parts(*arrays):
+def parts(arrays):
     """The arrays, or the real and then the imaginary parts of complex ones: each part is stepped like a real array."""
     if arrays[0].dtype.kind == "c":
         return [a if a is None else a.real for a in arrays], [a if a is None else a.imag for a in arrays]
     return (arrays,)
 
 
+@unheard
 def descent(s, param, grad):
     """The gradient to follow: signed, with the decay added."""
     if s.maximize:
@@ -24,6 +24,7 @@ def descent(s, param, grad):
     return grad + s.weight_decay * param if s.weight_decay else grad
 
 
+@unheard
 def decay(s, param, grad):
     """The gradient to follow; decoupled decay shrinks the parameter instead of changing the gradient."""
     if not s.decoupled_weight_decay:
@@ -33,15 +34,24 @@ def decay(s, param, grad):
     return -grad if s.maximize else grad
 
 
+@unheard
 def follow(mean, value, weight):
     """Move the running mean towards `value`."""
     mean += weight * (value - mean)
 
 
+@unheard
 def follow_square(square, value, rate):
     """Update the running mean of squares, which keeps the share `rate`."""
     square *= rate
     square += (1 - rate) * (value * value)
+
+
+def refuse_read_only(name, arrays):
+    """Raise for an array that a step may not change, before it changes any."""
+    for array in arrays:
+        if array is not None and not array.flags.writeable:
+            raise read_only(name)
 
 
 def counted(number):
@@ -57,22 +67,26 @@ def none(s, *numbers):
         counted(number)
 
 
+@unheard
 def corrections(s, step):
     """Adam's step size, and the correction of the root of the mean square."""
     t = counted(step)
     return s.lr / (1 - s.beta1**t), (1 - s.beta2**t) ** 0.5
 
 
+@unheard
 def decreasing(s, step):
     """Adagrad's step size."""
     return s.lr / (1 + (counted(step) - 1) * s.lr_decay)
 
 
+@unheard
 def corrected(s, step):
     """Adamax' step size."""
     return s.lr / (1 - s.beta1 ** counted(step))
 
 
+@unheard
 def warmed_up(s, mu_product, step):
     """NAdam's step sizes along the gradient and along the mean, and the correction of the mean square."""
     t = counted(step)
@@ -83,6 +97,7 @@ def warmed_up(s, mu_product, step):
     return s.lr * (1 - mu) / (1 - product), s.lr * mu_next / (1 - product * mu_next), 1 - s.beta2**t
 
 
+@unheard
 def rectified(s, step):
     """RAdam's step size, and whether the variance is known well enough to divide by its root."""
     t = counted(step)
@@ -99,19 +114,18 @@ def rectified(s, step):
 def stepping(name, factors, change):
     """The kernel of a step, refused before it changes anything if what it is to change is read-only."""
     spec = record(name)
-    states = spec.arrays[2:]
+    states, change = spec.arrays[2:], unheard(change)
 
-    @np.errstate(all="ignore")  # an eps that is 0 in a half type
     def kernel(*arguments):
         s = spec.named(*arguments)
-        count = len(s.params)
-        columns = [getattr(s, state) or [None] * count for state in states]
+        absent = [None] * len(s.params)
+        columns = [s.params, s.grads, *[getattr(s, state) or absent for state in states]]
         numbers = [getattr(s, number) for number in spec.counts]
-        if not all(a is None or a.flags.writeable for column in (s.params, *columns, *numbers) for a in column):
-            raise read_only(name)
-        for param, grad, *own in zip(s.params, s.grads, *columns, *numbers, strict=True):
-            of_step = factors(s, *own[len(states) :])
-            for part in parts(param, grad, *own[: len(states)]):
+        for column in (s.params, *columns[2:], *numbers):
+            refuse_read_only(name, column)
+        of_steps = [factors(s, *own) for own in zip(*numbers, strict=True)] if numbers else absent
+        for of_step, *arrays in zip(of_steps, *columns, strict=True):
+            for part in parts(arrays):
                 change(s, of_step, *part)
 
     return kernel
@@ -200,9 +214,9 @@ def data_movement(xp):
             delta = buffer
         p -= s.lr * delta
 
+    @unheard
     def scale_step(tensors, factor):
-        if not all(tensor.flags.writeable for tensor in tensors):
-            raise read_only("scale_step")
+        refuse_read_only("scale_step", tensors)
         for tensor in tensors:
             tensor *= factor
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.dispatch.flags import unheard
+
 LONG = 1024  # float32 elements added one after the other, above which the sum is made in float64
 
 
@@ -26,6 +28,7 @@ def sums(xp):
         """Whether many elements are added one after the other: NumPy adds pairwise along the last dimension only."""
         return input.size > LONG and input.ndim - 1 not in dim and count(input, dim) > LONG
 
+    @unheard
     def sum(input, dim, keepdim):
         kind = input.dtype.char
         if kind in "BHIL":
@@ -34,6 +37,7 @@ def sums(xp):
             return add_reduce(input, dim, wider[kind], None, keepdim).astype(input.dtype)
         return add_reduce(input, dim, None, None, keepdim)
 
+    @unheard
     def mean(input, dim, keepdim):
         elements = count(input, dim)
         return sum(input, dim, keepdim) / elements if elements else sum(input, dim, keepdim) * xp.nan
