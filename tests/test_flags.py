@@ -51,6 +51,13 @@ C.hypot(big, big)
 z + big.double()
 big.float() + C.tensor(1e300, dtype=C.float64)
 C.lerp(big, -big, 9.0)
+big.std()
+C.lerp(big, z, -big)
+C.addcdiv(big, big, z)
+(z / 0 * 0).sign()
+(z / z).amax()
+(z / z).argmax()
+(z / 0).frac()
 big @ big
 big.expand(2, 3) @ big.expand(4, 3).mT
 C.nn.functional.linear(big.expand(2, 3), big.expand(4, 3), big)

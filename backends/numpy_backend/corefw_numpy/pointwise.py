@@ -1,6 +1,7 @@
 """Elementwise arithmetic: most kernels are the ufunc itself."""
 
 from corefw import dtypes
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.numbers import fitting_number
 
 
@@ -30,16 +31,19 @@ def kernels(xp):
         """A number as an element beside those of `array`."""
         return value if array.dtype.kind in "fc" else fitting_number(value, dtypes.of_numpy(array.dtype))
 
+    @unheard
     def addcmul(input, tensor1, tensor2, value, out=None):
         product = tensor1 * tensor2
         return xp.add(input, product if value == 1 else factor(value, input) * product, out=out)
 
+    @unheard
     def addcdiv(input, tensor1, tensor2, value, out=None):
         quotient = tensor1 / tensor2
         return xp.add(input, quotient if value == 1 else value * quotient, out=out)
 
     addcmul.takes_out = addcdiv.takes_out = True  # type: ignore[attr-defined]
 
+    @unheard
     def lerp(input, end, weight):
         distance = end - input
         near_end = input + weight * distance, end - (1 - weight) * distance
@@ -66,11 +70,17 @@ def kernels(xp):
         unit = xp.where(xp.absolute(input) == 1, xp.where(exponent % 2 == 0, 1, input), 0)
         return xp.where(exponent < 0, unit, xp.power(input, xp.maximum(exponent, 0))).astype(input.dtype)
 
+    @unheard
+    def neg(input):  # not in place, which NumPy 2.4 gets wrong for strides of 16 bytes
+        return xp.negative(input)
+
+    @unheard
     def sign(input):
         if input.dtype.kind == "b":
             return input.copy()
         return xp.subtract(input > 0, input < 0, dtype=input.dtype)  # 0 for NaN
 
+    @unheard
     def sgn(input):
         return xp.sign(input) if input.dtype.kind == "c" else sign(input)
 
@@ -84,6 +94,7 @@ def kernels(xp):
         scale = 10.0 ** (decimals if decimals > 0 else -decimals)
         return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
 
+    @unheard
     def frac(input):
         return input - xp.trunc(input)
 
@@ -103,7 +114,7 @@ def kernels(xp):
         "lcm": xp.lcm,
         "lerp": lerp,
         "mul": xp.multiply,
-        "neg": lambda input: xp.negative(input),  # not in place, which NumPy 2.4 gets wrong for strides of 16 bytes
+        "neg": neg,
         "pow": pow,
         "reciprocal": xp.reciprocal,
         "remainder": dividing(xp.remainder),

@@ -2,6 +2,7 @@
 
 import numpy
 
+from corefw.dispatch.flags import unheard
 from corefw_numpy.sums import sums
 
 
@@ -17,6 +18,7 @@ def kernels(xp):
         return multiply_reduce(input, dim, xp.int64 if input.dtype.char in "BHIL" else None, None, keepdim)
 
     def as_bool(reduce):
+        @unheard
         def kernel(input, dim, keepdim):
             result = reduce(input, dim, None, None, keepdim)
             return result.astype(xp.uint8) if input.dtype.char == "B" else result

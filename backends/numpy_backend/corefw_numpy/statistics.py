@@ -1,5 +1,6 @@
 """Medians and other ranks, variance and deviation."""
 
+from corefw.dispatch.flags import unheard
 from corefw_numpy.along import lines, pick
 from corefw_numpy.booleans import as_bool
 from corefw_numpy.sums import count, squared_modulus, sums
@@ -43,10 +44,12 @@ def kernels(xp):
         input = as_bool(xp, input)
         return pick(xp, input, xp.argsort(input, dim, kind="stable").take([k - 1], dim), dim, keepdim)
 
+    @unheard
     def variance(input, dim, keepdim, correction):
         total = sum(squared_modulus(input - mean(input, dim, True)), dim, keepdim)
         return total / max(count(input, dim) - correction, 0)
 
+    @unheard
     def deviation(input, dim, keepdim, correction):
         return xp.sqrt(variance(input, dim, keepdim, correction))
 

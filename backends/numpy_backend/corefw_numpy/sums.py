@@ -14,6 +14,7 @@ def count(input, dim):
     return input.size if dim is None else prod(input.shape[d] for d in dim)
 
 
+@unheard
 def squared_modulus(input):
     """The squares of the moduli, real."""
     return input.real**2 + input.imag**2 if input.dtype.kind == "c" else input * input
