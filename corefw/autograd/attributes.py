@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from inspect import unwrap
 
 from corefw.autograd.differentiate import backward
 from corefw.autograd.engine import hooks_of
@@ -13,6 +14,9 @@ from corefw.errors import GradientError
 from corefw.graph.views import node_of
 from corefw.tensor import Accumulate, Node, Output, Tensor
 from corefw.tracebacks import hide_internal_frames
+
+#: without the guard of the public function, since the method has its own
+_backward = unwrap(backward)
 
 
 def _add_hook(hooks: dict, hook: Callable) -> RemovableHandle:
@@ -97,7 +101,7 @@ class TensorAttributes(Tensor):
             retain_graph, create_graph, inputs: as for `corefw.autograd.backward`.
         """
         try:
-            backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+            _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         except Exception as error:
             hide_internal_frames(error)
             raise
