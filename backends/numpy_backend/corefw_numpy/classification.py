@@ -83,13 +83,15 @@ def kernels(xp):
         check_shapes(input.shape, target)
         scores = rows(input)
         found, counted = classes(target, scores.shape[1], ignore_index)
-        relative = scores - scores.max(1, keepdims=True)  # without it neither loss nor gradient is exact beside 1e8
-        total = xp.exp(relative).sum(1)
+        normalizer = xp.empty((2, len(found)), scores.dtype)
+        largest, total = normalizer
+        scores.max(1, out=largest)
+        relative = scores - largest[:, None]  # without it neither loss nor gradient is exact beside 1e8
+        xp.exp(relative).sum(1, out=total)
         loss = xp.log(total) - relative[xp.arange(len(found)), found]
         if counted is not None:
             loss = xp.where(counted, loss, input.dtype.type(0))
-        normalizer = xp.stack([scores.max(1), total]).reshape(2, *target.shape)
-        return reduced(loss, counted, reduction, target.shape), normalizer
+        return reduced(loss, counted, reduction, target.shape), normalizer.reshape(2, *target.shape)
 
     def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, reduction):
         check_shapes(input.shape, target)
