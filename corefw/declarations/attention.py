@@ -6,8 +6,11 @@ from math import inf, sqrt
 
 from corefw import dtypes
 from corefw.dispatch.declare import Index, Statistic, composite, ops
+from corefw.dispatch.registry import registry
+from corefw.dispatch.resolution import decide
 from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
-from corefw.errors import DimensionError, DtypeError, ShapeError
+from corefw.dispatch.settings import settings
+from corefw.errors import DimensionError, DtypeError, KernelNotFoundError, ShapeError
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 from corefw.tracebacks import warn
@@ -140,6 +143,10 @@ attention_backward.no_gradient("output")
 
 
 # -- scaled dot-product attention -------------------------------------------------------------------------------------
+class AttentionKernelError(KernelNotFoundError):
+    """None of the ways in which attention may be computed is there."""
+
+
 def _bias(mask, query):
     """A mask as numbers to add to the scores: 0 where attention is allowed."""
     if mask.dtype is query.dtype:
@@ -213,10 +220,30 @@ def scaled_dot_product_attention(
         width = query.array.shape[-1]
         scale = 1 / sqrt(width) if width else 1.0
     bias = None if attn_mask is None else _bias(attn_mask, query)
-    if dropout_p == 0:
+    if dropout_p == 0 if settings.attention is None else _takes_one_kernel(query.dispatch_key, dropout_p):
         return ops.attention(query, key, value, bias, is_causal, scale)[0]
     _attention_shapes(*_shapes(query, key, value, bias))
-    return ops.dropout(_weights(_scores(query, key, bias, is_causal, scale)), dropout_p) @ value
+    weights = _weights(_scores(query, key, bias, is_causal, scale))
+    return (ops.dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+def _takes_one_kernel(dispatch_key, dropout_p: float) -> bool:
+    """Whether attention is computed by one kernel, where `nn.attention.sdpa_kernel` says how it may be."""
+    allowed = settings.attention or frozenset()
+    one_kernel = not allowed.isdisjoint(("FLASH_ATTENTION", "EFFICIENT_ATTENTION"))
+    decision = decide(registry.declared["attention"], dispatch_key)
+    has_kernel = bool(decision.kernel or decision.rivals) or dispatch_key.device.type == "meta"
+    if one_kernel and has_kernel and dropout_p == 0:
+        return True
+    if "MATH" in allowed:
+        return False
+    if not one_kernel:
+        why = f"of {sorted(allowed)} corefw has none; allow SDPBackend.FLASH_ATTENTION or SDPBackend.MATH"
+    elif has_kernel:
+        why = f"no single kernel drops weights out (dropout_p is {dropout_p}); allow SDPBackend.MATH"
+    else:
+        why = f"no backend has one for {dispatch_key}; allow SDPBackend.MATH"
+    raise AttentionKernelError(f"scaled_dot_product_attention: No available kernel. Aborting execution: {why}.")
 
 
 def _shared_heads(query, tensor):

@@ -17,6 +17,8 @@ class Settings:
     interop_threads: int = 1
     #: whether matrix products of float32 may round to TensorFloat-32
     allow_tf32: bool = False
+    #: the ways in which attention may be computed (`nn.attention.SDPBackend`); None for every one
+    attention: frozenset[str] | None = None
     #: PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
     library: dict[str, bool] = field(
         default_factory=lambda: {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}

@@ -1,6 +1,6 @@
 """Neural networks: layers, losses, initialisers and their functional forms."""
 
-from corefw.nn import functional, init, utils
+from corefw.nn import attention, functional, init, parallel, utils
 from corefw.nn.modules.activation import (
     CELU,
     ELU,
@@ -157,6 +157,7 @@ from corefw.nn.modules.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from corefw.nn.parallel import DataParallel
 from corefw.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
