@@ -1,61 +1,15 @@
 """docs/adding_a_backend.md, followed to the letter in an empty folder, and the reference that it names."""
 
-import doctest
-import os
-import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from tests import scripts
+from tests.walk import walk
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.M | re.S)
-PLACE = re.compile(r"# (?P<file>\S+?)(?:, behind: (?P<line>.*))?\n")
-PIP = ("pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--upgrade", "--target", "site")
-
-
-def write(folder, text):
-    """Write a block to the file that its first line names, or behind the line named there."""
-    place = PLACE.match(text)
-    file, text = folder / place["file"], text[place.end() :]
-    if place["line"]:
-        lines = file.read_text().splitlines(keepends=True)
-        (at,) = [i for i, line in enumerate(lines) if line.strip() == place["line"]]
-        text = "".join([*lines[: at + 1], text, *lines[at + 1 :]])
-    file.write_text(text)
-
-
-def run(folder, command):
-    """What a command of the page prints."""
-    words = shlex.split(command)
-    module = PIP if words[:2] == ["pip", "install"] else words[:1]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COREFW_")}
-    path = os.pathsep.join([str(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-m", *module, *words[2 if module is PIP else 1 :]],
-        cwd=folder,
-        env=kept | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, command + done.stdout + done.stderr
-    return done.stdout
 
 
 def test_the_page_works_as_it_stands(tmp_path):
-    blocks = BLOCK.findall((ROOT / "docs" / "adding_a_backend.md").read_text(encoding="utf-8"))
-    assert {kind for kind, _ in blocks} == {"console", "python"}
-    checker = doctest.OutputChecker()
-    for kind, text in blocks:
-        if kind == "python":
-            write(tmp_path, text)
-            continue
-        for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
-            command, _, expected = step.partition("\n")
-            printed = run(tmp_path, command)
-            assert checker.check_output(expected, printed, doctest.ELLIPSIS), f"{command}\n{printed}"
+    walk((ROOT / "docs" / "adding_a_backend.md").read_text(encoding="utf-8"), tmp_path)
 
 
 def test_the_reference_is_current():

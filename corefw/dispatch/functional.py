@@ -19,6 +19,7 @@ from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import registry
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
+from corefw.errors import DeviceError
 from corefw.shapes import Shape, contiguous_strides
 
 _PAGE = 1 << 48  # between the addresses that storages are given
@@ -144,6 +145,21 @@ class FunctionalRuntime(Runtime):
         stored = [d.numpy for d in dtypes.ALL if d.numpy is not None and hasattr(self.xp, d.numpy.name)]
         return {self.library_dtype(element): element for element in stored}
 
+    def _arrived(self, host: np.ndarray, index: int | None) -> Any:
+        """`from_host`, of bools whose bytes are 0 and 1; DeviceError where the library makes another type of it."""
+        if host.dtype == bool:
+            host = host.view(np.uint8) != 0
+        return self._kept(self.from_host(host, index), host.dtype)
+
+    def _kept(self, values: Any, element: np.dtype) -> Any:
+        """An array of the library that was to have an element type; DeviceError if it has another one."""
+        if (found := self.numpy_dtype(values.dtype)) != element:
+            raise DeviceError(
+                f"device '{self.device_type}': its library made {found.name} of {element.name}; leave {element.name} "
+                "out of the runtime's `dtypes`, or tell the library to keep it"
+            )
+        return values
+
     def _take(self, values: Any, where: np.ndarray) -> Any:
         return self.xp.take(values, self.xp.asarray(where), axis=0)
 
@@ -158,9 +174,7 @@ class FunctionalRuntime(Runtime):
         """The elements of an array, as one of the library."""
         storage, shape, steps = array.storage, array.shape, array.steps
         if array.dtype != storage.dtype:
-            return self.from_host(
-                self._reinterpreted(array)[positions(shape, steps, array.offset)].reshape(shape), None
-            )
+            return self._arrived(self._reinterpreted(array)[positions(shape, steps, array.offset)].reshape(shape), None)
         if storage.values.shape == shape and steps == contiguous_strides(shape):
             return storage.values
         flat = self.xp.reshape(storage.values, (-1,))
@@ -181,7 +195,7 @@ class FunctionalRuntime(Runtime):
         if array.dtype != storage.dtype:
             memory = self._reinterpreted(array).copy()
             memory[positions(shape, steps, array.offset)] = self.to_host(values).reshape(-1)
-            storage.values = self.from_host(memory.view(storage.dtype), storage.index)
+            storage.values = self._arrived(memory.view(storage.dtype), storage.index)
         elif array.size == storage.size and steps == contiguous_strides(shape):
             storage.values = values
         else:
@@ -198,7 +212,7 @@ class FunctionalRuntime(Runtime):
             return values
         if self.numpy_dtype(values.dtype).kind == "c" and element.kind not in "cb":
             values = self.xp.real(values)
-        return self.xp.astype(values, self.library_dtype(element))
+        return self._kept(self.xp.astype(values, self.library_dtype(element)), element)
 
     # -- kernels --------------------------------------------------------------------------------------------------
     def kernel(self, op: str, function: Callable, taken: Iterable[dtype] = dtypes.ALL) -> Kernel:
@@ -234,10 +248,11 @@ class FunctionalRuntime(Runtime):
 
     # -- what the frontend asks -----------------------------------------------------------------------------------
     def empty(self, shape, dtype, index):
-        return self.array(self.xp.zeros(shape, dtype=self.library_dtype(dtype.numpy)), index)
+        values = self.xp.zeros(shape, dtype=self.library_dtype(dtype.numpy))
+        return self.array(self._kept(values, dtype.numpy), index)
 
     def upload(self, host, index):
-        return self.array(self.from_host(host, index), index)
+        return self.array(self._arrived(host, index), index)
 
     def download(self, array):
         return np.array(self.to_host(self.read(array)), dtype=array.dtype)

@@ -24,6 +24,8 @@ def memory_kernels(runtime: FunctionalRuntime) -> list[Kernel]:
         return runtime.cast(input, of_numpy(dtype))
 
     def clone_in_order(input: StridedArray, order: tuple[int, ...]) -> StridedArray:
+        if len(order) != input.ndim:
+            raise ValueError("the order is one of other dimensions")
         made = array(xp.permute_dims(read(input), tuple(order)), input.storage.index)
         back = [order.index(d) for d in range(input.ndim)]
         strides = tuple(made.strides[d] for d in back)

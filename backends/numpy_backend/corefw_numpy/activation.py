@@ -8,7 +8,7 @@ from corefw.dispatch.flags import unheard
 def kernels(xp):
     """Ops that compute."""
 
-    zeros = {kind: xp.zeros((), kind) for kind in "bBhHiIlLqQfdg"}  # a 0-d array costs a ufunc less than a number
+    zeros = {kind: xp.zeros((), kind) for kind in "bBhHiIlLqQfd"}  # a 0-d array costs a ufunc less than a number
 
     @unheard
     def relu(input):
