@@ -118,8 +118,8 @@ _methods.attach_operators()
 
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
-    **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "nn", "optim", "profiler")},
-    **{name: name for name in ("return_types", "serialization", "signal", "special", "testing", "utils")},
+    **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "masked", "nn", "optim")},
+    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
 

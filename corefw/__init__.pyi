@@ -9,6 +9,7 @@ from corefw import cuda as cuda
 from corefw import distributions as distributions
 from corefw import fft as fft
 from corefw import linalg as linalg
+from corefw import masked as masked
 from corefw import nn as nn
 from corefw import optim as optim
 from corefw import profiler as profiler
@@ -3119,6 +3120,7 @@ __all__ = [
     "lu_unpack",
     "manual_seed",
     "margin_ranking_loss",
+    "masked",
     "masked_fill",
     "masked_scatter",
     "masked_select",
