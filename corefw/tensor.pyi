@@ -56,6 +56,8 @@ class Tensor:
     def __and__(self, other: Tensor | complex) -> Tensor: ...
     def __array__(self, dtype: _dtype | None = None, copy: builtins.bool | None = None) -> _ndarray:
         r"""The tensor as a NumPy array, for NumPy's own functions."""
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        r"""The module with the functions of the Python array API standard, which libraries ask arrays for."""
     __array_priority__: builtins.int
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: builtins.bool = False) -> Any:
         r"""What a NumPy function of a tensor returns: a tensor."""

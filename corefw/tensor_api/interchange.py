@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,29 @@ def __array__(self, dtype=None, copy: bool | None = None) -> np.ndarray:
 def __array_wrap__(self, array, context=None, return_scalar: bool = False):
     """What a NumPy function of a tensor returns: a tensor."""
     return from_numpy(np.asarray(array))
+
+
+# -- the array API ----------------------------------------------------------------------------------------------------
+@method
+def __array_namespace__(self, /, *, api_version: str | None = None):
+    """The module with the functions of the Python array API standard, which libraries ask arrays for.
+
+    Args:
+        api_version: the version of the standard; None for the newest that there is, "2024.12".
+
+    Raises ValueError for a version that there is not.
+
+    >>> import corefw as torch
+    >>> torch.ones(1).__array_namespace__().__array_api_version__
+    '2024.12'
+    """
+    if api_version not in (None, *_VERSIONS):
+        raise ValueError(f"__array_namespace__: version {api_version!r} is not there; there are {', '.join(_VERSIONS)}")
+    return import_module("corefw.array_api")
+
+
+#: of the standard, each of which extends the one before
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 # -- DLPack -----------------------------------------------------------------------------------------------------------
