@@ -433,3 +433,9 @@ def test_an_implicit_dimension_is_chosen_with_a_warning(name, shape):
 def test_hardtanh_knows_its_former_names():
     with pytest.warns(FutureWarning, match="max_value"):
         assert nn.Hardtanh(0, max_value=0.5)(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("kind, values", [("ParameterList", [torch.ones(1)]), ("ParameterDict", {"a": torch.ones(1)})])
+def test_containers_of_parameters_compute_nothing(kind, values):
+    with pytest.raises(RuntimeError, match=f"{kind} should not be called"):
+        getattr(nn, kind)(values)(torch.ones(1))

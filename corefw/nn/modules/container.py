@@ -238,6 +238,10 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises RuntimeError: a list of parameters computes nothing."""
+        raise RuntimeError("ParameterList should not be called.")
+
     def extra_repr(self) -> str:
         return "\n".join(f"({i}): {_describe(value)}" for i, value in enumerate(self))
 
@@ -275,6 +279,10 @@ class ParameterDict(Module):
 
     def __contains__(self, key: str) -> bool:
         return key in self._keys
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises RuntimeError: a dict of parameters computes nothing."""
+        raise RuntimeError("ParameterDict should not be called.")
 
     def keys(self):
         """The names."""
