@@ -44,7 +44,8 @@ def corefw_backend():
         out[...] = result
         return out
     kernels = {{"cpu": [Kernel("add", add, out=True)]}}
-    return Backend(name="{name}", version="0.3", devices=("cpu",), kernels=kernels, priority={priority})
+    settings = ("{name}_LEVEL".upper(),)
+    return Backend("{name}", "0.3", ("cpu",), kernels=kernels, priority={priority}, settings=settings)
 """
 
 #: kernels that are wrong, each in a way of its own, beside some that are right

@@ -93,6 +93,9 @@ WARNED = """
         ("COREFW_DISABLED", "numpy", "no setting is called COREFW_DISABLED (did you mean 'COREFW_DISABLE'?)"),
         ("COREFW_DISABLE", "fast, fats", "backend 'fats' is not installed (did you mean 'fast'?)"),
         ("COREFW_FAST_LEVEL", "3", ""),  # a backend's own
+        ("COREFW_FAST_LEVL", "3", "no setting is called COREFW_FAST_LEVL (did you mean 'COREFW_FAST_LEVEL'?)"),
+        ("COREFW_LEVEL", "3", "no setting is called COREFW_LEVEL (did you mean 'COREFW_FAST_LEVEL'?)"),
+        ("COREFW_ACME_CACH", "3", ""),  # of a backend that does not tell its own
         ("COREFW_DISABLE", "fast,broken", ""),
     ],
 )

@@ -47,7 +47,8 @@ class Backend:
     ``compute_dtype`` for dtypes without kernels the wider one to compute in; ``detail`` what else tells which kernels
     run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
     backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
-    backend is registered; ``api`` the interface version it was written for.
+    backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
+    are only like one of them are told; ``api`` the interface version it was written for.
     """
 
     name: str
@@ -60,4 +61,5 @@ class Backend:
     detail: str = ""
     unusable: str | None = None
     set_num_threads: Callable[[int], None] | None = None
+    settings: tuple[str, ...] = ()
     api: tuple[int, int] = API_VERSION

@@ -4,7 +4,7 @@ checked when a device is first used, since only then its backends are loaded."""
 from __future__ import annotations
 
 import os
-import warnings
+from itertools import chain
 
 from corefw.devices import device
 from corefw.dispatch import plugins
@@ -15,6 +15,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import float32
 from corefw.errors import SettingError, did_you_mean
+from corefw.tracebacks import warn
 
 _SETTINGS = ("BACKENDS", "CACHE", "CHECK", "OPS", "DISABLE", "FALLBACK", "FULL_TRACEBACK", "POISON")  # after COREFW_
 _checking = checking()  # by COREFW_CHECK, for the whole program
@@ -105,13 +106,15 @@ def check(device_type: str) -> None:
 
 def _warn_of_what_has_no_effect() -> None:
     """Name what is likely to be misspelt; it may be meant for a backend, or for one that is not installed here."""
-    for name in sorted(_others):
-        guess = did_you_mean(name, _SETTINGS).replace("'", "'COREFW_", 1)
-        if guess and not any(name.startswith(f"{backend.upper()}_") for backend in plugins.names()):
-            warnings.warn(f"no setting is called COREFW_{name}{guess}", stacklevel=2)
+    settings = {name: backend.settings for name, backend in registry.backends.items()}
+    known = {*_SETTINGS, *chain.from_iterable(settings.values())}
+    for name in sorted(_others - known):
+        guess = did_you_mean(name, sorted(known)).replace("'", "'COREFW_", 1)
+        if guess and not any(name.startswith(f"{b.upper()}_") for b in plugins.names() if not settings.get(b)):
+            warn(f"no setting is called COREFW_{name}{guess}")
     installed = plugins.names() if registry.disabled else set()
     for name in sorted(registry.disabled - installed):
-        warnings.warn(f"COREFW_DISABLE: backend '{name}' is not installed{did_you_mean(name, installed)}", stacklevel=2)
+        warn(f"COREFW_DISABLE: backend '{name}' is not installed{did_you_mean(name, installed)}")
 
 
 def _check_device_type(variable: str, kind: str) -> None:

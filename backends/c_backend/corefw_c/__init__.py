@@ -31,6 +31,7 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         detail=level,
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         set_num_threads=lib.set_thread_count,
+        settings=("C_CACHE", "C_LEVEL", "C_LEVELS"),
     )
 
 

@@ -78,4 +78,5 @@ def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
         kernels={device: table(cuda)},
         runtimes={device: runtime},
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
+        settings=("CUPY_CACHE",),
     )
