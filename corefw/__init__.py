@@ -118,7 +118,7 @@ _methods.attach_operators()
 
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
-    **{name: name for name in ("backends", "cuda", "distributions", "fft", "linalg", "masked", "nn", "optim")},
+    **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
     **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }

@@ -8,6 +8,7 @@ from corefw import autograd as autograd
 from corefw import cuda as cuda
 from corefw import distributions as distributions
 from corefw import fft as fft
+from corefw import func as func
 from corefw import linalg as linalg
 from corefw import masked as masked
 from corefw import nn as nn
@@ -3002,6 +3003,7 @@ __all__ = [
     "frombuffer",
     "full",
     "full_like",
+    "func",
     "gather",
     "gcd",
     "ge",

@@ -128,8 +128,8 @@ def test_special_functions_far_out():
 
 
 MODULES = """
-corefw corefw.autograd corefw.autograd.functional corefw.distributions corefw.fft corefw.linalg corefw.masked
-corefw.nn corefw.nn.attention corefw.nn.functional corefw.nn.init corefw.nn.parallel corefw.nn.utils
+corefw corefw.autograd corefw.autograd.functional corefw.distributions corefw.fft corefw.func corefw.linalg
+corefw.masked corefw.nn corefw.nn.attention corefw.nn.functional corefw.nn.init corefw.nn.parallel corefw.nn.utils
 corefw.nn.utils.rnn corefw.optim corefw.optim.lr_scheduler corefw.random corefw.special corefw.utils.checkpoint
 corefw.utils.data corefw.vision.transforms.functional
 """

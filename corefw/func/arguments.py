@@ -1,0 +1,70 @@
+"""What transforms are told: which arguments to differentiate with respect to, and what a function returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from corefw.func.level import Level
+from corefw.func.trees import flatten, unflatten
+from corefw.tensor import Tensor
+
+
+class Chosen:
+    """The arguments of a call that a transform differentiates with respect to, as inputs of its level.
+
+    Attributes: ``args`` all arguments, these replaced; ``leaves`` the inputs.
+    """
+
+    def __init__(self, level: Level, args: tuple, argnums: int | tuple[int, ...]):
+        positions = _positions(argnums, len(args))
+        chosen = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
+        found, self._structure = flatten(chosen)
+        self.leaves = [level.input(leaf) for leaf in found]
+        inputs = self.tree(self.leaves)
+        replaced = dict(zip(positions, (inputs,) if isinstance(argnums, int) else inputs))
+        self.args = tuple(replaced.get(i, value) for i, value in enumerate(args))
+
+    def tree(self, leaves: list) -> Any:
+        """One value per input, in the form in which the arguments came."""
+        return unflatten(leaves, self._structure)
+
+
+def _positions(argnums: Any, count: int) -> list[int]:
+    """The positions, none negative, that `argnums` says among so many arguments."""
+    if not isinstance(argnums, int) and not (isinstance(argnums, tuple) and all(isinstance(i, int) for i in argnums)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    given = (argnums,) if isinstance(argnums, int) else argnums
+    if not given:
+        raise RuntimeError("argnums must be non-empty")
+    for i in given:
+        if not -count <= i < count:
+            raise RuntimeError(f"Got argnum={i}, but only {count} positional inputs")
+    positions = [i % count for i in given]
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return positions
+
+
+def call(who: str, func: Callable, args: tuple, kwargs: dict[str, Any], has_aux: bool) -> tuple[Any, Any]:
+    """The output of the function, and what it returned beside it (None without `has_aux`)."""
+    output = func(*args, **kwargs)
+    if not has_aux:
+        return output, None
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for leaf in flatten(output[1])[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return output
+
+
+def output_leaves(who: str, output: Any) -> tuple[list[Tensor], Any]:
+    """The tensors that a function returned, and in what structure."""
+    leaves, structure = flatten(output)
+    if not leaves:
+        raise RuntimeError(f"{who}: expected f(*primals) to return at least one tensor, got {output!r}")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}")
+    return leaves, structure

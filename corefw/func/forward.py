@@ -1,0 +1,162 @@
+"""Transforms that differentiate forward: products of Jacobians with vectors, by differentiating backward twice.
+
+The product of a vector u with the Jacobian J from the left is linear in u, and its derivative with respect to u, times
+a vector v, is J v, for every op whose gradient is made of ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corefw.dispatch.declare import ops
+from corefw.func.arguments import Chosen, call, output_leaves
+from corefw.func.level import Level, vector_jacobian
+from corefw.func.trees import flatten, unflatten
+from corefw.graph.grad_mode import mode
+from corefw.tensor import Tensor
+
+_JVP = "jvp(f, primals, tangents)"
+
+
+class Pushforward:
+    """A function evaluated once, and the product of its Jacobian there with vectors.
+
+    Attributes: ``output`` what the function returned, ``aux`` what it returned beside it; ``outputs, structure`` the
+    tensors of the output and their form; ``chosen`` the arguments.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        func: Callable,
+        args: tuple,
+        argnums: int | tuple[int, ...],
+        has_aux: bool = False,
+        kwargs: dict[str, Any] | None = None,
+    ):
+        self._level = level = Level()
+        with level:
+            self.chosen = Chosen(level, args, argnums)
+            self._output, self._aux = call(who, func, self.chosen.args, kwargs or {}, has_aux)
+            self.outputs, self.structure = output_leaves(who, self._output)
+            self._vectors = [level.leaf(ops.zeros_like(one)) if one.requires_grad else None for one in self.outputs]
+            used = [(one, vector) for one, vector in zip(self.outputs, self._vectors) if vector is not None]
+            self._products = vector_jacobian([o for o, _ in used], self.chosen.leaves, [v for _, v in used], True)
+
+    @property
+    def output(self) -> Any:
+        return self._level.leave(self._output)
+
+    @property
+    def aux(self) -> Any:
+        return self._level.leave(self._aux)
+
+    def independent(self) -> list[int]:
+        """Which outputs do not depend on the inputs."""
+        return [i for i, vector in enumerate(self._vectors) if vector is None]
+
+    def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
+        """The product of the Jacobian with one vector per input: one tensor per output."""
+        level = self._level
+        level.recorded = mode.recording is not False
+        again = level.recorded and (level.leads_out(self._products) or any(t.requires_grad for t in tangents))
+        wanted = [vector for vector in self._vectors if vector is not None]
+        found = iter(vector_jacobian(self._products, wanted, tangents, again) if wanted else ())
+        pushed = [
+            ops.zeros_like(one.detach()) if v is None else next(found) for one, v in zip(self.outputs, self._vectors)
+        ]
+        return level.leave(pushed)
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False):
+    """The output of `func`, and the product of its Jacobian with a vector.
+
+    Args:
+        func: takes `primals`, returns tensors, in tuples, lists and dictionaries if several; with `has_aux` a tuple of
+            them and of tensors that are handed on.
+        primals: a tuple of the arguments.
+        tangents: a tuple of the same form, the vector.
+        strict: raise where an output does not depend on the inputs, instead of giving zeros.
+        has_aux: whether `func` returns something beside its output.
+
+    Returns:
+        (output, product of the same form), or (output, product, aux).
+
+    Raises:
+        RuntimeError: the tangents do not have the form or shapes of the primals, or `func` returned other things than
+            tensors.
+
+    >>> import corefw as torch
+    >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    for name, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, tuple):
+            raise RuntimeError(f"{_JVP}: Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+    leaves, structure = flatten(primals)
+    vectors, given = flatten(tangents)
+    if given != structure:
+        raise RuntimeError(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
+            f"structure {given}"
+        )
+    if not leaves:
+        raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
+    _check_tangents(leaves, vectors)
+    linear = Pushforward(_JVP, func, primals, tuple(range(len(primals))), has_aux)
+    if strict and linear.independent():
+        raise RuntimeError(
+            f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with "
+            "strict=True."
+        )
+    product = unflatten(linear.push(vectors), linear.structure)
+    return (linear.output, product, linear.aux) if has_aux else (linear.output, product)
+
+
+def _check_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Refuse tangents that are no tensors of the primals' shapes."""
+    for i, (primal, tangent) in enumerate(zip(primals, tangents)):
+        for value in (primal, tangent):
+            if not isinstance(value, Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        if tangent.shape != primal.shape:
+            raise RuntimeError(
+                f"tangent:{i} with shape {tangent.shape} in flattened pytree doesn't match the shape {primal.shape} of "
+                "the corresponding primal."
+            )
+
+
+def linearize(func: Callable, *primals):
+    """The output of `func`, and the function that multiplies its Jacobian there with a vector.
+
+    Args:
+        func: takes `primals`, returns tensors, in tuples, lists and dictionaries if several.
+        primals: tensors, in tuples, lists and dictionaries too.
+
+    Returns:
+        (output, jvp_fn). ``jvp_fn(*tangents)`` takes what has the form of `primals` and returns what has the form of
+        the output; `func` is not called again.
+
+    Raises:
+        RuntimeError: tangents do not have the form or shapes of the primals.
+
+    >>> import corefw as torch
+    >>> output, jvp_fn = torch.func.linearize(lambda x: x * x, torch.tensor([1.0, 2.0]))
+    >>> jvp_fn(torch.tensor([1.0, 10.0]))
+    tensor([ 2., 40.])
+    """
+    linear = Pushforward("linearize(f, *primals)", func, primals, tuple(range(len(primals))))
+    leaves, structure = flatten(primals)
+
+    def jvp_fn(*tangents):
+        vectors, given = flatten(tangents)
+        if given != structure:
+            raise RuntimeError(
+                f"Expected the tangents {given} to have the same structure as the primals {structure} of linearize"
+            )
+        _check_tangents(leaves, vectors)
+        return unflatten(linear.push(vectors), linear.structure)
+
+    return linear.output, jvp_fn
