@@ -1,10 +1,11 @@
 """Measures ops and training steps on a GPU, corefw beside PyTorch where that is installed.
 
-python -m benchmarks.device RESULTS.json [--device cuda] [--seconds 240] [--large ELEMENTS] [--select WORDS]
+python -m benchmarks.device RESULTS.json [--device cuda] [--seconds 240] [--large ELEMENTS] [--select WORDS] [--once]
 
 The cases are those of the CPU's benchmarks. A call only queues work, so a time is that of many calls and one wait,
 divided by their number; the columns take turns, and the least of their times counts. Rows that read and write memory
-have their rate beside that of a copy in the same run, products theirs in FLOP/s.
+have their rate beside that of a copy in the same run, products theirs in FLOP/s. With --once, each row is called once,
+on few samples: it shows that all rows run, on a device whose times say nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 
 from corefw.benchmarks.ops import POSITIONS, positions, shaped, vectors
 from corefw.benchmarks.shaped import SHAPED
-from corefw.benchmarks.training import TRAINING
+from corefw.benchmarks.training import ON_IMAGES, TRAINING
 from corefw.benchmarks.vectors import VECTORS
 from corefw.dispatch.measured import time_of
 
@@ -45,6 +46,7 @@ SHAPED_TRAFFIC = {
 }
 MEDIUM = 10**6  # elements of every vector's row
 LARGE = 1 << 26  # elements: beyond the caches of a GPU
+FEW = 2  # samples, where each row is called once
 
 
 def columns(device: str) -> tuple[dict[str, Any], dict[str, Callable]]:
@@ -65,8 +67,10 @@ def columns(device: str) -> tuple[dict[str, Any], dict[str, Callable]]:
     return modules, waits
 
 
-def measure(calls: dict[str, Callable], waits: dict[str, Callable]) -> dict[str, float]:
-    """The least time of each column; they take turns."""
+def measure(calls: dict[str, Callable], waits: dict[str, Callable], once: bool = False) -> dict[str, float]:
+    """The least time of each column; they take turns. With `once`, the time of a first call."""
+    if once:
+        return {column: time_of(waits[column], call, 1) for column, call in calls.items()}
     counts = {}
     for column, call in calls.items():
         time_of(waits[column], call, 2)  # compiles, and fills caches
@@ -78,10 +82,18 @@ def measure(calls: dict[str, Callable], waits: dict[str, Callable]) -> dict[str,
     return best
 
 
-def rows(modules: dict, large: int) -> Iterator[tuple[str, Callable[[], dict[str, Callable]]]]:
+def few_samples(shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """The shapes of a row, where a first dimension of more than two is that of the samples, with few of them."""
+    samples = shapes[0][0]
+    return tuple((FEW, *shape[1:]) if len(shape) > 2 and shape[0] == samples else shape for shape in shapes)
+
+
+def rows(modules: dict, large: int, once: bool = False) -> Iterator[tuple[str, Callable[[], dict[str, Callable]]]]:
     """(name, what makes {column: call}) of every row."""
-    chosen = {f"step {name}": program for name, program in TRAINING.items()}
-    chosen |= {name: shaped(*row) for name, row in SHAPED.items()}
+    images = {name: partial(program, samples=FEW) for name, program in ON_IMAGES.items()} if once else {}
+    chosen = {f"step {name}": program for name, program in (TRAINING | images).items()}
+    for name, (operate, shapes) in SHAPED.items():
+        chosen[name] = shaped(operate, few_samples(shapes) if once else shapes)
     for op, (operate, _) in VECTORS.items():
         for count in (MEDIUM, large) if op in TRAFFIC else (MEDIUM,):
             chosen[f"{op}-{count}"] = vectors(operate, count)
@@ -132,24 +144,26 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=240, help="no further row is begun after this time")
     parser.add_argument("--large", type=int, default=LARGE, help="elements of the large rows")
     parser.add_argument("--select", help="only rows whose name holds one of these words")
+    parser.add_argument("--once", action="store_true", help="call each row once, on few samples: the times say nothing")
     options = parser.parse_args()
     (modules, waits), begun = columns(options.device), time.monotonic()
     about = {
         "date": time.strftime("%Y-%m-%d"),
         "device": modules["corefw"].cuda.get_device_name() if options.device == "cuda" else options.device,
+        "once": options.once,
         "python": platform.python_version(),
         "versions": {column: module.__version__ for column, module in modules.items()},
     }
     results = Results(options.results, about, options.large)
     words = options.select.replace(" or ", " ").split() if options.select else [""]
-    for name, make in rows(modules, options.large):
+    for name, make in rows(modules, options.large, options.once):
         if not any(word in name for word in words):
             continue
         if time.monotonic() - begun > options.seconds:
             results.left_out.append(name)
             continue
         try:
-            results.seconds[name] = measure(make(), waits)
+            results.seconds[name] = measure(make(), waits, options.once)
         except Exception as error:  # a row that fails must not hide the others
             results.failed[name] = f"{type(error).__name__}: {error}"
         results.write()

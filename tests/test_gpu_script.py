@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import corefw
+from benchmarks.device import few_samples, measure, rows
 from corefw.dispatch.registry import registry
-from corefw.testing import checks, targets
-from corefw.testing.families import kit_families
+from corefw.testing.conform.items import items, targets_of
 from tests import scripts
 from tests.on_device.shards import Report, Shards, pytest_command
 from tests.on_device.summary import passes, rated, told
@@ -138,7 +138,8 @@ def test_nothing_run_and_too_few_checks_are_failures():
 def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
     if "emulated" not in registry.runtimes:
         pytest.skip("there is no emulated device")
-    count = len(list(checks(kit_families().cases(), targets("emulated"))))
+    (target,) = targets_of("emulated")
+    count = len(list(items(target)))
     assert 0.85 * count < script.LEAST_CHECKS <= count
 
 
@@ -146,7 +147,7 @@ def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
 def test_all_parts_run_on_the_emulated_device(tmp_path):
     if "emulated" not in registry.runtimes:
         pytest.skip("there is no emulated device")
-    selected = ["--select", "log_softmax or sequential or tiny"]
+    selected = ["--select", "log_softmax or sequential or tiny or mnist_cnn"]
     command = [sys.executable, ROOT / "scripts" / "gpu", "--device", "emulated", "--output", tmp_path, *selected]
     found = subprocess.run([*map(str, command), "--seconds", "240"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -159,16 +160,36 @@ def test_all_parts_run_on_the_emulated_device(tmp_path):
         "the row has no sample of this kind",
     }
     assert "training: 1 passed, 0 failed, 0 not run" in summary and summary[-1] == "all is well"
+    assert "called 3 rows once, on few samples: their times say nothing" in summary
     record = json.loads((tmp_path / "emulated.json").read_text())
-    assert record["seconds"].keys() == {"step tiny_mlp_sgd", "log_softmax-512x1024"}
+    assert record["seconds"].keys() == {"step tiny_mlp_sgd", "step mnist_cnn_adam", "log_softmax-512x1024"}
     assert record["conformance"]["passed"] >= 5
     assert record["training"] == {"passed": 1, "failed": [], "not run": 0, "no time for": 0}
+
+
+def test_rows_are_called_once_on_few_samples_where_times_say_nothing():
+    called = []
+    found = measure({"corefw": lambda: called.append("corefw")}, {"corefw": lambda: called.append("wait")}, once=True)
+    assert called == ["wait", "corefw", "wait"] and found.keys() == {"corefw"}
+    assert few_samples(((32, 64, 8, 8), (64, 64, 3, 3))) == ((2, 64, 8, 8), (64, 64, 3, 3))
+    assert few_samples(((64, 4, 5), (64, 5, 4))) == ((2, 4, 5), (2, 5, 4))
+    assert few_samples(((1024, 8), (1024, 8))) == ((1024, 8), (1024, 8))
+    assert [name for name, _ in rows({}, 4096, once=True)] == [name for name, _ in rows({}, 4096)]
+
+
+def test_what_was_called_once_has_no_figures():
+    results = {"once": True, "seconds": {"add": {"corefw": 1}}, "copy_bytes_per_second": 1, "failed": {"sort": "no"}}
+    assert rated(results | {"left_out": []}) == [
+        "called 1 rows once, on few samples: their times say nothing",
+        "failed: sort: no",
+    ]
 
 
 def test_figures_beside_their_targets():
     large = 1 << 26
     results = {
         "large": large,
+        "once": False,
         "seconds": {
             "step mlp": {"corefw": 1e-4, "torch": 2e-4},
             "matmul-512": {"corefw": 2e-4, "torch": 1e-4},

@@ -57,22 +57,22 @@ def digits_classifier_adam(framework):
     return step_of(model, optimizer, lambda m: loss_fn(m(inputs), targets))
 
 
-def mnist_cnn_adam(framework):
+def mnist_cnn_adam(framework, samples=64):
     """Two convolutions, pooling and two linear layers on 64 images of 28 x 28."""
     nn, F = framework.nn, framework.nn.functional
     model = nn.Sequential(
         *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
         *(nn.Linear(64 * 12 * 12, 128), nn.ReLU(), nn.Linear(128, 10)),
     )
-    images, targets = framework.randn(64, 1, 28, 28), framework.randint(0, 10, (64,))
+    images, targets = framework.randn(samples, 1, 28, 28), framework.randint(0, 10, (samples,))
     optimizer = framework.optim.Adam(model.parameters())
     return step_of(model, optimizer, lambda m: F.cross_entropy(m(images), targets))
 
 
-def resnet18_sgd(framework):
+def resnet18_sgd(framework, samples=16):
     """ResNet-18 in its form for CIFAR, on 16 images of 32 x 32."""
     model = resnet.build(framework, width=64)
-    images, targets = framework.randn(16, 3, 32, 32), framework.randint(0, 10, (16,))
+    images, targets = framework.randn(samples, 3, 32, 32), framework.randint(0, 10, (samples,))
     optimizer = framework.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     return step_of(model, optimizer, lambda m: framework.nn.functional.cross_entropy(m(images), targets))
 
@@ -123,6 +123,7 @@ def gpt_adamw(framework):
     return step_of(model, optimizer, lambda m: F.cross_entropy(m(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten()))
 
 
+ON_IMAGES = {program.__name__: program for program in (mnist_cnn_adam, resnet18_sgd)}
 TRAINING = {
     program.__name__: program
     for program in (

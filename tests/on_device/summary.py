@@ -26,6 +26,8 @@ def passes(report: Report, least: int) -> bool:
 def rated(results: dict) -> list[str]:
     """The figures beside their targets."""
     seconds, copy = results["seconds"], results["copy_bytes_per_second"]
+    if results["once"]:
+        return [f"called {len(seconds)} rows once, on few samples: their times say nothing", *_not_measured(results)]
     lines = [f"copy of {results['large']} float32: {copy / 1e9:.0f} GB/s"] if copy else []
     beside = {name: row["torch"] / row["corefw"] for name, row in seconds.items() if "torch" in row}
     for title, chosen in (
@@ -44,6 +46,9 @@ def rated(results: dict) -> list[str]:
         low = sorted((share, name) for name, share in shares.items() if share < 0.85 and name.endswith(large))
         said = ", ".join(f"{name} {share:.2f}" for share, name in low)
         lines.append(f"large rows below 0.85 of the copy's rate: {said or 'none'}")
-    lines.append(f"measured {len(seconds)} rows")
-    lines += [f"failed: {name}: {error}" for name, error in results["failed"].items()]
+    return [*lines, f"measured {len(seconds)} rows", *_not_measured(results)]
+
+
+def _not_measured(results: dict) -> list[str]:
+    lines = [f"failed: {name}: {error}" for name, error in results["failed"].items()]
     return lines + ([f"no time for {len(results['left_out'])} rows"] if results["left_out"] else [])
