@@ -1,7 +1,9 @@
 """Products of matrices of the CuPy backend: layouts that are read in place, and what the conformance rows leave out."""
 
+import ctypes
 import gc
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -179,6 +181,30 @@ def test_descriptions_are_given_back():
     made, multiply = [], None
     gc.collect()
     assert len(cublas_lt.objects) == before
+
+
+def test_no_description_takes_the_place_of_another():
+    """What was given back is not found under an address again, and threads that describe at once get their own."""
+    first = lt.Described(cublas_lt.library, "MatmulPreference")
+    address = first.pointer
+    del first
+    gc.collect()
+    assert lt.Described(cublas_lt.library, "MatmulPreference").pointer > address
+    made, before = [], sys.getswitchinterval()
+
+    def describe():
+        for _ in range(200):
+            made.append(lt.Described(cublas_lt.library, "MatmulPreference"))
+            made[-1].set(lt.WORKSPACE, ctypes.c_uint64(1))
+
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(describe) for _ in range(4)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(before)
+    assert len({described.pointer for described in made}) == 800
 
 
 def test_precision_of_float32(monkeypatch):

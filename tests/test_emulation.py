@@ -12,7 +12,7 @@ from corefw.dispatch.registry import registry
 if "emulated" not in registry.runtimes:
     pytest.skip("there is no emulated device", allow_module_level=True)
 
-from tests.emulation import compiler, memory
+from tests.emulation import compiler, memory, queue
 from tests.emulation.modes import MODES
 
 N = 256
@@ -107,6 +107,30 @@ def test_what_nobody_wrote_is_no_number(line):
 def test_an_argument_of_another_kind(line, wrong):
     with pytest.raises(TypeError, match="was passed for a parameter of kind 'i'"):
         launched(SUM, "add", [line] * 3, wrong, GUARD="i < n")
+
+
+def test_work_waits_until_it_is_done(monkeypatch):
+    """Another thread must not take a stream for idle whose last launch runs, nor its memory."""
+    monkeypatch.setattr(queue, "DEFERRED", True)
+    monkeypatch.setattr(queue, "_kept", [])
+    stream, seen = -1, []
+
+    def launch():
+        queue.keep("given back", kept=queue._kept)
+        seen.append((queue.is_empty(stream), list(queue._kept)))
+
+    def refused():
+        raise ValueError("late")
+
+    queue.submit(launch, stream)
+    queue.drain(stream)
+    assert seen == [(False, ["given back"])] and queue.is_empty(stream)
+    queue.submit(refused, stream)
+    queue.submit(lambda: seen.append("after"), stream)
+    with pytest.raises(ValueError, match="late"):
+        queue.drain(stream)
+    queue.drain(stream)
+    assert seen[1:] == ["after"] and queue.is_empty(stream), "what fails is not run again"
 
 
 def test_what_needs_blocks_to_run_in_order(line):

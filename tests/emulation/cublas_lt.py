@@ -5,6 +5,8 @@ What a caller gets wrong is an AssertionError.
 
 import ctypes
 from dataclasses import dataclass, field
+from itertools import count
+from threading import local
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -53,6 +55,7 @@ class Multiplication(NamedTuple):
 
 
 objects: dict[int, Described] = {}  # that were made and not destroyed
+_addresses = count(0x100, 0x100)  # of objects, each once; several threads may ask for them
 
 
 def _found(address: int, kind: str) -> Described:
@@ -63,7 +66,7 @@ def _found(address: int, kind: str) -> Described:
 
 def _creator(kind: str):
     def create(made, *about):
-        made[0] = address = 0x100 + max(objects, default=0)
+        made[0] = address = next(_addresses)
         objects[address] = Described(kind, about)
 
     return create
@@ -166,21 +169,21 @@ _FUNCTIONS: dict[str, Any] = {
 
 def _exported(name: str):
     """The function behind a C function pointer, which passes arguments on as the library would get them."""
-    function, wrong = _FUNCTIONS[name], []
+    function, of_thread = _FUNCTIONS[name], local()
 
     def called(*arguments):
         try:
             return function(*(0 if value is None else value for value in arguments)) or SUCCESS
         except Exception as error:  # which cannot pass through C
-            wrong.append(error)
+            of_thread.error = error
             return INVALID_VALUE
 
     pointer = ctypes.CFUNCTYPE(ctypes.c_int, *PROTOTYPES[name])(called)
 
     def call(*arguments):
         status = pointer(*arguments)
-        if wrong:
-            raise AssertionError(f"{name}: {wrong[0]}") from wrong.pop()
+        if error := of_thread.__dict__.pop("error", None):
+            raise AssertionError(f"{name}: {error}") from error
         return status
 
     return call

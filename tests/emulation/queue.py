@@ -51,7 +51,10 @@ def advance(stream: int, enough: Callable[[], bool]) -> None:
     with _working:
         waiting = _waiting.get(stream, deque())
         while waiting and not enough():
-            waiting.popleft()()
+            try:
+                waiting[0]()  # other threads see that it is not done, and memory that is given back meanwhile is kept
+            finally:
+                waiting.popleft()
 
 
 def drain(stream: int | None = None) -> None:
