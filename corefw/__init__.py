@@ -55,6 +55,7 @@ from corefw.dtypes import (
     uint32,
     uint64,
 )
+from corefw.eigenpairs import lobpcg
 from corefw.layouts import (
     channels_last,
     channels_last_3d,

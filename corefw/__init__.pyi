@@ -44,6 +44,7 @@ from corefw.dtypes import finfo as finfo
 from corefw.dtypes import get_default_dtype as get_default_dtype
 from corefw.dtypes import iinfo as iinfo
 from corefw.dtypes import promote_types as promote_types
+from corefw.eigenpairs import lobpcg as lobpcg
 from corefw.layouts import layout as layout
 from corefw.layouts import memory_format as memory_format
 from corefw.low_rank import pca_lowrank as pca_lowrank
@@ -3098,6 +3099,7 @@ __all__ = [
     "linalg",
     "linspace",
     "load",
+    "lobpcg",
     "log",
     "log1p",
     "log2",

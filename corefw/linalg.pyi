@@ -8,6 +8,8 @@ from corefw.return_types import linalg_cholesky_ex as _linalg_cholesky_ex
 from corefw.return_types import linalg_eig as _linalg_eig
 from corefw.return_types import linalg_eigh as _linalg_eigh
 from corefw.return_types import linalg_inv_ex as _linalg_inv_ex
+from corefw.return_types import linalg_ldl_factor as _linalg_ldl_factor
+from corefw.return_types import linalg_ldl_factor_ex as _linalg_ldl_factor_ex
 from corefw.return_types import linalg_lstsq as _linalg_lstsq
 from corefw.return_types import linalg_lu as _linalg_lu
 from corefw.return_types import linalg_lu_factor as _linalg_lu_factor
@@ -61,6 +63,20 @@ def inv(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 
 def inv_ex(A: _Tensor, *, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None) -> _linalg_inv_ex:
     r"""`linalg.inv`, which tells of singular matrices instead of raising."""
+
+def ldl_factor(A: _Tensor, *, hermitian: bool = False, out: tuple[_Tensor, ...] | None = None) -> _linalg_ldl_factor:
+    r"""The decomposition ``A = P @ L @ D @ L.mT @ P.mT`` of symmetric matrices, D of blocks of one or two
+    rows, in the compact form that `linalg.ldl_solve` takes."""
+
+def ldl_factor_ex(
+    A: _Tensor, *, hermitian: bool = False, check_errors: bool = False, out: tuple[_Tensor, ...] | None = None
+) -> _linalg_ldl_factor_ex:
+    r"""`linalg.ldl_factor`, which tells of a D that cannot be divided by instead of raising."""
+
+def ldl_solve(
+    LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: bool = False, out: _Tensor | None = None
+) -> _Tensor:
+    r"""The solution X of ``A @ X = B`` from what `linalg.ldl_factor` gave of A."""
 
 def lstsq(A: _Tensor, B: _Tensor, rcond: float | None = None, *, driver: str | None = None) -> _linalg_lstsq:
     r"""The solution X of least squares, ``min |A @ X - B|``, and of least norm among several."""
@@ -205,6 +221,9 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",

@@ -79,6 +79,11 @@ class layer_normalization(NamedTuple):
     mean: _Tensor
     scale: _Tensor
 
+class ldl_factors(NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+
 class linalg_cholesky_ex(NamedTuple):
     L: _Tensor
     info: _Tensor
@@ -93,6 +98,15 @@ class linalg_eigh(NamedTuple):
 
 class linalg_inv_ex(NamedTuple):
     inverse: _Tensor
+    info: _Tensor
+
+class linalg_ldl_factor(NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+
+class linalg_ldl_factor_ex(NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
     info: _Tensor
 
 class linalg_lstsq(NamedTuple):

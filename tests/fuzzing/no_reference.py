@@ -31,6 +31,7 @@ _OPEN_SPECIAL = (
     ("fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2", "the order of terms in a sum"),
     ("fftn ifftn rfftn irfftn hfftn ihfftn", "the same"),
     ("lu lu_factor lu_factor_ex lu_solve linalg_lu linalg_lu_factor geqrf ormqr householder_product", "eliminations"),
+    ("ldl_factor ldl_factor_ex ldl_solve linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve", "eliminations"),
     ("igamma igammac gammainc gammaincc", "a limit in the one argument where the other is NaN"),
 )
 _SPECIAL = frozenset(name for names, _ in _OPEN_SPECIAL for name in words(names))
