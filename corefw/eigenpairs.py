@@ -132,8 +132,9 @@ class _Eigenpairs(Function):
         batch = A.shape[:-2]
         flat = [t if t is None else t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (A, B, X, iK)]
         pairs = [_pairs([t if t is None else t[i] for t in flat], given) for i in range(prod(batch))]
-        E = ops.stack([values for values, _ in pairs]).reshape(*batch, given["k"])
-        V = ops.stack([vectors for _, vectors in pairs]).reshape(*batch, A.shape[-1], given["k"])
+        E, V = (ops.stack(parts) for parts in zip(*pairs, strict=True))
+        # clones, because the outputs are saved, and a view of something would be another tensor than what is returned
+        E, V = E.reshape(*batch, *E.shape[1:]).clone(), V.reshape(*batch, *V.shape[1:]).clone()
         ctx.save_for_backward(A, B, E, V)
         ctx.set_materialize_grads(False)
         return E, V
