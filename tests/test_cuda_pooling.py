@@ -100,6 +100,16 @@ def test_gradients_of_maxima_are_added_in_order(kernels, sizes, windows, spread)
     np.testing.assert_array_equal(memory.host(found).reshape(6, plane), wanted)
 
 
+def test_sums_of_gradients_depend_on_the_order_of_windows(kernels):
+    """Of numbers that are rounded away beside others, only the order of the windows gives these sums."""
+    indices = np.random.default_rng(0).integers(0, 300, (2, 3, 1000))
+    grad, wanted = numbers(*indices.shape).astype(np.float64), np.zeros((6, 300))
+    grad[:, :, ::3] *= 1e17
+    np.add.at(wanted, (np.arange(6)[:, None], indices.reshape(6, -1)), grad.reshape(6, -1))
+    found = kernels["max_pool_backward"](memory.device(grad), memory.device(indices), (2, 3, 300))
+    np.testing.assert_array_equal(memory.host(found).reshape(6, 300), wanted)
+
+
 @pytest.mark.parametrize("plane", [9, 30000])
 @pytest.mark.parametrize("index", [-1, 30000])
 def test_an_index_outside_of_the_plane_is_reported(kernels, plane, index):

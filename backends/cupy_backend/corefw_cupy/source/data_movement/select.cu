@@ -46,7 +46,6 @@ extern "C" __global__ void select_first(const T *input, T *values, int64 *positi
         __syncthreads();
         last |= (Key)digit << shift;
         equal_ones -= before_digit;
-        __syncthreads();
     }
     int64 less = 0, equal = 0; // that were seen
     for (int64 first = 0; first < n; first += RUN * blockDim.x) {

@@ -49,7 +49,6 @@ __device__ Key key_of_rank(const T *row, int64 n, int64 &rank)
         found |= chosen;
         known |= Key(THREADS - 1) << shift;
         rank = left;
-        __syncthreads();
     }
     return found;
 }

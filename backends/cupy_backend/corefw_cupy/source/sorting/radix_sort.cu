@@ -46,7 +46,6 @@ extern "C" __global__ void sort_digits(const KEY *keys, const uint32 *positions,
     for (int w = 0; w < WARPS; ++w)
         counts[w][digit] = 0;
     uint32 start = sum_before(totals[row * DIGITS + digit], all) + before[(row * DIGITS + digit) * tiles + tile];
-    __syncthreads();
     int64 first = tile * TILE + warp * (TILE / WARPS) + lane;
     KEY own[ROUNDS];
     uint32 ranks[ROUNDS]; // among the keys of the same digit and warp

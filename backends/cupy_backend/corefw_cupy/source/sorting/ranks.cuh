@@ -16,7 +16,7 @@ __device__ inline int64 running_sum_warp(int64 value)
 }
 
 // The sum of `value` over the threads of a block before this one, and the sum over all. The number of threads is a
-// multiple of WARP.
+// multiple of WARP. What threads wrote to shared memory before, all of them see after.
 __device__ inline int64 sum_before(int64 value, int64 &total)
 {
     __shared__ int64 of_warps[WARP];
