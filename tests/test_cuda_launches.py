@@ -53,7 +53,8 @@ def test_structs_are_passed_by_address():
     """Of an array CuPy would ask the address in each launch, which takes 2.5 us."""
     struct = np.zeros(1, np.int64)
     assert argument(struct).ptr == struct.ctypes.data == CNumpyArray(struct).ptr, "as CuPy passes arrays"
-    assert ctypes.string_at(pointers([3, 5], 3).ptr, 24) == np.array([3, 5, 0]).tobytes()
+    assert ctypes.string_at(pointers((3, 5), 3).ptr, 24) == np.array([3, 5, 0]).tobytes()
+    assert pointers((3, 5), 3) is pointers((3, 5), 3), "made once for the same addresses"
     launch = positions(cuda()).read_at[8, np.dtype(np.int64), True]
     with pytest.raises(TypeError, match=r"array\(\[0\]\) was passed for a parameter of kind 's'"):
         launch((1,), (32,), (0, 0, 0, struct, 0, 0))

@@ -22,6 +22,7 @@ from corefw_cupy.planned import Planned
 BLOCK = (THREADS,)
 MOST_PARTS = 32  # as in joining.cu
 UNITS = 4  # as in joining.cu
+WIDEST = 16  # bytes that a thread moves at once
 CHUNK = 4096  # as in repetition.cu
 
 
@@ -66,8 +67,8 @@ def geometry(stretches: tuple[tuple[int, int], ...], rows: int, unit: int) -> tu
 
 
 def widest_unit(bits: int) -> int:
-    """The most bytes, up to 16, that divide all the numbers whose bits are in `bits`."""
-    bits |= 16
+    """The most bytes, up to the widest, that divide all the numbers whose bits are in `bits`."""
+    bits |= WIDEST
     return bits & -bits
 
 
@@ -84,7 +85,7 @@ def kernels(cuda: Cuda) -> list[Kernel]:
     # -- joining ------------------------------------------------------------------------------------------------------
     def joining(op):
         def kernel(tensors, dim):
-            dtype, shapes, addresses, bits, dense = tensors[0].dtype, [], [], 0, True
+            dtype, shapes, addresses, bits, dense = tensors[0].dtype, [], [], WIDEST, True
             for part in tensors:
                 if part.dtype != dtype:
                     raise ValueError("dtypes differ")
@@ -93,10 +94,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
                 addresses.append(address)
                 bits |= address
                 dense = dense and part._c_contiguous
-            found, launch, grid, rest = planned[tuple(shapes), dim, dtype.itemsize, widest_unit(bits)]
-            result = cuda.empty(found.shape, dtype)
+            found, launch, grid, rest = planned[tuple(shapes), dim, dtype.itemsize, bits & -bits]
+            result = empty(found.shape, dtype)
             if dense and launch:
-                launch(grid, BLOCK, (pointers(addresses, MOST_PARTS), result, *rest))
+                launch(grid, BLOCK, (pointers(tuple(addresses), MOST_PARTS), result, *rest))
             elif result.size:
                 in_launches(tensors, dim, found, result)
             return result
@@ -128,10 +129,10 @@ def kernels(cuda: Cuda) -> list[Kernel]:
             unit = widest_unit(bits)
             for first in range(0, len(addresses), MOST_PARTS):
                 grid, parts = geometry(tuple(stretches[first : first + MOST_PARTS]), found.rows, unit)
-                sources = pointers(addresses[first : first + MOST_PARTS], MOST_PARTS)
+                sources = pointers(tuple(addresses[first : first + MOST_PARTS]), MOST_PARTS)
                 join[unit]((grid,), BLOCK, (sources, result, parts, found.rows, found.row // unit))
 
-        planned = Planned(prepare)
+        planned, empty = Planned(prepare), cuda.empty
         return Kernel(op, kernel)
 
     # -- repeating ----------------------------------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from ctypes import addressof, c_uint64
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -121,8 +121,10 @@ def argument(struct: np.ndarray) -> Any:
     return _kept(struct.ctypes.data, struct)
 
 
-def pointers(addresses: Sequence[int], most: int) -> Any:
-    """The struct of `most` pointers, of which these are the first, as an argument of launches."""
+@lru_cache(maxsize=1 << 10)
+def pointers(addresses: tuple[int, ...], most: int) -> Any:
+    """The struct of `most` pointers, of which these are the first, as an argument of launches; a program's loop gives
+    the same addresses again and again."""
     memory = (c_uint64 * most)(*addresses)
     return _kept(addressof(memory), memory)
 
