@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ if not nvrtc.available():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
 FUNCTIONS = nvrtc.functions()
+TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "cuda-resources.tsv"
 KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(', re.MULTILINE)
 
 
@@ -122,6 +124,20 @@ def test_the_largest_tile_of_single_precision_hardly_spills():
     found = cuda_resources.resources(text('#include "convolution/convolution_tensor.cu"', variant), "sm_90")
     assert found.keys() == {"convolve", "weight_gradient"}
     assert all(taken.stored <= 8 and taken.loaded <= 8 for taken in found.values())
+
+
+def test_the_table_of_resources_has_every_function_of_the_sources():
+    """`python -m tests.cuda_resources > benchmarks/results/cuda-resources.tsv` writes it again, in ten minutes."""
+    lines = TABLE.read_text().splitlines()[1:]
+    rows = [line.split("\t") for line in lines if not line.startswith("formulas\t")]
+    chosen = [function for function in FUNCTIONS if "__global__" not in function.source]
+    assert {(file, name) for file, name, *_ in rows} == {(f.source.split('"')[1], f.name) for f in chosen}
+    variants = {
+        (file.split('"')[1], " ".join(f"{macro}={value}" for macro, value in definitions), architecture)
+        for file, definitions in nvrtc.units(chosen, cuda_resources.sample)
+        for architecture in nvrtc.ARCHITECTURES
+    }
+    assert {(file, variant, architecture) for file, _, variant, architecture, *_ in rows} == variants
 
 
 def test_what_spills_is_reported():
