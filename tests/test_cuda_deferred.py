@@ -24,7 +24,8 @@ def run(program):
 
 def test_what_is_refused_late_is_attributed_to_its_check():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/test_ops.py"]
-    selected = ["--corefw-backend", "emulated", "-k", "wrong_shapes and (scatter or index or take or put or class_)"]
+    ops = "(wrong_shapes or forward) and (scatter or index or take or put or class_)"  # one after the other of each op
+    selected = ["--corefw-backend", "emulated", "-k", ops]
     found = subprocess.run([*command, *selected], env=DEFERRED, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout[-4000:]
     assert " passed" in found.stdout
@@ -78,5 +79,26 @@ def test_streams_wait_for_events_alone(waits):
             y.add_(3)
             assert (y.tolist() == [5.0] * 64) == {waits}, y
         assert first.query() == {waits}, "a stream's work is waited for alone"
+    """
+    run(program)
+
+
+@pytest.mark.parametrize(
+    "wait", ["", "first.wait_stream(side)", "first.wait_event(side.record_event())", "side.record_event().wait(first)"]
+)
+def test_a_stream_waits_for_another_however_it_is_told(wait):
+    program = f"""
+        import corefw as torch
+        from corefw.dispatch.registry import registry
+        from tests.emulation import device
+        device.install()
+        runtime = registry.runtimes["emulated"][1]
+        x = torch.zeros(64, device="emulated")
+        runtime.synchronize()
+        first, side = runtime.current_stream(0), runtime.new_stream(0, 0)
+        with side:
+            x.add_(1)
+        {wait}
+        assert (x * 2).tolist() == [2.0 if {wait!r} else 0.0] * 64
     """
     run(program)

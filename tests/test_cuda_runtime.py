@@ -121,11 +121,12 @@ def test_without_a_mark_pinned_memory_is_overwritten(cuda, monkeypatch):
 def test_memory_used_on_another_stream_stays(cuda, monkeypatch):
     monkeypatch.setattr(queue, "DEFERRED", True)
     x = torch.ones(64, device="cuda")
-    x[2:].record_stream(torch.cuda.Stream())
+    side = torch.cuda.Stream()
+    x[2:].record_stream(side)
     torch.cuda.synchronize()
     cuda.in_flight.release()
     assert cuda.in_flight.count() == 1, "the program still has it, and may give the stream more work"
-    (x + 1).sum()
+    queue.submit(lambda: None, side.cuda_stream)
     del x
     cuda.in_flight.release()
     assert cuda.in_flight.count() == 1, "the stream is not done with it"
@@ -297,12 +298,23 @@ def test_a_generator_for_each_device(cuda):
     assert torch.cuda.initial_seed() == 4
 
 
-def test_synchronize_raises_what_kernels_reported(cuda):
-    kind = cuda.device_asserts.out_of_bounds("gather")
+WAITS = {
+    "for the device": lambda x: torch.cuda.synchronize(),
+    "for a stream": lambda x: torch.cuda.current_stream().synchronize(),
+    "for an event": lambda x: torch.cuda.current_stream().record_event().synchronize(),
+    "for elements": lambda x: x.cpu(),
+    "for how many there are": lambda x: registry.runtime("cuda").cuda.number(x.array),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+def test_whoever_waits_gets_what_kernels_reported(cuda, wait):
+    x, kind = torch.ones(1, device="cuda"), cuda.device_asserts.out_of_bounds("gather")
+    wait(x)
     cuda.device_asserts.memory[...] = kind, 7, 0, 5
     with pytest.raises(IndexError, match="gather: index 7 is out of bounds for dimension 0 with size 5"):
-        torch.cuda.synchronize()
-    torch.cuda.synchronize()
+        wait(x)
+    wait(x)
 
 
 def run(program: str, **environment) -> str:

@@ -43,12 +43,9 @@ class EmulatedCuda(Cuda):
     def cublas_lt(self):
         return cublas_lt.library
 
-    def number(self, array):
-        self.capturing.refuse("a result whose shape depends on elements", "they are not known before the replay")
+    def on_host(self, array):
         driver.State.log.append(("device to host", array.nbytes))
-        value = int(memory.host(array).reshape(())[()])
-        self.device_asserts.check()
-        return value
+        return memory.host(array)
 
     @cache  # noqa: B019 (there is one, for the life of the process)
     def _library(self, source):

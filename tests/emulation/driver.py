@@ -123,7 +123,10 @@ class Event:
         self.capture = capture.of(self.stream.ptr)
         self.times = times = []  # of this mark, not of a later one
         self.reach = partial(queue.advance, self.stream.ptr, lambda: bool(times))
-        queue.submit(lambda: times.append(time.perf_counter()), self.stream.ptr)
+        if self.capture is None and queue.is_empty(self.stream.ptr):
+            times.append(time.perf_counter())  # at once: the stream has nothing to do before
+        else:
+            queue.submit(lambda: times.append(time.perf_counter()), self.stream.ptr)
 
     @property
     def done(self):

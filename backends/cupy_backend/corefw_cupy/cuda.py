@@ -35,6 +35,10 @@ class Cuda(Compiler):
     def number(self, array) -> int:
         """The integer that an array of one element holds. Waits for it."""
         self.capturing.refuse("a result whose shape depends on elements", "they are not known before the replay")
-        value = int(array.get().reshape(())[()])
+        value = int(self.on_host(array).reshape(())[()])
         self.device_asserts.check()
         return value
+
+    def on_host(self, array) -> Any:
+        """A copy of an array as NumPy's. Waits for it."""
+        return array.get()
