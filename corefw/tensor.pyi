@@ -1464,11 +1464,8 @@ class Tensor:
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> _sort:
         r"""The elements in order along `dim`, and the positions where they were. NaN counts as largest."""
-    def split(
-        self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
-    ) -> tuple[Tensor, ...]:
-        r"""`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of
-        given sizes."""
+    def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        r"""`split` as a method, which calls the size of the parts `split_size`."""
     def split_with_sizes(
         self, split_sizes: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:

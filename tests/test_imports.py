@@ -50,6 +50,7 @@ LAZY = {
         "opt_einsum",
         "pluggy",
         "safetensors",
+        "scipy",
         "threadpoolctl",
         "torch",
         "tqdm",

@@ -244,7 +244,7 @@ def equal_split_vjp(grads, input_shape, split_size, dim):
     return ops.cat(_filled(grads, [(*input_shape[:dim], n, *input_shape[dim + 1 :]) for n in sizes]), dim)
 
 
-@composite()
+@composite(public="corefw")
 def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`tensor` cut along `dim`, without a copy: into parts of one size (the last may be smaller) or of given sizes.
 
@@ -255,6 +255,17 @@ def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> 
     if isinstance(split_size_or_sections, int):
         return equal_split(tensor, split_size_or_sections, dim)
     return split_with_sizes(tensor, tuple(split_size_or_sections), dim)
+
+
+@composite(public="Tensor.split")
+def split_tensor(tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` as a method, which calls the size of the parts `split_size`.
+
+    >>> import corefw as torch
+    >>> torch.arange(5).split(split_size=2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    return split(tensor, split_size, dim)
 
 
 @composite()

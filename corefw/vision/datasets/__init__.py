@@ -5,6 +5,7 @@ from corefw.vision.datasets.cifar import CIFAR10, CIFAR100
 from corefw.vision.datasets.digits import Digits
 from corefw.vision.datasets.fakedata import FakeData
 from corefw.vision.datasets.folder import DatasetFolder, ImageFolder
+from corefw.vision.datasets.imagenet import ImageNet
 from corefw.vision.datasets.mnist import KMNIST, MNIST, FashionMNIST
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "FakeData",
     "FashionMNIST",
     "ImageFolder",
+    "ImageNet",
     "StandardTransform",
     "VisionDataset",
 ]
