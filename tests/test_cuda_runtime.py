@@ -156,6 +156,7 @@ def test_streams_and_events(cuda):
     assert stream != torch.cuda.default_stream()
     with torch.cuda.stream(stream):
         assert torch.cuda.current_stream() == stream
+        queue.submit(lambda: None, stream.cuda_stream)
         event = stream.record_event()
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
     torch.cuda.current_stream().wait_stream(stream)

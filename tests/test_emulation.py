@@ -148,3 +148,11 @@ def test_the_other_order():
     modes = {"COREFW_EMULATED": ",".join([*MODES, "reversed"])}
     found = subprocess.run([*command, *files], env={**os.environ, **modes}, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout[-4000:]
+
+
+def test_barriers_are_taken_out_one_at_a_time():
+    command = [sys.executable, "-m", "tests.cuda_barriers", "core/matmul.cu"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    lines = found.stdout.splitlines()
+    assert found.returncode == 0 and len(lines) == 2, found.stdout + found.stderr
+    assert all("::test_products_of_several_tiles" in line for line in lines)
