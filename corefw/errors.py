@@ -15,6 +15,7 @@ __all__ = [
     "GradientError",
     "KernelNotFoundError",
     "KernelResultError",
+    "LayoutError",
     "LinAlgError",
     "OutOfMemoryError",
     "PositionError",
@@ -98,6 +99,10 @@ class KernelResultError(CorefwError, TypeError):
 
 class DifferenceError(CorefwError, RuntimeError):
     """An op computed something else than the reference that shadows it."""
+
+
+class LayoutError(CorefwError, NotImplementedError):
+    """A sparse tensor was given to what takes dense ones only."""
 
 
 class UnsupportedDtypeError(KernelNotFoundError):

@@ -46,7 +46,7 @@ channels_last_3d = memory_format("channels_last_3d")
 
 
 class layout(_Named):
-    """How a tensor's elements are found; corefw's tensors are all strided.
+    """How a tensor's elements are found: by strides, or by the positions of those that are not zero.
 
     >>> isinstance(strided, layout), strided
     (True, torch.strided)
@@ -56,3 +56,5 @@ class layout(_Named):
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")

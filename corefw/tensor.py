@@ -29,6 +29,10 @@ class Tensor:
     view_info: Any
     version: list[int]
     _grad: Any = None  # what `backward` accumulated
+    _plain: type[Tensor]  # the class of tensors over its memory, whatever subclass it is of
+
+
+Tensor._plain = Tensor
 
 
 class Constant(Tensor):

@@ -45,6 +45,7 @@ class Tensor:
     view_info: Any
     version: list[builtins.int]
     _grad: Any
+    _plain: builtins.type[Tensor]
     @property
     def H(self) -> Tensor:
         r"""The conjugate transpose of a matrix."""

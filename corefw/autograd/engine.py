@@ -12,7 +12,9 @@ from typing import Any
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
-from corefw.errors import GradientError
+from corefw.dispatch.sparse.keys import LayoutKey
+from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
+from corefw.errors import GradientError, LayoutError
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, new, wrap
 
@@ -46,6 +48,8 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
     What was broadcast is summed over; a complex gradient of a real value loses its imaginary part.
     """
     shape = following.shape
+    if SparseTensor.made and (is_sparse(gradient) or following.dispatch_key.__class__ is LayoutKey):
+        return _fit_sparse(gradient, following, node)
     if gradient.array.shape != shape:
         try:
             gradient = ops.sum_to_size(gradient, shape)
@@ -61,6 +65,16 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
             gradient = gradient.real
         gradient = gradient.to(device=dispatch_key.device, dtype=dispatch_key.dtype)
     return gradient
+
+
+def _fit_sparse(gradient: Tensor, following: Node, node: Node) -> Tensor:
+    """As `fit`, where the gradient or the tensor is sparse: the layouts may differ, the shapes may not."""
+    if tuple(gradient.array.shape) != tuple(following.shape):
+        raise GradientError(
+            f"Function {node.name()} returned an invalid gradient - got {list(gradient.array.shape)} but expected "
+            f"shape {list(following.shape)}"
+        )
+    return gradient.to(device=following.dispatch_key.device, dtype=following.dispatch_key.dtype)
 
 
 def _holders(gradient: Tensor) -> tuple[int, int]:
@@ -147,7 +161,12 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
         except ValueError:
             refuse_read_only("backward", present)
             raise
+        except LayoutError:
+            leaf._grad = present + gradient
+            return
         present.version[0] += 1
+    elif is_sparse(present):
+        leaf._grad = gradient + present
     else:
         present.add_(gradient)
 

@@ -217,7 +217,7 @@ def view_dtype(input, dtype: dtypes.dtype):
 
 def _sharing(input, array, dispatch_key):
     """A tensor over memory of `input`, without its history; changes in place are counted for both."""
-    result = new(Tensor)
+    result = new(input._plain)
     result.array = array
     result.dispatch_key = dispatch_key
     result.node = result.view_info = None

@@ -11,7 +11,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_out
 from corefw.dispatch.names import public_names
 from corefw.dispatch.op import REQUIRED, Op, Parameter
-from corefw.dispatch.registry import registry
+from corefw.dispatch.registry import ops, registry
 from corefw.dispatch.rules import DtypeRule
 from corefw.dispatch.tables import Table
 from corefw.dtypes import MODULE, check_castable
@@ -45,21 +45,6 @@ def _kind(annotation: str, scope: dict[str, Any]) -> tuple[str, str]:
         return "attribute", ""
     _, kind, *roles = get_args(found)
     return kind, roles[0] if roles else ""
-
-
-class Ops:
-    """All declared functions by name, for bodies and gradients that need more than Tensor's methods:
-    ``ops.cat(...)``."""
-
-    def __getattr__(self, name: str):
-        found = registry.declared.get(name)
-        if found is None:
-            raise AttributeError(f"no op is called {name!r}")
-        self.__dict__[name] = found.function
-        return found.function
-
-
-ops = Ops()
 
 
 class Declaration:

@@ -8,6 +8,8 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import check_accepted
 from corefw.dispatch.rules import computed
+from corefw.dispatch.sparse.calls import refusal
+from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import dtype
 from corefw.errors import (
     DeviceError,
@@ -83,6 +85,9 @@ def _prepare(op: Op, values):
             operands += value
         elif p.kind == "index":
             others.append(value)
+    for tensor in operands:
+        if tensor.dispatch_key.__class__ is LayoutKey:
+            raise refusal(op.name)
     common_device = _common_device(op, operands + others)
     assert op.rule is not None
     if op.rule.promotes:

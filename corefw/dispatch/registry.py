@@ -145,6 +145,21 @@ class Registry:
 registry = Registry()
 
 
+class Ops:
+    """All declared functions by name, for bodies and gradients that need more than Tensor's methods:
+    ``ops.cat(...)``."""
+
+    def __getattr__(self, name: str):
+        found = registry.declared.get(name)
+        if found is None:
+            raise AttributeError(f"no op is called {name!r}")
+        self.__dict__[name] = found.function
+        return found.function
+
+
+ops = Ops()
+
+
 registry.runtimes["meta"] = ("corefw", MetaRuntime())
 
 

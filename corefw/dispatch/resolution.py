@@ -16,6 +16,8 @@ from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
 from corefw.dispatch.runtime import MetaArray
 from corefw.dispatch.settings import settings
+from corefw.dispatch.sparse.calls import entry
+from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.graph.grad_mode import no_recording
@@ -135,6 +137,8 @@ def check_accepted(op: Op, d: dtype) -> None:
 def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     """The table entry for `dispatch_key`: (kernel, result dispatch key or dispatch keys, array type, whether it takes
     ``out=``). With `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
+    if dispatch_key.__class__ is LayoutKey:
+        return entry(op, dispatch_key)
     try:
         decision = decide(op, dispatch_key)
     except KernelNotFoundError:

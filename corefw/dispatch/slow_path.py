@@ -14,10 +14,12 @@ from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
+from corefw.dispatch.sparse.calls import compute, compute_into
 from corefw.errors import (
     CaptureError,
     CorefwError,
     DeviceError,
+    LayoutError,
     OutOfMemoryError,
     PositionError,
     ShapeError,
@@ -68,7 +70,10 @@ def _keywords(op: Op, values) -> tuple[list, dict]:
 
 
 def slow_path(op: Op, error: Exception, *values):
-    """Called when the hot path failed: turn numbers into tensors and run again, or raise an error that explains."""
+    """Called when the hot path failed: turn numbers into tensors and run again, compute what sparse tensors give, or
+    raise an error that explains."""
+    if error.__class__ is LayoutError:
+        return compute(op, *values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)
@@ -96,6 +101,8 @@ def slow_path_body(op: Op, error: AttributeError, *values):
 
 def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
+    if error.__class__ is LayoutError:
+        return compute_into(op, *values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)

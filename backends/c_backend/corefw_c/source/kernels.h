@@ -172,6 +172,12 @@ int is_member(uintptr_t elements, uintptr_t sorted, int invert, uintptr_t output
 int equal_runs(uintptr_t input, uintptr_t order, uintptr_t values, uintptr_t inverse, uintptr_t counts,
                uintptr_t count);
 
+/* -- sparse -- */
+/* Of the entries of row r of a sparse matrix, from crow[r] to crow[r + 1] - 1, entry e stands in column col[e]. */
+int csr_matmul(uintptr_t values, uintptr_t other, uintptr_t crow, uintptr_t col, uintptr_t output);
+int csr_transposed_matmul(uintptr_t values, uintptr_t other, uintptr_t crow, uintptr_t col, uintptr_t output);
+int csr_sampled_matmul(uintptr_t left, uintptr_t right, uintptr_t crow, uintptr_t col, uintptr_t output);
+
 /* -- random -- */
 /* The ops' parameters, as docs/random.md rounds them; the type is that of the output. */
 int uniform_at(uint64_t seed, uint64_t offset, double bottom, double span, double largest, uintptr_t output);
