@@ -63,6 +63,8 @@ from corefw.layouts import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
+    sparse_csr,
     strided,
 )
 from corefw.low_rank import pca_lowrank, svd_lowrank
@@ -86,6 +88,7 @@ from corefw.settings import (
     use_deterministic_algorithms,
 )
 from corefw.shapes import Size
+from corefw.sparse import sparse_coo_tensor, sparse_csr_tensor, spmm
 from corefw.tensor import Tensor
 from corefw.tensor_api import (
     as_tensor,
@@ -135,7 +138,11 @@ def __getattr__(name: str):
     return value
 
 
-_hidden = {_name for _name, _value in globals().items() if isinstance(_value, type(_math))} - {"autograd", "random"}
+_hidden = {_name for _name, _value in globals().items() if isinstance(_value, type(_math))} - {
+    "autograd",
+    "random",
+    "sparse",
+}
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"} | {"__version__", *_LATER}
 )

@@ -18,6 +18,7 @@ from corefw import random as random
 from corefw import return_types as return_types
 from corefw import serialization as serialization
 from corefw import signal as signal
+from corefw import sparse as sparse
 from corefw import special as special
 from corefw import testing as testing
 from corefw import utils as utils
@@ -94,6 +95,9 @@ from corefw.settings import set_num_threads as set_num_threads
 from corefw.settings import set_warn_always as set_warn_always
 from corefw.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from corefw.shapes import Size as Size
+from corefw.sparse.construction import sparse_coo_tensor as sparse_coo_tensor
+from corefw.sparse.construction import sparse_csr_tensor as sparse_csr_tensor
+from corefw.sparse.products import mm as spmm
 from corefw.tensor import Tensor as Tensor
 from corefw.tensor_api.construction import as_tensor as as_tensor
 from corefw.tensor_api.construction import asarray as asarray
@@ -2417,6 +2421,9 @@ def sort(
 ) -> _sort:
     r"""The elements in order along `dim`, and the positions where they were. NaN counts as largest."""
 
+sparse_coo: layout
+sparse_csr: layout
+
 def split(
     tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
 ) -> tuple[Tensor, ...]:
@@ -3275,9 +3282,15 @@ __all__ = [
     "slogdet",
     "softmax",
     "sort",
+    "sparse",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "sparse_csr",
+    "sparse_csr_tensor",
     "special",
     "split",
     "split_with_sizes",
+    "spmm",
     "sqrt",
     "square",
     "squeeze",

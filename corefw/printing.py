@@ -16,6 +16,7 @@ import numpy as np
 __all__ = [
     "MODULE",
     "PrintOptions",
+    "format_sparse",
     "format_tensor",
     "get_printoptions",
     "printoptions",
@@ -212,6 +213,36 @@ def format_tensor(
     elif requires_grad:
         suffixes.append("requires_grad=True")
     return _with_suffixes(prefix + body, suffixes, len(prefix), options.linewidth) + ")"
+
+
+def format_sparse(parts: dict[str, np.ndarray], suffixes: Sequence[str], *, breaks_line: bool) -> str:
+    """Return the text PyTorch prints for a sparse tensor.
+
+    Args:
+        parts: by their names the positions and the values.
+        suffixes: what is said of the tensor after these.
+        breaks_line: whether the suffixes begin on a line of their own.
+
+    Returns:
+        The text, without a trailing newline.
+
+    Example:
+        >>> print(format_sparse({"indices": np.array([[0, 2]]), "values": np.ones(2)}, ["nnz=2"], breaks_line=True))
+        tensor(indices=tensor([[0, 2]]),
+               values=tensor([1., 1.]),
+               nnz=2)
+    """
+    indent = len("tensor(")
+    texts = [
+        format_tensor(values, prefix=" " * indent + f"{name}=tensor(")
+        if values.size
+        else " " * indent + f"{name}=tensor([], size={values.shape})"
+        for name, values in parts.items()
+    ]
+    text = "tensor(" + ",\n".join(texts)[indent:]
+    if breaks_line:
+        text, suffixes = text + ",\n" + " " * indent + suffixes[0], suffixes[1:]
+    return _with_suffixes(text, suffixes, indent, _options.linewidth) + ")"
 
 
 def _bare(dtype_name: str) -> str:

@@ -151,6 +151,12 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         r"""The tensor of which this one is a view, None if it is its own."""
+    def _indices(self) -> Tensor:
+        r"""The positions of the values, coalesced or not."""
+    def _nnz(self) -> builtins.int:
+        r"""The number of values."""
+    def _values(self) -> Tensor:
+        r"""The values, coalesced or not, without history."""
     @property
     def _version(self) -> builtins.int:
         r"""How often the memory was changed in place."""
@@ -409,6 +415,10 @@ class Tensor:
         r"""In-place form of `clamp`: the result is left in `input`."""
     def clone(self, *, memory_format: _memory_format = ...) -> Tensor:
         r"""A copy of `input`."""
+    def coalesce(self) -> Tensor:
+        r"""A tensor of coordinates with its positions in order and each once; values at one place are added."""
+    def col_indices(self) -> Tensor:
+        r"""The column of each value."""
     def combinations(self, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
         r"""All ways to choose `r` elements of a vector, in order, as rows."""
     def conj(self) -> Tensor:
@@ -446,6 +456,8 @@ class Tensor:
         r"""The tensor in the CPU's memory; itself if it is there."""
     def cross(self, other: Tensor | complex, dim: builtins.int | None = None) -> Tensor:
         r"""The cross product of vectors of length 3."""
+    def crow_indices(self) -> Tensor:
+        r"""Where the values of each row begin, and those of the last one end."""
     def cuda(
         self,
         device: str | _device | builtins.int | None = None,
@@ -479,6 +491,8 @@ class Tensor:
         r"""Angles given in degrees, in radians."""
     def deg2rad_(self) -> Tensor:
         r"""In-place form of `deg2rad`: the result is left in `input`."""
+    def dense_dim(self) -> builtins.int:
+        r"""How many dimensions are dense."""
     def det(self) -> Tensor:
         r"""The determinant of square matrices; `linalg.det`."""
     def detach(self) -> Tensor:
@@ -746,6 +760,8 @@ class Tensor:
         r"""In-place form of `index_reduce`."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         r"""The slices of `input` at the positions `index` of dimension `dim`, in that order."""
+    def indices(self) -> Tensor:
+        r"""The positions of the values, (sparse dimensions, values)."""
     def inner(self, other: Tensor) -> Tensor:
         r"""The products of the rows of `input` with the rows of `other`, summed over their common last
         dimension."""
@@ -753,6 +769,8 @@ class Tensor:
         r"""The tensor as torch.int32: ``to(torch.int32)``."""
     def inverse(self) -> Tensor:
         r"""The inverse of square matrices; `linalg.inv`."""
+    def is_coalesced(self) -> builtins.bool:
+        r"""Whether it is known that no position repeats and that they are in order."""
     def is_complex(self) -> builtins.bool:
         r"""Whether the elements are complex."""
     def is_conj(self) -> builtins.bool:
@@ -1465,6 +1483,10 @@ class Tensor:
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> _sort:
         r"""The elements in order along `dim`, and the positions where they were. NaN counts as largest."""
+    def sparse_dim(self) -> builtins.int:
+        r"""How many dimensions are sparse."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        r"""The elements of the tensor at the positions of a sparse one."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         r"""`split` as a method, which calls the size of the parts `split_size`."""
     def split_with_sizes(
@@ -1574,6 +1596,14 @@ class Tensor:
         r"""Copies of `input` laid side by side, as `repeat`, with ones put before too few `dims`."""
     def to(self, *arguments: Any, **named: Any) -> Tensor:
         r"""The tensor with another dtype, on another device, or both; itself if nothing changes."""
+    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: builtins.bool | None = None) -> Tensor:
+        r"""The tensor as a dense one; itself if it is dense."""
+    def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: _layout | None = None) -> Tensor:
+        r"""The tensor in a sparse layout; of a dense one the elements that are not zero."""
+    def to_sparse_coo(self) -> Tensor:
+        r"""The tensor as a sparse one of coordinates."""
+    def to_sparse_csr(self, dense_dim: builtins.int | None = None) -> Tensor:
+        r"""The matrix as a sparse one of compressed rows; `dense_dim` must be 0 or None."""
     def tolist(self) -> Any:
         r"""The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(
@@ -1670,6 +1700,8 @@ class Tensor:
         r"""In-place form of `unsqueeze`: the tensor itself is seen otherwise; no element moves."""
     def untyped_storage(self) -> _UntypedStorage:
         r"""The memory that the tensor shows all or a part of."""
+    def values(self) -> Tensor:
+        r"""The values, (values, dense dimensions ...)."""
     def var(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,

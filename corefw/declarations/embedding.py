@@ -5,7 +5,8 @@ from __future__ import annotations
 from corefw import dtypes
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import floats, same
-from corefw.errors import DtypeError, PositionError, ShapeError
+from corefw.dispatch.sparse.tensors import rows_of
+from corefw.errors import CorefwError, DtypeError, PositionError, ShapeError
 from corefw.graph.grad_mode import no_recording
 
 
@@ -33,7 +34,24 @@ def embedding(weight, indices: Index, padding_idx: int = -1, scale_grad_by_freq:
             [2.]])
     """
     _check_positions(indices)
+    if sparse:
+        return _with_sparse_gradient(weight, indices, padding_idx, scale_grad_by_freq)
     return ops.pick_rows(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+def _with_sparse_gradient(weight, indices, padding_idx: int, scale_grad_by_freq: bool):
+    """The rows of `weight` at `indices`, whose gradient is a sparse tensor."""
+    if scale_grad_by_freq:
+        raise ConflictError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    positions = indices.flatten().to(dtypes.int64)
+    rows = rows_of(weight, positions)
+    if padding_idx >= 0:
+        rows = ops.where((positions == padding_idx).unsqueeze(1), rows.detach(), rows)
+    return rows.reshape(*indices.shape, weight.shape[1])
+
+
+class ConflictError(CorefwError, RuntimeError):
+    """Arguments that exclude each other."""
 
 
 @composite(dtype=same, shape=_rows_shape, public="", grad_name="Embedding")
@@ -124,7 +142,7 @@ def functional_embedding(
         max_norm: if given, picked rows of larger norm are first scaled down to it, in place.
         norm_type: the order of that norm.
         scale_grad_by_freq: whether the gradient of a row is divided by how often it was picked.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: whether the gradient of the table is a sparse tensor, which has only the rows that were picked.
 
     Returns: shape (*, D). Raises IndexError for a position outside the table.
 
@@ -144,4 +162,6 @@ def functional_embedding(
     _check_positions(input)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
+    if sparse:
+        return _with_sparse_gradient(weight, input, padding_idx, scale_grad_by_freq)
     return ops.pick_rows(weight, input, padding_idx, scale_grad_by_freq)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.dispatch.declare import Index, composite, ops
+from corefw.dispatch.sparse.tensors import rows_of
 from corefw.errors import DtypeError, KernelNotFoundError, ShapeError
 from corefw.tensor import Tensor
 from corefw.tracebacks import warn
@@ -146,6 +147,22 @@ def _of_segments(
     return total if mode == "sum" else _mean(total, sizes), None, bag, sizes
 
 
+def _picked(weight, indices, padding: int, scale_grad_by_freq: bool) -> tuple:
+    """The rows that are picked as a table of their own, whose gradient is a sparse one of `weight`, the positions in
+    it, and which of its rows is padding."""
+    if scale_grad_by_freq:
+        raise BagError("embedding_bag: scale_grad_by_freq not supported with sparse gradients")
+    rows = indices.flatten().to(dtypes.int64)
+    positions, first = ops.arange(rows.shape[0], device=rows.device), _NO_ROW
+    if padding != _NO_ROW:
+        is_padding = rows == padding
+        found = is_padding.nonzero()
+        if found.shape[0]:
+            first = int(found[0, 0])
+            positions = positions.masked_fill(is_padding, first)
+    return rows_of(weight, rows), positions.reshape(indices.shape), first
+
+
 # -- functions --------------------------------------------------------------------------------------------------------
 @composite(public="nn.functional")
 def embedding_bag(
@@ -172,7 +189,8 @@ def embedding_bag(
         norm_type: the order of that norm.
         scale_grad_by_freq: whether the gradient of a row is divided by how often it was picked; not for "max".
         mode: "sum", "mean" or "max". A bag without rows gives 0.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: whether the gradient of the table is a sparse tensor, which has only the rows that were picked; not for
+            "max".
         per_sample_weights: factors of the rows, of the input's shape, for "sum".
         include_last_offset: whether `offsets` has one more element, where the last bag ends.
         padding_idx: a row that counts nowhere and gets no gradient.
@@ -203,6 +221,8 @@ def embedding_bag(
     padding = _padding_row(padding_idx, weight.shape[0])
     if max_norm is not None:
         ops.embedding_renorm_(weight, input, max_norm, norm_type)
+    if sparse:
+        weight, input, padding = _picked(weight, input, padding, scale_grad_by_freq)
     options = (mode, padding, scale_grad_by_freq, per_sample_weights)
     if input.ndim == 2:
         return _of_rows(weight, input, *options)
@@ -243,6 +263,10 @@ def _coded_embedding_bag(
         raise ShapeError(f"embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
     _check_offsets(offsets, indices.shape[0], include_last_offset)
     padding = _padding_row(padding_idx, weight.shape[0])
+    if sparse:
+        if mode == 2:
+            raise ValueError("embedding_bag: mode 2 (max) does not support sparse weights")
+        weight, indices, padding = _picked(weight, indices, padding, scale_grad_by_freq)
     options = (_MODES[mode], padding, scale_grad_by_freq, per_sample_weights)
     result, greatest, bag, sizes = _of_segments(weight, indices, offsets, *options, include_last_offset)
     return result, bag, sizes, ops.zeros_like(sizes) if greatest is None else greatest

@@ -15,6 +15,7 @@ from corefw.optim.radam import RAdam
 from corefw.optim.rmsprop import RMSprop
 from corefw.optim.rprop import Rprop
 from corefw.optim.sgd import SGD
+from corefw.optim.sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD",
@@ -32,6 +33,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
 ]

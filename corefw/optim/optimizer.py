@@ -13,8 +13,9 @@ from corefw.autograd.handles import RemovableHandle
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.records import record
+from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.dtypes import float32, float64, get_default_dtype
-from corefw.errors import CaptureError
+from corefw.errors import CaptureError, LayoutError
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.tensor import Tensor
 from corefw.tensor_api.construction import asarray
@@ -125,7 +126,12 @@ class Optimizer:
 
     def run_step(self, params: list[Tensor], *arguments: Any) -> None:
         """Call the step op with `params`, their gradients and what follows in its signature."""
-        getattr(ops, self.step_op)(params, [p._grad for p in params], *arguments)
+        gradients = [p._grad for p in params]
+        if SparseTensor.made and any(map(is_sparse, gradients)):
+            raise LayoutError(
+                f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead"
+            )
+        getattr(ops, self.step_op)(params, gradients, *arguments)
 
     @_with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -323,6 +329,16 @@ def scalar(value: float, device: Any = "cpu") -> Tensor:
     """A number of a parameter's state, kept on the host unless a device is given, in float32, or float64 where that is
     the default dtype."""
     return ops.full((), value, dtype=float64 if get_default_dtype() is float64 else float32, device=device)
+
+
+def row_entries(gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of a table that a sparse gradient of it has, and their gradients."""
+    if gradient.sparse_dim() != 1:
+        raise NotImplementedError(
+            f"expected a sparse gradient of rows of a table, got one of {gradient.sparse_dim()} sparse dimensions: "
+            "convert it by .to_dense() first"
+        )
+    return gradient._indices()[0], gradient._values()
 
 
 def refuse_capturable(name: str, capturable: bool) -> None:

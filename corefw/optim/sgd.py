@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
+from corefw.optim.optimizer import Optimizer, options_of, row_entries
 
 
 class SGD(Optimizer):
@@ -52,6 +53,10 @@ class SGD(Optimizer):
     def update(self, group, params):
         options = [group[name] for name in ("lr", "momentum", "dampening", "weight_decay", "nesterov")]
         maximize = group["maximize"]
+        if SparseTensor.made:
+            params = self._step_sparse(group, params)
+            if not params:
+                return
         if not group["momentum"]:
             self.run_step(params, [], *options, False, maximize)
             return
@@ -71,3 +76,24 @@ class SGD(Optimizer):
                 self.run_step([params[i] for i in chosen], [buffers[i] for i in chosen], *options, first, maximize)
         for i in begin:  # which the step has filled
             self.state[params[i]]["momentum_buffer"] = buffers[i]
+
+    @staticmethod
+    def _step_sparse(group, params):
+        """Step the parameters whose gradients are sparse; returns the others."""
+        dense = []
+        for p in params:
+            gradient = p._grad
+            if not is_sparse(gradient):
+                dense.append(p)
+                continue
+            if group["momentum"] or group["weight_decay"]:
+                raise NotImplementedError(
+                    "SGD: momentum and weight_decay are not supported with sparse gradients: leave them 0, or use "
+                    "SparseAdam"
+                )
+            size = float(group["lr"]) * (1 if group["maximize"] else -1)
+            if gradient.sparse_dim() == 1:
+                p.index_add_(0, *row_entries(gradient), alpha=size)
+            else:
+                p.add_(gradient, alpha=size)
+        return dense

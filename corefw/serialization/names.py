@@ -17,6 +17,7 @@ _REBUILDERS = (
     rebuild._rebuild_tensor_v2,
     rebuild._rebuild_tensor_v3,
     rebuild._rebuild_meta_tensor_no_storage,
+    rebuild._rebuild_sparse_tensor,
     rebuild._rebuild_device_tensor_from_cpu_tensor,
     rebuild._rebuild_parameter,
     rebuild._rebuild_parameter_with_state,

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 from corefw import devices, layouts, shapes
+from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization import rebuild
 from corefw.serialization.names import WRITTEN
@@ -63,7 +64,20 @@ class Pickler(_BASE):
         where: tuple = (reference, memory.offset, shape, memory.strides, requires_grad, OrderedDict())
         return (rebuild._rebuild_tensor_v3, (*where, dtype)) if untyped else (rebuild._rebuild_tensor_v2, where)
 
+    @staticmethod
+    def _sparse(tensor: Tensor) -> tuple:
+        """As `_tensor`, of a sparse tensor; that it requires gradients is not kept, nor is it by PyTorch."""
+        pattern, values = tensor.array.pattern, tensor.array.values
+        size = shapes.Size(tensor.array.shape)
+        data = (*pattern.parts, values, size)
+        return rebuild._rebuild_sparse_tensor, (
+            pattern.layout,
+            (*data, pattern.coalesced) if pattern.layout is layouts.sparse_coo else data,
+        )
+
     def _any_tensor(self, tensor: Tensor) -> tuple:
+        if is_sparse(tensor):
+            return self._sparse(tensor)
         kind = type(tensor)
         state = {name: value for name, value in tensor.__dict__.items() if name != "_grad"}
         if kind is Parameter:

@@ -10,11 +10,12 @@ from corefw.declarations._shared.factories import new_strided
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import FLOATING, dtype
 from corefw.graph.nodes import leaf_node
-from corefw.layouts import layout, strided
+from corefw.layouts import layout, sparse_coo, sparse_csr, strided
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization.allowance import take
 from corefw.serialization.storages import tensor_over
 from corefw.shapes import extent
+from corefw.sparse.construction import sparse_coo_tensor, sparse_csr_tensor
 from corefw.tensor import Tensor
 from corefw.tensor_api.memory import UntypedStorage
 
@@ -57,6 +58,16 @@ def _rebuild_tensor_v3(
         raise TypeError(f"expected a storage, got {type(storage).__name__}")
     made = tensor_over(storage, storage_offset, size, stride, dtypes.as_dtype(dtype))
     return _finished(made, requires_grad, metadata)
+
+
+def _rebuild_sparse_tensor(kind: layout, data: tuple) -> Tensor:
+    """A sparse tensor, of coordinates or in compressed rows; its positions are checked."""
+    if kind is sparse_csr:
+        return sparse_csr_tensor(*data)
+    if kind is not sparse_coo:
+        raise TypeError(f"a checkpoint has a tensor of layout {kind}: only sparse_coo and sparse_csr are supported")
+    indices, values, size, *coalesced = data
+    return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
 
 
 def _rebuild_meta_tensor_no_storage(dtype: dtype, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
@@ -113,7 +124,8 @@ def _with_attributes(made: Any, state: Any) -> Any:
 
 
 def _get_layout(name: str) -> layout:
-    """The layout of that name; corefw has one."""
-    if name != repr(strided):
-        raise RuntimeError(f"a tensor of layout {name} cannot be loaded: every tensor is {strided!r}")
-    return strided
+    """The layout of that name."""
+    for known in (strided, sparse_coo, sparse_csr):
+        if name == repr(known):
+            return known
+    raise RuntimeError(f"a tensor of layout {name} cannot be loaded: only {strided}, {sparse_coo} and {sparse_csr} can")

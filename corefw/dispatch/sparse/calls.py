@@ -12,7 +12,7 @@ from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import FromValues, is_sparse
 from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
-from corefw.tensor import Tensor
+from corefw.tensor import Constant, Tensor
 
 #: by the op's name, functions of its arguments in the order of its signature, of which some are sparse
 _RULES: dict[str, Callable] = {}
@@ -46,7 +46,7 @@ def compute(op: Op, *values: Any) -> Any:
     """What an op is for these arguments, of which some are sparse."""
     if op.name not in _RULES:
         raise refusal(op.name, values)
-    result = _RULES[op.name](*values)
+    result = _RULES[op.name](*(value.number if value.__class__ is Constant else value for value in values))
     if isinstance(result, Tensor) and result.node.__class__ is FromValues:
         name = op.grad_name or "".join(part[:1].upper() + part[1:] for part in op.name.split("_"))
         result.node.title = f"{name}Backward0"

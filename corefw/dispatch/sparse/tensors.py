@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from corefw.dispatch.registry import ops
-from corefw.dispatch.sparse.keys import LayoutKey, layout_key
-from corefw.dispatch.sparse.patterns import Pattern, coalesced, flat
+from corefw.dispatch.sparse.keys import layout_key
+from corefw.dispatch.sparse.patterns import Pattern, coalesced, coo, flat
 from corefw.errors import LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
 from corefw.graph.views import node_of
@@ -87,7 +87,7 @@ def values_of(tensor: Tensor) -> Tensor:
 
 def is_sparse(value) -> bool:
     """Whether a value is a sparse tensor."""
-    return isinstance(value, Tensor) and value.dispatch_key.__class__ is LayoutKey
+    return isinstance(value, Tensor) and value.array.__class__ is Entries
 
 
 class _PatternNode(Node):
@@ -116,7 +116,35 @@ class OfValues(_PatternNode):
     __slots__ = ()
 
     def backward(self, gradient):
+        pattern = self.pattern
+        if pattern.coalesced:
+            return (sparse(pattern, gradient),)
+        unique, inverse = coalesced(pattern)
+        if unique.count == pattern.count:
+            return (sparse(pattern, gradient),)
+        once = ops.zeros((unique.count, *gradient.shape[1:]), dtype=gradient.dtype, device=gradient.device)
+        return (sparse(unique, once.index_copy(0, inverse, gradient)),)  # those of one place are equal
+
+
+class _OfRows(_PatternNode):
+    """A dense tensor gives some of its rows: its gradient is a sparse tensor, in which rows given often are added."""
+
+    __slots__ = ()
+
+    def backward(self, gradient):
         return (sparse(self.pattern, gradient),)
+
+
+def rows_of(table: Tensor, positions: Tensor) -> Tensor:
+    """The rows of a dense tensor at `positions`, a vector, as a computation of it whose gradient is sparse."""
+    rows = table.detach().index_select(0, positions)
+    node = node_of(table) if mode.recording else None
+    if node is not None:
+        pattern = coo(positions.detach().unsqueeze(0), (table.shape[0],))
+        rows.node = _recorded(_OfRows, node, pattern, rows.array.shape, rows.dispatch_key)
+        rows.node.title = "EmbeddingBackward0"
+        SparseTensor.made = True
+    return rows
 
 
 def _recorded(kind: type[_PatternNode], node: Node, pattern: Pattern, shape, dispatch_key) -> _PatternNode:

@@ -46,7 +46,7 @@ class Embedding(Module):
         max_norm: if given, vectors in use of larger norm are scaled down to it.
         norm_type: the order of that norm.
         scale_grad_by_freq: whether the gradient of a vector is divided by how often it was used.
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: whether the gradient of the table is a sparse tensor, for `optim.SparseAdam` and `optim.SGD`.
 
     Attributes: ``weight`` (V, D), from N(0, 1).
 
@@ -141,7 +141,8 @@ class EmbeddingBag(Module):
         norm_type: the order of that norm.
         scale_grad_by_freq: whether the gradient of a vector is divided by how often it was used; not for "max".
         mode: "sum", "mean" or "max".
-        sparse: accepted for compatibility; gradients are dense.
+        sparse: whether the gradient of the table is a sparse tensor, for `optim.SparseAdam` and `optim.SGD`;
+            not for "max".
         include_last_offset: whether the offsets have one more element, where the last bag ends.
         padding_idx: a position whose vector starts as zeros, counts nowhere and gets no gradient.
 

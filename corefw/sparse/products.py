@@ -1,0 +1,111 @@
+"""Products with sparse matrices."""
+
+from __future__ import annotations
+
+from corefw.dispatch.declare import ops
+from corefw.dispatch.sparse.calls import refusal, rule
+from corefw.dispatch.sparse.patterns import compressed, coo, row_of_entries
+from corefw.dispatch.sparse.tensors import is_sparse, sparse, values_of
+from corefw.errors import LayoutError, ShapeError
+from corefw.sparse.forms import coalesce, to_layout
+from corefw.tensor import Tensor
+
+
+def _rows(input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The values of a sparse matrix in the order of its rows, where each row begins, and their columns."""
+    crow, col, order = compressed(input.array.pattern)
+    values = values_of(input)
+    return values if order is None else values.index_select(0, order), crow, col
+
+
+def _check(name: str, input: Tensor, other: Tensor) -> None:
+    for factor in (input, other):
+        if is_sparse(factor) and (factor.ndim != 2 or len(factor.array.pattern.shape) != 2):
+            raise refusal(name, (factor,), " but matrices without dense dimensions")
+    if input.ndim != 2 or other.ndim not in (1, 2):
+        raise ShapeError(f"{name}: expected matrices, got shapes {list(input.shape)} and {list(other.shape)}")
+    if input.shape[1] != other.shape[0]:
+        shapes = [("x".join(map(str, t.shape))) for t in (input, other)]
+        raise ShapeError(f"{name}: mat1 and mat2 shapes cannot be multiplied ({shapes[0]} and {shapes[1]})")
+
+
+def _sparse_times_sparse(input: Tensor, other: Tensor) -> Tensor:
+    """Each value of the first times all values of the row of the second that its column names."""
+    kind, columns, shape = input.layout, other.shape[1], (input.shape[0], other.shape[1])
+    values, crow, col = _rows(input)
+    others, other_crow, other_col = _rows(other)
+    counts = (other_crow[1:] - other_crow[:-1]).index_select(0, col)
+    entry = ops.repeat_interleave(counts)
+    begins = counts.cumsum(0) - counts
+    other_entry = ops.arange(entry.shape[0], device=col.device) + (
+        other_crow.index_select(0, col) - begins
+    ).index_select(0, entry)
+    rows = row_of_entries(crow, col.shape[0]).index_select(0, entry)
+    pattern = coo(ops.stack([rows, other_col.index_select(0, other_entry)]), (shape[0], columns))
+    products = values.index_select(0, entry) * others.index_select(0, other_entry)
+    return to_layout(coalesce(sparse(pattern, products)), kind)
+
+
+@rule("matmul", "mm", "mv")
+def _product(input, other):
+    _check("matmul", input, other)
+    if is_sparse(input) and is_sparse(other):
+        return _sparse_times_sparse(input, other)
+    if not is_sparse(input):
+        values, crow, col = _rows(other)
+        return ops.csr_transposed_matmul(values, input.t(), crow, col, other.shape[1]).t()
+    values, crow, col = _rows(input)
+    if other.ndim == 1:
+        return ops.csr_matmul(values, other.unsqueeze(1), crow, col).squeeze(1)
+    return ops.csr_matmul(values, other, crow, col)
+
+
+@rule("addmm")
+def _product_added(input, mat1, mat2, beta=1, alpha=1):
+    product = ops.mm(mat1, mat2)
+    if is_sparse(input) and not is_sparse(product):
+        raise refusal("addmm", (input,), " as what is added to a dense product")
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return (input if beta == 1 else input * beta) + product
+
+
+def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of which the first, or both, may be sparse: dense, or sparse of two sparse ones.
+
+    >>> import corefw as torch
+    >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+    >>> torch.sparse.mm(a, torch.ones(2, 2))
+    tensor([[2., 2.],
+            [3., 3.]])
+    """
+    return ops.mm(mat1, mat2)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """``beta * mat + alpha * (mat1 @ mat2)``, of a sparse matrix `mat1`.
+
+    >>> import corefw as torch
+    >>> a = torch.eye(2).to_sparse()
+    >>> torch.sparse.addmm(torch.ones(2, 2), a, torch.ones(2, 2), beta=0.5)
+    tensor([[1.5000, 1.5000],
+            [1.5000, 1.5000]])
+    """
+    return ops.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the entries of the sparse matrix `input`; of the product nothing
+    else is computed.
+
+    >>> import corefw as torch
+    >>> torch.sparse.sampled_addmm(torch.eye(2).to_sparse_csr(), torch.ones(2, 3), torch.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    if not is_sparse(input):
+        raise LayoutError("sampled_addmm: expected a sparse input: make one by .to_sparse_csr()")
+    input = coalesce(input)
+    values, crow, col = _rows(input)
+    products = ops.csr_sampled_matmul(mat1, mat2.t(), crow, col)
+    return sparse(input.array.pattern, values * beta + products * alpha)
