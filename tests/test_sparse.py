@@ -277,6 +277,8 @@ def test_conversions_and_copies():
         "tolist": lambda a: a.tolist(),
         "reshape": lambda a: a.reshape(12),
         "contiguous": lambda a: a.contiguous(),
+        "pick_rows": lambda a: torch.nn.functional.embedding(a.long(), torch.ones(6, 2)),
+        "masked_select": lambda a: torch.ones(4, 3).masked_select(a),
         "view_size": lambda a: a.view(12),
     }.items(),
 )
@@ -329,3 +331,29 @@ def test_invariants_are_a_switch():
     switch.enable()
     assert switch(False)(switch.is_enabled)() is False and switch.is_enabled()
     switch.disable()
+
+
+def test_inference_mode():
+    a, x = coo(), torch.ones(3, 2, dtype=torch.float64)
+    with torch.inference_mode():
+        same(a @ x, dense() @ x)
+        same(dense().to_sparse() @ x, dense() @ x)
+        same((a.t() @ (a @ x)), dense().t() @ (dense() @ x))
+    same(a @ x, dense() @ x)
+
+
+def test_positions_that_change_are_read_again():
+    indices = torch.tensor([[0, 1], [0, 1]])
+    a = torch.sparse_coo_tensor(indices, [1.0, 2.0], (2, 2))
+    assert (a @ torch.eye(2)).tolist() == [[1, 0], [0, 2]]
+    indices[1] = 0
+    assert (a @ torch.eye(2)).tolist() == [[1, 0], [2, 0]]
+
+
+@needs_oracle
+def test_checkpoints_are_those_of_pytorch(tmp_path):
+    path = tmp_path / "sparse.pt"
+    for writer, reader in ((torch, oracle), (oracle, torch)):
+        writer.save({"coo": writer.eye(3).to_sparse(), "csr": writer.eye(3).to_sparse_csr()}, path)
+        loaded = reader.load(path)
+        assert loaded["coo"].to_dense().tolist() == loaded["csr"].to_dense().tolist() == reader.eye(3).tolist()

@@ -10,11 +10,12 @@ from corefw import dtypes
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import Op, Parameter
-from corefw.dispatch.out import refuse_read_only
+from corefw.dispatch.out import refuse_read_only, tensors_in
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
-from corefw.dispatch.sparse.calls import compute, compute_into
+from corefw.dispatch.sparse.calls import compute, compute_into, refusal
+from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.errors import (
     CaptureError,
     CorefwError,
@@ -74,6 +75,8 @@ def slow_path(op: Op, error: Exception, *values):
     raise an error that explains."""
     if error.__class__ is LayoutError:
         return compute(op, *values)
+    if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
+        raise refusal(op.name, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)

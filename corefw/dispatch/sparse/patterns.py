@@ -12,6 +12,7 @@ from corefw.errors import PositionError, ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.layouts import layout, sparse_coo
 from corefw.tensor import Tensor
+from corefw.versions import InferenceCount
 
 
 class Pattern:
@@ -36,7 +37,13 @@ class Pattern:
         return self.parts[-1].array.shape[-1]
 
     def kept(self, work_out: Callable[[Pattern], Any]) -> Any:
-        """What a function finds out of the pattern, kept until the positions are changed in place."""
+        """What a function finds out of the pattern, kept until the positions are changed in place.
+
+        Nothing is kept of positions made in inference mode, whose changes are not counted.
+        """
+        if any(part.version[0].__class__ is InferenceCount for part in self.parts):
+            with no_recording():
+                return work_out(self)
         versions = [+part.version[0] for part in self.parts]
         if versions != self._versions:
             self._kept, self._versions = {}, versions
