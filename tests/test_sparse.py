@@ -1,5 +1,6 @@
 """Sparse tensors against dense float64 tensors, SciPy and PyTorch."""
 
+import importlib
 import io
 import pickle
 from copy import copy, deepcopy
@@ -357,3 +358,19 @@ def test_checkpoints_are_those_of_pytorch(tmp_path):
         writer.save({"coo": writer.eye(3).to_sparse(), "csr": writer.eye(3).to_sparse_csr()}, path)
         loaded = reader.load(path)
         assert loaded["coo"].to_dense().tolist() == loaded["csr"].to_dense().tolist() == reader.eye(3).tolist()
+
+
+def test_on_a_device(request):
+    """On the emulated device of the CuPy backend."""
+    pytest.importorskip("corefw_cupy", reason="the CuPy backend is not installed")
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    if importlib.import_module("tests.emulation.compiler").COMPILER is None:
+        pytest.skip("no C++ compiler")
+    request.getfixturevalue("cuda")
+    a, x = coo().to("cuda"), torch.ones(3, 2, dtype=torch.float64, device="cuda", requires_grad=True)
+    assert (a.device.type, a._indices().device.type, a.cpu().device.type) == ("cuda", "cuda", "cpu")
+    leaf = a.to_sparse_csr().requires_grad_()
+    (torch.sparse.softmax(leaf, 1) @ x).sum().backward()
+    same((leaf @ x).cpu(), dense() @ torch.ones(3, 2, dtype=torch.float64))
+    same(x.grad.cpu(), torch.sparse.softmax(csr(), 1).to_dense().t() @ torch.ones(4, 2, dtype=torch.float64))
+    assert leaf.grad.device.type == "cuda" and "device='cuda:0'" in str(a)
