@@ -120,6 +120,7 @@ def test_without_a_mark_pinned_memory_is_overwritten(cuda, monkeypatch):
 
 def test_memory_used_on_another_stream_stays(cuda, monkeypatch):
     monkeypatch.setattr(queue, "DEFERRED", True)
+    torch.ones(64, device="cuda")  # the first one of a process stays
     x = torch.ones(64, device="cuda")
     side = torch.cuda.Stream()
     x[2:].record_stream(side)
