@@ -1,5 +1,7 @@
 """Losses of classes, each in one step forward and one backward."""
 
+from corefw.dispatch.flags import unheard
+
 
 def kernels(xp):
     """Ops that compute."""
@@ -37,27 +39,32 @@ def kernels(xp):
             raise IndexError(f"Target {int(wrong[0])} is out of bounds for {count} classes.")
         return found, counted
 
+    @unheard
     def class_weights(found, counted, weight):
         """The weight of each row, None if all weigh 1."""
         if weight is None:
             return counted
         return weight[found] if counted is None else weight[found] * counted
 
+    @unheard
     def reduced(loss, weights, reduction, shape):
         if reduction == "none":
             return loss.reshape(shape)
         if reduction == "sum":
-            return loss.sum()
-        return loss.sum() / (loss.dtype.type(loss.size) if weights is None else weights.sum(dtype=loss.dtype))
+            return xp.add.reduce(loss)
+        count = loss.dtype.type(loss.size) if weights is None else xp.add.reduce(weights, dtype=loss.dtype)
+        return xp.add.reduce(loss) / count
 
+    @unheard
     def shares(grad, weights, size, reduction):
         """What of the gradient each row gets."""
         if reduction == "none":
             grad = grad.reshape(-1)
         elif reduction == "mean":
-            grad = grad / grad.dtype.type(size if weights is None else weights.sum(dtype=grad.dtype))
+            grad = grad / (grad.dtype.type(size) if weights is None else xp.add.reduce(weights, dtype=grad.dtype))
         return grad if weights is None else grad * weights
 
+    @unheard
     def class_nll(input, target, ignore_index, reduction, weight):
         check_shapes(input.shape, target)
         scores = rows(input)
@@ -70,6 +77,7 @@ def kernels(xp):
             loss = xp.where(weights == 0, input.dtype.type(0), loss * weights)
         return reduced(loss, weights, reduction, target.shape)
 
+    @unheard
     def class_nll_backward(grad, target, shape, ignore_index, reduction, weight):
         check_shapes(shape, target)
         check_gradient(grad, target, reduction)
@@ -79,20 +87,26 @@ def kernels(xp):
         out[xp.arange(len(found)), found] = -shares(grad, weights, len(found), reduction)
         return unrow(out, shape)
 
+    def chosen(found, count):
+        """Where the score of each row's class stands among all scores."""
+        return xp.arange(0, len(found) * count, count) + found
+
+    @unheard
     def class_cross_entropy(input, target, ignore_index, reduction):
         check_shapes(input.shape, target)
         scores = rows(input)
         found, counted = classes(target, scores.shape[1], ignore_index)
         normalizer = xp.empty((2, len(found)), scores.dtype)
-        largest, total = normalizer
-        scores.max(1, out=largest)
+        largest, total = normalizer[0], normalizer[1]
+        xp.maximum.reduce(scores, 1, None, largest)
         relative = scores - largest[:, None]  # without it neither loss nor gradient is exact beside 1e8
-        xp.exp(relative).sum(1, out=total)
-        loss = xp.log(total) - relative[xp.arange(len(found)), found]
+        xp.add.reduce(xp.exp(relative), 1, None, total)
+        loss = xp.log(total) - relative.take(chosen(found, scores.shape[1]))
         if counted is not None:
             loss = xp.where(counted, loss, input.dtype.type(0))
         return reduced(loss, counted, reduction, target.shape), normalizer.reshape(2, *target.shape)
 
+    @unheard
     def class_cross_entropy_backward(grad, input, normalizer, target, ignore_index, reduction):
         check_shapes(input.shape, target)
         check_gradient(grad, target, reduction)
@@ -100,10 +114,10 @@ def kernels(xp):
             raise ValueError("two numbers per sample expected")
         scores = rows(input)
         found, counted = classes(target, scores.shape[1], ignore_index)
-        largest, total = normalizer.reshape(2, -1, 1)
-        out = xp.exp(scores - largest)
+        largest, total = normalizer[0].reshape(-1, 1), normalizer[1].reshape(-1, 1)
+        out = xp.exp(scores - largest, order="C")
         out /= total
-        out[xp.arange(len(found)), found] -= 1
+        out.reshape(-1)[chosen(found, scores.shape[1])] -= 1
         share = shares(grad, counted, len(found), reduction)
         out *= share.reshape(-1, 1) if share.ndim else share
         return unrow(out, input.shape)

@@ -4,6 +4,9 @@ A step has two functions: the factors that follow from a parameter's count of st
 real numbers. In both, `s` is the whole step, its arguments by the names of their declaration.
 """
 
+from itertools import chain, repeat
+from operator import itemgetter
+
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.records import record
 from corefw.errors import read_only
@@ -47,17 +50,18 @@ def follow_square(square, value, rate):
     square += (1 - rate) * (value * value)
 
 
-def refuse_read_only(name, arrays):
+def refuse_read_only(name, *lists):
     """Raise for an array that a step may not change, before it changes any."""
-    for array in arrays:
+    for array in chain(*lists):
         if array is not None and not array.flags.writeable:
             raise read_only(name)
 
 
 def counted(number):
-    """The number of the step that a parameter makes now."""
-    number += 1
-    return float(number)
+    """The number of the step that a parameter makes now. Python's addition: NumPy's of a scalar takes eight times as
+    long."""
+    number[...] = number.item() + 1
+    return number.item()
 
 
 # -- factors ----------------------------------------------------------------------------------------------------------
@@ -114,19 +118,23 @@ def rectified(s, step):
 def stepping(name, factors, change):
     """The kernel of a step, refused before it changes anything if what it is to change is read-only."""
     spec = record(name)
-    states, change = spec.arrays[2:], unheard(change)
+    named, change = spec.named, unheard(change)
+    lists = itemgetter(*[named._fields.index(array) for array in spec.arrays])
+    counts = [named._fields.index(number) for number in spec.counts]
 
     def kernel(*arguments):
-        s = spec.named(*arguments)
-        absent = [None] * len(s.params)
-        columns = [s.params, s.grads, *[getattr(s, state) or absent for state in states]]
-        numbers = [getattr(s, number) for number in spec.counts]
-        for column in (s.params, *columns[2:], *numbers):
-            refuse_read_only(name, column)
-        of_steps = [factors(s, *own) for own in zip(*numbers, strict=True)] if numbers else absent
-        for of_step, *arrays in zip(of_steps, *columns, strict=True):
-            for part in parts(arrays):
-                change(s, of_step, *part)
+        s = named(*arguments)
+        params, grads, *states = lists(s)
+        numbers = [s[number] for number in counts]
+        refuse_read_only(name, params, *states, *numbers)
+        rows = zip(params, grads, *[state or repeat(None) for state in states])
+        for arrays, *own in zip(rows, *numbers, strict=True):
+            of_step = factors(s, *own)
+            if arrays[0].dtype.kind == "c":
+                change(s, of_step, *[a if a is None else a.real for a in arrays])
+                change(s, of_step, *[a if a is None else a.imag for a in arrays])
+            else:
+                change(s, of_step, *arrays)
 
     return kernel
 
