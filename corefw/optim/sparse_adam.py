@@ -55,14 +55,14 @@ class SparseAdam(Optimizer):
             if not is_sparse(p._grad):
                 raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         beta1, beta2 = group["betas"]
-        for p in params:
+        entries = [row_entries(p._grad.coalesce()) for p in params]  # all are seen before one is stepped
+        for p, (rows, gradient) in zip(params, entries):
             state = self.state[p]
             if not state:
                 state["step"] = 0
                 state["exp_avg"] = self.initial("exp_avg", p)
                 state["exp_avg_sq"] = self.initial("exp_avg_sq", p)
             state["step"] += 1
-            rows, gradient = row_entries(p._grad.coalesce())
             if group["maximize"]:
                 gradient = -gradient
             mean = state["exp_avg"].index_select(0, rows).lerp_(gradient, 1 - beta1)

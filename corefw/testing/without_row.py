@@ -10,6 +10,7 @@ WITHOUT_ROW: dict[str, str] = {
     **dict.fromkeys(("scatter_", "index_reduce_"), _INPLACE),
     "fill_diagonal_": "changes its input; made of diagonal and fill, which have rows",
     "embedding_renorm_": "changes its input; made of norms and products, which have rows",
+    "split_tensor": "split, as a method with another word for its argument",
     "range": "warns that it is deprecated; made of arange_at",
     "view_as_complex": "takes one memory layout only; the inverse of view_as_real, which has a row",
     "select_backward": "the gradient of picking elements (amax, median, sort), checked through it",

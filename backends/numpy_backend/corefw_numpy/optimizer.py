@@ -12,13 +12,6 @@ from corefw.dispatch.records import record
 from corefw.errors import read_only
 
 
-def parts(arrays):
-    """The arrays, or the real and then the imaginary parts of complex ones: each part is stepped like a real array."""
-    if arrays[0].dtype.kind == "c":
-        return [a if a is None else a.real for a in arrays], [a if a is None else a.imag for a in arrays]
-    return (arrays,)
-
-
 @unheard
 def descent(s, param, grad):
     """The gradient to follow: signed, with the decay added."""
