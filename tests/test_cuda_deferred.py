@@ -15,9 +15,9 @@ if "emulated" not in registry.runtimes:
 DEFERRED = {**os.environ, "COREFW_EMULATED": "deferred"}
 
 
-def run(program):
-    """Run a program in a process of its own."""
-    command = [sys.executable, "-c", textwrap.dedent(program)]
+def run(*parts):
+    """Run a program, given in parts, in a process of its own."""
+    command = [sys.executable, "-c", "".join(map(textwrap.dedent, parts))]
     found = subprocess.run(command, env=DEFERRED, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
 
@@ -55,20 +55,25 @@ def test_launches_run_in_order_at_the_next_wait():
     run(program)
 
 
+#: one is added to zeros on a stream of its own
+ADDED_ASIDE = """
+    import corefw as torch
+    from corefw.dispatch.registry import registry
+    from tests.emulation import device
+    device.install()
+    runtime = registry.runtimes["emulated"][1]
+    x = torch.zeros(64, device="emulated")
+    runtime.synchronize()
+    first, side = runtime.current_stream(0), runtime.new_stream(0, 0)
+    with side:
+        x.add_(1)
+"""
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_streams_wait_for_events_alone(waits):
     """A stream that does not wait for the work of another one reads what is not there yet."""
     program = f"""
-        import corefw as torch
-        from corefw.dispatch.registry import registry
-        from tests.emulation import device
-        device.install()
-        runtime = registry.runtimes["emulated"][1]
-        x = torch.zeros(64, device="emulated")
-        runtime.synchronize()
-        first, side = runtime.current_stream(0), runtime.new_stream(0, 0)
-        with side:
-            x.add_(1)
         if {waits}:
             first.wait_stream(side)
         y = x * 2
@@ -80,7 +85,7 @@ def test_streams_wait_for_events_alone(waits):
             assert (y.tolist() == [5.0] * 64) == {waits}, y
         assert first.query() == {waits}, "a stream's work is waited for alone"
     """
-    run(program)
+    run(ADDED_ASIDE, program)
 
 
 @pytest.mark.parametrize(
@@ -88,17 +93,7 @@ def test_streams_wait_for_events_alone(waits):
 )
 def test_a_stream_waits_for_another_however_it_is_told(wait):
     program = f"""
-        import corefw as torch
-        from corefw.dispatch.registry import registry
-        from tests.emulation import device
-        device.install()
-        runtime = registry.runtimes["emulated"][1]
-        x = torch.zeros(64, device="emulated")
-        runtime.synchronize()
-        first, side = runtime.current_stream(0), runtime.new_stream(0, 0)
-        with side:
-            x.add_(1)
         {wait}
         assert (x * 2).tolist() == [2.0 if {wait!r} else 0.0] * 64
     """
-    run(program)
+    run(ADDED_ASIDE, program)

@@ -12,6 +12,12 @@ def _not_empty(name: str, input: Tensor, dims: tuple[int, ...]) -> None:
             raise IndexError(f"masked.{name}: Expected reduction dim {dim} to have non-zero size.")
 
 
+def _position(name: str, input: Tensor, dim, keepdim: bool, dtype, mask: Tensor | None, low: bool) -> Tensor:
+    input = input if dtype is None else input.to(dtype)
+    _not_empty(name, input, all_dims(input, dim))
+    return getattr(filled(name, input, mask, bound(input, low)), name)(dim, keepdim).to(input.dtype)
+
+
 def amax(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask: Tensor | None = None) -> Tensor:
     """The largest element; where none takes part, the smallest number of the dtype (-inf).
 
@@ -45,9 +51,7 @@ def argmax(
     >>> torch.masked.argmax(torch.tensor([1, 9, 3]), mask=torch.tensor([True, False, True]))
     tensor(2)
     """
-    input = input if dtype is None else input.to(dtype)
-    _not_empty("argmax", input, all_dims(input, dim))
-    return filled("argmax", input, mask, bound(input, False)).argmax(dim, keepdim).to(input.dtype)
+    return _position("argmax", input, dim, keepdim, dtype, mask, False)
 
 
 def argmin(
@@ -59,6 +63,4 @@ def argmin(
     >>> torch.masked.argmin(torch.tensor([4, 1, 3]), mask=torch.tensor([True, False, True]))
     tensor(2)
     """
-    input = input if dtype is None else input.to(dtype)
-    _not_empty("argmin", input, all_dims(input, dim))
-    return filled("argmin", input, mask, bound(input, True)).argmin(dim, keepdim).to(input.dtype)
+    return _position("argmin", input, dim, keepdim, dtype, mask, True)
