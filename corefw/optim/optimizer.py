@@ -38,7 +38,7 @@ def _with_hooks(step: Callable) -> Callable:
 
     @wraps(step)
     def hooked(self, *args, **kwargs):
-        for hook in tuple(self._pre_hooks.values()):
+        for hook in tuple(self._pre_hooks.values()) if self._pre_hooks else ():
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -46,7 +46,7 @@ def _with_hooks(step: Callable) -> Callable:
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         self._stepped = True
-        for hook in tuple(self._post_hooks.values()):
+        for hook in tuple(self._post_hooks.values()) if self._post_hooks else ():
             hook(self, args, kwargs)
         return result
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.optim.optimizer import Optimizer, options_of, row_entries
+
+_options = itemgetter("lr", "momentum", "dampening", "weight_decay", "nesterov")
 
 
 class SGD(Optimizer):
@@ -51,8 +54,7 @@ class SGD(Optimizer):
         super().__init__(params, options_of(locals()))
 
     def update(self, group, params):
-        options = [group[name] for name in ("lr", "momentum", "dampening", "weight_decay", "nesterov")]
-        maximize = group["maximize"]
+        options, maximize = _options(group), group["maximize"]
         if SparseTensor.made:
             params = self._step_sparse(group, params)
             if not params:

@@ -16,7 +16,8 @@ def kernels(xp):
 
     @unheard
     def relu_backward(grad, output):
-        return xp.where(output <= 0, zeros[grad.dtype.char], grad)
+        zero = zeros[grad.dtype.char]
+        return xp.where(output <= zero, zero, grad)
 
     def leaky_relu(input, negative_slope):
         return xp.where(input > 0, input, input * input.dtype.type(negative_slope))

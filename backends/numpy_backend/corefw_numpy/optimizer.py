@@ -1,10 +1,12 @@
 """Optimizer steps over a whole parameter list, in place.
 
-A step has two functions: the factors that follow from a parameter's count of steps, and the change of one parameter of
-real numbers. In both, `s` is the whole step, its arguments by the names of their declaration.
+A step has two functions: the factors that follow from a parameter's count of steps, and the change of all parameters,
+of which each row has the factors, the parameter, its gradient and its states, real arrays. In both, `s` is the whole
+step, its arguments by the names of their declaration.
 """
 
-from itertools import chain, repeat
+from functools import partial
+from itertools import chain
 from operator import itemgetter
 
 from corefw.dispatch.flags import unheard
@@ -58,10 +60,9 @@ def counted(number):
 
 
 # -- factors ----------------------------------------------------------------------------------------------------------
-def none(s, *numbers):
-    """For a step that is the same each time."""
-    for number in numbers:
-        counted(number)
+def none(s, step):
+    """For a step that is the same each time, but counted."""
+    counted(step)
 
 
 @unheard
@@ -108,6 +109,16 @@ def rectified(s, step):
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
+def in_parts(rows):
+    """The rows of a step; those of complex arrays are two, of the real and of the imaginary parts."""
+    for of_step, *arrays in rows:
+        if arrays[0].dtype.kind == "c":
+            yield of_step, *[a if a is None else a.real for a in arrays]
+            yield of_step, *[a if a is None else a.imag for a in arrays]
+        else:
+            yield of_step, *arrays
+
+
 def stepping(name, factors, change):
     """The kernel of a step, refused before it changes anything if what it is to change is read-only."""
     spec = record(name)
@@ -116,18 +127,14 @@ def stepping(name, factors, change):
     counts = [named._fields.index(number) for number in spec.counts]
 
     def kernel(*arguments):
-        s = named(*arguments)
+        s = tuple.__new__(named, arguments)
         params, grads, *states = lists(s)
         numbers = [s[number] for number in counts]
         refuse_read_only(name, params, *states, *numbers)
-        rows = zip(params, grads, *[state or repeat(None) for state in states])
-        for arrays, *own in zip(rows, *numbers, strict=True):
-            of_step = factors(s, *own)
-            if arrays[0].dtype.kind == "c":
-                change(s, of_step, *[a if a is None else a.real for a in arrays])
-                change(s, of_step, *[a if a is None else a.imag for a in arrays])
-            else:
-                change(s, of_step, *arrays)
+        nothing = [None] * len(params)
+        of_steps = map(partial(factors, s), *numbers) if numbers else nothing
+        rows = zip(of_steps, params, grads, *[state or nothing for state in states], strict=True)
+        change(s, in_parts(rows) if "c" in [p.dtype.kind for p in params] else rows)
 
     return kernel
 
@@ -140,80 +147,87 @@ def kernels(xp):
 def data_movement(xp):
     """Updates in place: every dtype is stepped in its own arithmetic."""
 
-    def sgd(s, _, p, g, buffer):
-        step = descent(s, p, g)
-        if s.momentum:
-            if s.first:
-                buffer[...] = step
+    def sgd(s, rows):
+        follows, lr, momentum = s.maximize or s.weight_decay, s.lr, s.momentum
+        for _, p, step, buffer in rows:
+            if follows:
+                step = descent(s, p, step)
+            if momentum:
+                if s.first:
+                    buffer[...] = step
+                else:
+                    buffer *= momentum
+                    buffer += step if s.dampening == 0 else (1 - s.dampening) * step
+                step = step + momentum * buffer if s.nesterov else buffer
+            p -= lr * step
+
+    def adam(s, rows):
+        for (rate, correction), p, g, mean, square, largest in rows:
+            g = decay(s, p, g)
+            follow(mean, g, 1 - s.beta1)
+            follow_square(square, g, s.beta2)
+            if s.amsgrad:
+                xp.maximum(largest, square, out=largest)
+            denominator = xp.sqrt(largest if s.amsgrad else square)
+            denominator /= correction
+            denominator += s.eps
+            p -= rate * (mean / denominator)
+
+    def adadelta(s, rows):
+        for _, p, g, square, moved in rows:
+            g = descent(s, p, g)
+            follow_square(square, g, s.rho)
+            delta = xp.sqrt(moved + s.eps)
+            delta /= xp.sqrt(square + s.eps)
+            delta *= g
+            follow_square(moved, delta, s.rho)
+            p -= s.lr * delta
+
+    def adagrad(s, rows):
+        for rate, p, g, total in rows:
+            g = descent(s, p, g)
+            total += g * g
+            p -= rate * (g / (xp.sqrt(total) + s.eps))
+
+    def adamax(s, rows):
+        for rate, p, g, mean, norm in rows:
+            g = descent(s, p, g)
+            follow(mean, g, 1 - s.beta1)
+            norm *= s.beta2
+            xp.maximum(norm, abs(g) + s.eps, out=norm)
+            p -= rate * (mean / norm)
+
+    def nadam(s, rows):
+        for (along_gradient, along_mean, correction), p, g, mean, square in rows:
+            g = decay(s, p, g)
+            follow(mean, g, 1 - s.beta1)
+            follow_square(square, g, s.beta2)
+            denominator = xp.sqrt(square / correction)
+            denominator += s.eps
+            p -= along_gradient * (g / denominator)
+            p -= along_mean * (mean / denominator)
+
+    def radam(s, rows):
+        for (rate, variance_known), p, g, mean, square in rows:
+            g = decay(s, p, g)
+            follow(mean, g, 1 - s.beta1)
+            follow_square(square, g, s.beta2)
+            p -= rate * (mean / (xp.sqrt(square) + s.eps) if variance_known else mean)
+
+    def rmsprop(s, rows):
+        for _, p, g, square, mean, buffer in rows:
+            g = descent(s, p, g)
+            follow_square(square, g, s.alpha)
+            if s.centered:
+                follow(mean, g, 1 - s.alpha)
+                delta = g / (xp.sqrt(square - mean * mean) + s.eps)
             else:
+                delta = g / (xp.sqrt(square) + s.eps)
+            if s.momentum:
                 buffer *= s.momentum
-                buffer += step if s.dampening == 0 else (1 - s.dampening) * step
-            step = step + s.momentum * buffer if s.nesterov else buffer
-        p -= s.lr * step
-
-    def adam(s, of_step, p, g, mean, square, largest):
-        rate, correction = of_step
-        g = decay(s, p, g)
-        follow(mean, g, 1 - s.beta1)
-        follow_square(square, g, s.beta2)
-        if s.amsgrad:
-            xp.maximum(largest, square, out=largest)
-        denominator = xp.sqrt(largest if s.amsgrad else square)
-        denominator /= correction
-        denominator += s.eps
-        p -= rate * (mean / denominator)
-
-    def adadelta(s, _, p, g, square, moved):
-        g = descent(s, p, g)
-        follow_square(square, g, s.rho)
-        delta = xp.sqrt(moved + s.eps)
-        delta /= xp.sqrt(square + s.eps)
-        delta *= g
-        follow_square(moved, delta, s.rho)
-        p -= s.lr * delta
-
-    def adagrad(s, rate, p, g, total):
-        g = descent(s, p, g)
-        total += g * g
-        p -= rate * (g / (xp.sqrt(total) + s.eps))
-
-    def adamax(s, rate, p, g, mean, norm):
-        g = descent(s, p, g)
-        follow(mean, g, 1 - s.beta1)
-        norm *= s.beta2
-        xp.maximum(norm, abs(g) + s.eps, out=norm)
-        p -= rate * (mean / norm)
-
-    def nadam(s, of_step, p, g, mean, square):
-        along_gradient, along_mean, correction = of_step
-        g = decay(s, p, g)
-        follow(mean, g, 1 - s.beta1)
-        follow_square(square, g, s.beta2)
-        denominator = xp.sqrt(square / correction)
-        denominator += s.eps
-        p -= along_gradient * (g / denominator)
-        p -= along_mean * (mean / denominator)
-
-    def radam(s, of_step, p, g, mean, square):
-        rate, variance_known = of_step
-        g = decay(s, p, g)
-        follow(mean, g, 1 - s.beta1)
-        follow_square(square, g, s.beta2)
-        p -= rate * (mean / (xp.sqrt(square) + s.eps) if variance_known else mean)
-
-    def rmsprop(s, _, p, g, square, mean, buffer):
-        g = descent(s, p, g)
-        follow_square(square, g, s.alpha)
-        if s.centered:
-            follow(mean, g, 1 - s.alpha)
-            delta = g / (xp.sqrt(square - mean * mean) + s.eps)
-        else:
-            delta = g / (xp.sqrt(square) + s.eps)
-        if s.momentum:
-            buffer *= s.momentum
-            buffer += delta
-            delta = buffer
-        p -= s.lr * delta
+                buffer += delta
+                delta = buffer
+            p -= s.lr * delta
 
     @unheard
     def scale_step(tensors, factor):
@@ -222,7 +236,7 @@ def data_movement(xp):
             tensor *= factor
 
     steps = {
-        "sgd_step": (none, sgd),
+        "sgd_step": (None, sgd),
         "adam_step": (corrections, adam),
         "adadelta_step": (none, adadelta),
         "adagrad_step": (decreasing, adagrad),
