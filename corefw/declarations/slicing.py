@@ -327,7 +327,7 @@ def _alone(parts, input, dim: int) -> tuple[Tensor, ...]:
     return tuple(input.narrow(dim, start, part.shape[dim]) for part, start in zip(parts, starts))
 
 
-@composite()
+@composite(numpy_names=True)
 def tensor_split(input, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into that many nearly equal parts, or before each of the given positions, without a copy.
 

@@ -50,6 +50,7 @@ class Op:
         out: bool = False,
         aliases: tuple[str, ...] = (),
         grad_name: str = "",
+        numpy_names: bool = False,
     ):
         self.name = name
         self.parameters = parameters
@@ -68,11 +69,13 @@ class Op:
         self.takes_out = out
         self.aliases = aliases
         self.grad_name = grad_name
+        self.numpy_names = numpy_names  # whether a plain function is wrapped to take them
         self.public: dict[str, tuple[str, ...]] = {}  # {namespace: the names that it has there}
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
         self.function: Callable = body
+        self.keyword_function: Any = None  # that for any keywords, where `function` takes those alone that it knows
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple
         self.node_class: Any = None  # its Node subclass, made when first needed

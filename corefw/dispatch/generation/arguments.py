@@ -8,6 +8,7 @@ from functools import cached_property
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.fill import fill, fill_each
 from corefw.dispatch.op import REQUIRED, Op, Parameter
+from corefw.dispatch.spelling import SPELLINGS
 
 
 def unpacked(names: Iterable[str]) -> str:
@@ -30,28 +31,44 @@ class Arguments:
     """The parameters of one op, as its function, the kernel and the body are given them.
 
     Attributes: ``tensors`` the parameters that hold one tensor and take part in dispatch; ``several`` the one that
-    holds a sequence of tensors, or None; ``dispatch_key`` the one that says where the result is to lie, or None;
+    holds a sequence of tensors, or None; ``options`` whether keywords that cannot be given by position
+    are left to another function, which translates NumPy's; ``dispatch_key`` the one that says where the result is to
+    lie, or None;
     ``dispatch_keys`` the name of the dispatch key that the table gives for the result, or of those for several.
     """
 
-    def __init__(self, op: Op):
+    def __init__(self, op: Op, options: bool = False):
         self.op = op
+        self.options = options
         self.tensors = [p for p in op.parameters if p.kind in ("tensor", "optional")]
         self.several = next((p for p in op.parameters if p.kind == "tensors"), None)
         self.dispatch_key = next((p for p in op.parameters if p.kind == "dispatch_key"), None)
         self.dispatch_keys = "dispatch_keys" if op.outputs else "dispatch_key"
 
+    @cached_property
+    def renamed(self) -> list[Parameter]:
+        """The required parameters that a call need not give by position or under their own names: the first that NumPy
+        calls otherwise, and those behind it."""
+        positional = [p for p in self.op.parameters if not p.keyword_only]
+        first = next((i for i, p in enumerate(positional) if p.name in SPELLINGS.values()), len(positional))
+        return [p for p in positional[first:] if p.default is REQUIRED and self.options]
+
     # -- lists ------------------------------------------------------------------------------------------------
     def signature(self, out: bool) -> str:
         text, starred = [], False
         for i, p in enumerate(self.op.parameters):
+            if p.keyword_only and self.options:
+                break
             if p.keyword_only and not starred:
                 text.append("*")
                 starred = True
             default = (
                 "None" if p.kind in ("dims", "given_dims") and p.default == () else f"DEFAULTS[{i}]"
             )  # both mean all dimensions
-            text.append(p.name if p.default is REQUIRED else f"{p.name}={default}")
+            required = p.default is REQUIRED and p not in self.renamed
+            text.append(p.name if required else f"{p.name}={default}")
+        if self.options:
+            return ", ".join([*text, "**options"])
         if out:
             text += ["out=None"] if starred else ["*", "out=None"]
         return ", ".join(text)
@@ -154,7 +171,9 @@ class Arguments:
     def shortcuts(self) -> str:
         """What a call does before anything else."""
         op, found = self.op, []
-        if op.takes_out:
+        if self.options:
+            found.append(self._options_first())
+        elif op.takes_out:
             found.append(fill(templates.OUT, passed=self.passed))
         if any(p.kind == "inplace" for p in op.parameters):
             found.append(fill(templates.INPLACE_WANTED, passed=self.passed))
@@ -163,6 +182,16 @@ class Arguments:
         if not (op.primitive or op.view or op.gradients):
             found.append(self._body_first())
         return "\n".join(found)
+
+    def _options_first(self) -> str:
+        positional = ", ".join(p.name for p in self.op.parameters if not p.keyword_only)
+        lacking = " or ".join(["options", *(f"{p.name} is REQUIRED" for p in self.renamed)])
+        defaults = [
+            f"{p.name} = {p.default}" if p.default in (None, True, False) else f"{p.name} = DEFAULTS[{i}]"
+            for i, p in enumerate(self.op.parameters)
+            if p.keyword_only
+        ]
+        return "\n".join([fill(templates.OPTIONS, lacking=lacking, positional=positional), *defaults])
 
     def _body_first(self) -> str:
         return fill(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -12,10 +13,11 @@ from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.generation.functions import backward, forward, inplace, update
 from corefw.dispatch.generation.recording import Recording
-from corefw.dispatch.op import Op
+from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
+from corefw.dispatch.spelling import spelled, taking_numpy_names, with_options
 from corefw.dispatch.updates import as_rate, by_dispatch_key
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, check_writable, rebase
@@ -54,6 +56,8 @@ _HELPERS = {
     "slow_path": slow_path,
     "slow_path_body": slow_path_body,
     "slow_path_into": slow_path_into,
+    "REQUIRED": REQUIRED,
+    "with_options": with_options,
     "stale": stale,
     "tuple_of": tuple.__new__,
     "write_out": write_out,
@@ -173,8 +177,10 @@ def build_functions(op: Op) -> None:
         scope["INPLACE"] = op.inplace_function
         return write(op)
 
-    write = update if op.update else forward
-    op.function = lazy_function(op.name, lambda: source(write), scope, op.body)
+    op.function = lazy_function(op.name, lambda: source(update if op.update else forward), scope, op.body)
+    if spelled(op) and not op.update:
+        op.keyword_function = op.function
+        op.function = lazy_function(op.name, lambda: source(partial(forward, options=True)), scope, op.body)
     if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source(inplace), scope, op.body)
         op.inplace_function.__doc__ = f"In-place form of `{op.name}`: the result is left in `input`."
@@ -221,8 +227,28 @@ def wrap_out(op: Op):
     body = op.body
 
     def function(*arguments, out=None, **options):
-        return body(*arguments, **options) if out is None else write_out(op, out, *arguments, **options)
+        try:
+            return body(*arguments, **options) if out is None else write_out(op, out, *arguments, **options)
+        except TypeError as error:
+            return taking_numpy_names(op, function, arguments, {"out": out, **options}, error)
 
+    return _named(op, function)
+
+
+def wrap_numpy_names(op: Op):
+    """The function of a composite without kernels that takes NumPy's names of arguments."""
+    body = op.body
+
+    def function(*arguments, **options):
+        try:
+            return body(*arguments, **options)
+        except TypeError as error:
+            return taking_numpy_names(op, body, arguments, options, error)
+
+    return _named(op, function)
+
+
+def _named(op: Op, function):
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__, function.__wrapped__ = body.__doc__, body  # type: ignore[attr-defined]
+    function.__doc__, function.__wrapped__ = op.body.__doc__, op.body
     return function

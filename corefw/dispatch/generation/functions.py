@@ -10,9 +10,10 @@ from corefw.dispatch.op import Op
 
 
 # -- the call ---------------------------------------------------------------------------------------------------------
-def forward(op: Op) -> str:
-    """The source of the op's function: the hot path."""
-    recording = Recording(op)
+def forward(op: Op, options: bool = False) -> str:
+    """The source of the op's function: the hot path. With `options` that of one which leaves calls with keywords that
+    cannot be given by position to the other."""
+    recording = Recording(op, options=options)
     arguments = recording.arguments
     results = _views if op.view and op.outputs else _view if op.view else _several if op.outputs else _result
     return fill(

@@ -4,6 +4,11 @@ A function has the shape of FORWARD, INPLACE or BACKWARD. The templates above ea
 """
 
 # -- the function ---------------------------------------------------------------------------------------------------
+#: keywords that cannot be given by position, NumPy's names among them
+OPTIONS = """
+if {lacking}:
+    return with_options(OP, options, {positional})
+"""
 #: out=: the ordinary call, and a copy into the given tensor
 OUT = """
 if out is not None:
