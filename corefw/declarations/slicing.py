@@ -165,7 +165,7 @@ def _slice(input, dim: int, start: int | None, stop: int | None, step: int = 1):
     return slice_index(input, (slice(None),) * dim + (slice(start, stop, step),))
 
 
-@composite()
+@composite(numpy_names=True)
 def narrow_copy(input, dim: int, start: int, length: int):
     """A copy of the `length` slices of `input` from position `start` of dimension `dim`.
 
@@ -268,7 +268,7 @@ def split_tensor(tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     return split(tensor, split_size, dim)
 
 
-@composite()
+@composite(numpy_names=True)
 def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into at most `chunks` parts of equal size, the last one smaller if need be.
 
@@ -288,7 +288,7 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return equal_split(input, size, dim)
 
 
-@composite()
+@composite(numpy_names=True)
 def unsafe_split_with_sizes(input, split_sizes: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """As `split_with_sizes`; the parts may be changed in place one by one.
 
@@ -299,7 +299,7 @@ def unsafe_split_with_sizes(input, split_sizes: Sizes, dim: int = 0) -> tuple[Te
     return _alone(split_with_sizes(input, split_sizes, dim), input, dim)
 
 
-@composite()
+@composite(numpy_names=True)
 def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As `split`; the parts may be changed in place one by one.
 
@@ -310,7 +310,7 @@ def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _alone(equal_split(input, split_size, dim), input, dim)
 
 
-@composite()
+@composite(numpy_names=True)
 def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As `chunk`; the parts may be changed in place one by one.
 

@@ -75,7 +75,6 @@ class Op:
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
         self.function: Callable = body
-        self.keyword_function: Any = None  # that for any keywords, where `function` takes those alone that it knows
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple
         self.node_class: Any = None  # its Node subclass, made when first needed

@@ -9,7 +9,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.constants import operand, operand_of
-from corefw.dispatch.op import Op, Parameter
+from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
@@ -65,6 +65,13 @@ def _convert(op: Op, values: tuple) -> list | None:
     return changed if found else None
 
 
+def _check_given(op: Op, values) -> None:
+    """See that arguments that may be given under other names were given at all."""
+    for p, value in zip(op.parameters, values, strict=True):
+        if value is REQUIRED:
+            raise TypeError(f"{op.name}() missing 1 required positional argument: '{p.name}'")
+
+
 def _keywords(op: Op, values) -> tuple[list, dict]:
     positional = [v for p, v in zip(op.parameters, values, strict=True) if not p.keyword_only]
     return positional, {p.name: v for p, v in zip(op.parameters, values, strict=True) if p.keyword_only}
@@ -77,6 +84,7 @@ def slow_path(op: Op, error: Exception, *values):
         return compute(op, *values)
     if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
         raise refusal(op.name, values)
+    _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)
@@ -106,6 +114,7 @@ def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
     if error.__class__ is LayoutError:
         return compute_into(op, *values)
+    _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
         positional, keywords = _keywords(op, converted)

@@ -8,59 +8,72 @@ from typing import Any
 from corefw.dispatch.op import REQUIRED, Op
 
 #: NumPy's name, PyTorch's
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
+NUMPY_NAMES = {
+    "a": "input",
+    "axis": "dim",
+    "ddof": "correction",
+    "keepdims": "keepdim",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+}
 
 
-def spelled(op: Op) -> bool:
-    """Whether an op has an argument that NumPy calls otherwise."""
+def _fits(op: Op) -> bool:
+    required = any(p.keyword_only and p.default is REQUIRED for p in op.parameters)
+    return bool(op.public) and not op.update and not required and "options" not in {p.name for p in op.parameters}
+
+
+def takes_options(op: Op) -> bool:
+    """Whether the generated function of an op takes any keywords, NumPy's names among them. That costs nothing where it
+    has arguments that cannot be given by position, and much elsewhere."""
+    named = op.takes_out or any(p.keyword_only for p in op.parameters)
+    return _fits(op) and named and any(p.name in NUMPY_NAMES.values() for p in op.parameters)
+
+
+def aliases(op: Op) -> tuple[str, ...]:
+    """NumPy's names of dimensions that other generated functions of an op have as arguments behind their own."""
     names = {p.name for p in op.parameters}
-    return not names.isdisjoint(SPELLINGS.values()) and "options" not in names
+    return tuple(name for name in ("axis", "keepdims") if _fits(op) and NUMPY_NAMES[name] in names - {name})
 
 
-def translated(op: Op, options: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments under the op's own names. `dtype` and `out`, which NumPy passes on, may be None to any op.
+def respelled(op: Op, function: Callable, options: dict[str, Any], /, **named):
+    """The call of a generated function of `op` that was given options which are not its own, or lacks arguments.
 
-    Raises:
-        TypeError: an argument is given under both names.
-
-    >>> from corefw.dispatch.registry import registry
-    >>> translated(registry.declared["amax"], {"axis": 0, "out": None})
-    {'dim': 0, 'out': None}
-    """
-    names = {p.name for p in op.parameters}
-    found = {}
-    for given, value in options.items():
-        name = given if given in names else SPELLINGS.get(given, given)
-        if name in found or (name != given and name in options):
-            raise TypeError(f"{op.name}() got the argument '{name}' under two names: '{name}' and NumPy's '{given}'")
-        if name in names or not (value is None and (given == "dtype" or (given == "out" and not op.takes_out))):
-            found[name] = value
-    return found
-
-
-def with_options(op: Op, options: dict[str, Any], *values):
-    """The call of a function that was given keywords beside those it has by position.
+    NumPy passes `dtype=None` and `out=None` on to methods: any op takes these. None under one of NumPy's names is
+    nothing.
 
     Args:
         op: the op.
-        options: the other keywords, some perhaps NumPy's.
-        values: the arguments that may be given by position; REQUIRED for those that were not.
+        function: its function or in-place form.
+        options: the other options, some perhaps NumPy's.
+        named: all arguments, REQUIRED for those that were not given.
     """
-    options = translated(op, options)
-    positional = [p for p in op.parameters if not p.keyword_only]
-    named = {}
-    for p, value in zip(positional, values, strict=True):
-        default = None if p.default == () else p.default  # both mean all dimensions
-        if p.name in options and value is not default:
-            raise TypeError(f"{op.name}() got multiple values for argument '{p.name}'")
-        if p.name not in options and value is not REQUIRED:
-            named[p.name] = value
-    return op.keyword_function(**named, **options)
+    defaults = {p.name: None if p.default == () else p.default for p in op.parameters}  # both mean all dimensions
+    for given, value in options.items():
+        name = given if given in named else NUMPY_NAMES.get(given, given)
+        if value is None and name != given:
+            continue
+        if name in named:
+            if named[name] is not defaults[name]:
+                raise TypeError(f"{op.name}() got multiple values for argument '{name}', which NumPy calls '{given}'")
+            named[name] = value
+        elif value is not None or given not in ("dtype", "out"):
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{given}'")
+    missing = [f"'{name}'" for name, value in named.items() if value is REQUIRED]
+    if missing:
+        s = "s" if len(missing) > 1 else ""
+        raise TypeError(f"{op.name}() missing {len(missing)} required positional argument{s}: {' and '.join(missing)}")
+    return function(**named)
 
 
 def taking_numpy_names(op: Op, function: Callable, arguments: tuple, options: dict[str, Any], error: TypeError):
     """The call again that failed with `error`, if that was for NumPy's names."""
-    names = {p.name for p in op.parameters}
-    if not any(SPELLINGS.get(name) in names and name not in names for name in options):
+    names = {p.name for p in op.parameters} | {"out"}
+    options = {name: value for name, value in options.items() if value is not None or name in names or name != "dtype"}
+    translated = {name if name in names else NUMPY_NAMES.get(name, name): value for name, value in options.items()}
+    if translated.keys() == options.keys() or not translated.keys() <= names:
         raise error
-    return function(*arguments, **translated(op, options))
+    if len(translated) < len(options):
+        raise TypeError(f"{op.name}() got an argument under two names, of which one is NumPy's: {', '.join(options)}")
+    return function(*arguments, **translated)

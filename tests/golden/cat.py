@@ -4,51 +4,11 @@
 def cat(tensors, dim=DEFAULTS[1], **options):
     try:
         if options:
-            return with_options(OP, options, tensors, dim)
-        try:
-            dispatch_key = tensors[0].dispatch_key
-            arrays = []
-            for t in tensors:
-                if t.dispatch_key is not dispatch_key:
-                    array, dispatch_key, array_type = mixed(OP, tensors, dim)
-                    break
-                arrays.append(t.array)
-            else:
-                kernel, dispatch_key, array_type, _ = table[dispatch_key]
-                array = kernel(arrays, dim)
-        except Exception as error:
-            return slow_path(OP, error, tensors, dim)
-        if array.__class__ is not array_type:
-            array = dispatch_key.runtime.wrap(array)
-        result = new(Tensor)
-        result.array = array
-        result.dispatch_key = dispatch_key
-        result.view_info = None
-        result.version = version = fresh_version() if inferring else [0]
-        n0 = [t.node if t.view_info is None else history(t) for t in tensors]
-        if n0.count(None) < len(n0) and (recorder := grad_mode.recording):
-            node = new(NODE)
-            node.inputs = tuple(n0)
-            node.saved = ([t.array.shape for t in tensors], dim)
-            node.shape = array.shape
-            node.dispatch_key = dispatch_key
-            node.hooks = None
-            node.sequence = next_sequence()
-            if recorder is not True:
-                recorder(node)
-            result.node = node
-        else:
-            result.node = None
-        return result
-    except Exception as error:
-        hide_internal_frames(error)
-        raise
-
-
-def cat(tensors, dim=DEFAULTS[1], *, out=None):
-    try:
-        if out is not None:
-            return write_out(OP, out, tensors, dim)
+            out = options.pop("out", None) if options else None
+            if options:
+                return respelled(OP, THIS, options, tensors=tensors, dim=dim, out=out)
+            if out is not None:
+                return write_out(OP, out, tensors, dim)
         try:
             dispatch_key = tensors[0].dispatch_key
             arrays = []

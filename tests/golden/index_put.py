@@ -42,6 +42,7 @@ def index_put(input, indices, values, accumulate=DEFAULTS[3]):
 
 def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
     try:
+        
         try:
             dispatch_key = input.dispatch_key
             n0 = input.node if input.view_info is None else history(input)

@@ -8,7 +8,7 @@ from functools import cached_property
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.fill import fill, fill_each
 from corefw.dispatch.op import REQUIRED, Op, Parameter
-from corefw.dispatch.spelling import SPELLINGS
+from corefw.dispatch.spelling import NUMPY_NAMES, aliases, takes_options
 
 
 def unpacked(names: Iterable[str]) -> str:
@@ -31,35 +31,39 @@ class Arguments:
     """The parameters of one op, as its function, the kernel and the body are given them.
 
     Attributes: ``tensors`` the parameters that hold one tensor and take part in dispatch; ``several`` the one that
-    holds a sequence of tensors, or None; ``options`` whether keywords that cannot be given by position
-    are left to another function, which translates NumPy's; ``dispatch_key`` the one that says where the result is to
-    lie, or None;
-    ``dispatch_keys`` the name of the dispatch key that the table gives for the result, or of those for several.
+    holds a sequence of tensors, or None; ``dispatch_key`` the one that says where the result is to lie, or None;
+    ``dispatch_keys`` the name of the dispatch key that the table gives for the result, or of those for several;
+    ``out`` whether there is such an argument; ``options`` whether the function takes any keywords; ``aliases`` NumPy's
+    names that it has instead.
     """
 
-    def __init__(self, op: Op, options: bool = False):
+    def __init__(self, op: Op, inplace: bool = False):
         self.op = op
-        self.options = options
         self.tensors = [p for p in op.parameters if p.kind in ("tensor", "optional")]
         self.several = next((p for p in op.parameters if p.kind == "tensors"), None)
         self.dispatch_key = next((p for p in op.parameters if p.kind == "dispatch_key"), None)
         self.dispatch_keys = "dispatch_keys" if op.outputs else "dispatch_key"
+        self.out = op.takes_out and not inplace
+        self.options = takes_options(op) and not inplace
+        self.aliases = () if self.options else aliases(op)
 
     @cached_property
     def renamed(self) -> list[Parameter]:
-        """The required parameters that a call need not give by position or under their own names: the first that NumPy
-        calls otherwise, and those behind it."""
+        """The required parameters that a call may give under NumPy's names: the first that has one and those behind it,
+        which then need not come by position."""
+        names = [NUMPY_NAMES[name] for name in (NUMPY_NAMES if self.options else self.aliases)]
         positional = [p for p in self.op.parameters if not p.keyword_only]
-        first = next((i for i, p in enumerate(positional) if p.name in SPELLINGS.values()), len(positional))
-        return [p for p in positional[first:] if p.default is REQUIRED and self.options]
+        first = next((i for i, p in enumerate(positional) if p.name in names), len(positional))
+        return [p for p in positional[first:] if p.default is REQUIRED]
 
     # -- lists ------------------------------------------------------------------------------------------------
-    def signature(self, out: bool) -> str:
+    def signature(self) -> str:
         text, starred = [], False
         for i, p in enumerate(self.op.parameters):
-            if p.keyword_only and self.options:
+            if self.options and p.keyword_only:
                 break
             if p.keyword_only and not starred:
+                text += self._unset
                 text.append("*")
                 starred = True
             default = (
@@ -68,10 +72,16 @@ class Arguments:
             required = p.default is REQUIRED and p not in self.renamed
             text.append(p.name if required else f"{p.name}={default}")
         if self.options:
-            return ", ".join([*text, "**options"])
-        if out:
+            text.append("**options")
+        elif self.out:
             text += ["out=None"] if starred else ["*", "out=None"]
+        if not starred:
+            text += self._unset
         return ", ".join(text)
+
+    @property
+    def _unset(self) -> list[str]:
+        return [f"{name}=None" for name in self.aliases]
 
     @cached_property
     def names(self) -> str:
@@ -171,9 +181,8 @@ class Arguments:
     def shortcuts(self) -> str:
         """What a call does before anything else."""
         op, found = self.op, []
-        if self.options:
-            found.append(self._options_first())
-        elif op.takes_out:
+        found.append(self.respelled())
+        if self.out and not self.options:
             found.append(fill(templates.OUT, passed=self.passed))
         if any(p.kind == "inplace" for p in op.parameters):
             found.append(fill(templates.INPLACE_WANTED, passed=self.passed))
@@ -183,15 +192,42 @@ class Arguments:
             found.append(self._body_first())
         return "\n".join(found)
 
-    def _options_first(self) -> str:
-        positional = ", ".join(p.name for p in self.op.parameters if not p.keyword_only)
-        lacking = " or ".join(["options", *(f"{p.name} is REQUIRED" for p in self.renamed)])
-        defaults = [
-            f"{p.name} = {p.default}" if p.default in (None, True, False) else f"{p.name} = DEFAULTS[{i}]"
-            for i, p in enumerate(self.op.parameters)
-            if p.keyword_only
-        ]
-        return "\n".join([fill(templates.OPTIONS, lacking=lacking, positional=positional), *defaults])
+    def respelled(self) -> str:
+        """Where NumPy's names are taken: what is not given by position, or is given under such a name."""
+        if not (self.options or self.aliases):
+            return ""
+        everything = ", ".join(
+            f"{name}={name}" for name in (*(p.name for p in self.op.parameters), *["out"] * self.out)
+        )
+        lacking = [f"{p.name} is REQUIRED" for p in self.renamed if self._unseen(p)]
+        if self.aliases:
+            return fill(
+                templates.ALIASES,
+                given=" or ".join([*(f"{name} is not None" for name in self.aliases), *lacking]),
+                aliases=", ".join(f"{name}={name}" for name in self.aliases),
+                everything=everything,
+            )
+        fixed = {p.name: (i, p.default) for i, p in enumerate(self.op.parameters) if p.keyword_only}
+        defaults = {
+            name: repr(value) if value in (None, True, False) else f"DEFAULTS[{i}]"
+            for name, (i, value) in fixed.items()
+        }
+        taken = [f'{name} = options.pop("{name}", {default})' for name, default in defaults.items()]
+        taken += ['out = options.pop("out", None) if options else None'] if self.out else []
+        return fill(
+            templates.OPTIONS,
+            defaults="\n".join(f"{name} = {default}" for name, default in defaults.items()),
+            given=" or ".join(["options", *lacking]),
+            taken="\n".join(taken),
+            out=fill(templates.OUT, passed=self.passed) if self.out else "",
+            everything=everything,
+            lacking=" or ".join(["options", *(f"{p.name} is REQUIRED" for p in self.renamed)]),
+        )
+
+    def _unseen(self, p: Parameter) -> bool:
+        """Whether the call may go on without a required argument: there is no tensor or dimension of it to fail on."""
+        body_first = not (self.op.primitive or self.op.view or self.op.gradients)
+        return body_first or p.kind in ("attribute", "inplace")
 
     def _body_first(self) -> str:
         return fill(

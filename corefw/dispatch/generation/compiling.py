@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +16,7 @@ from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
-from corefw.dispatch.spelling import spelled, taking_numpy_names, with_options
+from corefw.dispatch.spelling import respelled, taking_numpy_names
 from corefw.dispatch.updates import as_rate, by_dispatch_key
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, check_writable, rebase
@@ -52,12 +51,12 @@ _HELPERS = {
     "new": new,
     "next_sequence": next_sequence,
     "output_node": output_node,
+    "REQUIRED": REQUIRED,
     "rebase": rebase,
+    "respelled": respelled,
     "slow_path": slow_path,
     "slow_path_body": slow_path_body,
     "slow_path_into": slow_path_into,
-    "REQUIRED": REQUIRED,
-    "with_options": with_options,
     "stale": stale,
     "tuple_of": tuple.__new__,
     "write_out": write_out,
@@ -177,10 +176,8 @@ def build_functions(op: Op) -> None:
         scope["INPLACE"] = op.inplace_function
         return write(op)
 
-    op.function = lazy_function(op.name, lambda: source(update if op.update else forward), scope, op.body)
-    if spelled(op) and not op.update:
-        op.keyword_function = op.function
-        op.function = lazy_function(op.name, lambda: source(partial(forward, options=True)), scope, op.body)
+    write = update if op.update else forward
+    op.function = lazy_function(op.name, lambda: source(write), scope, op.body)
     if op.inplace and not op.view:
         op.inplace_function = lazy_function(op.name + "_", lambda: source(inplace), scope, op.body)
         op.inplace_function.__doc__ = f"In-place form of `{op.name}`: the result is left in `input`."

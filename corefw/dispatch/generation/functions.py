@@ -10,16 +10,15 @@ from corefw.dispatch.op import Op
 
 
 # -- the call ---------------------------------------------------------------------------------------------------------
-def forward(op: Op, options: bool = False) -> str:
-    """The source of the op's function: the hot path. With `options` that of one which leaves calls with keywords that
-    cannot be given by position to the other."""
-    recording = Recording(op, options=options)
+def forward(op: Op) -> str:
+    """The source of the op's function: the hot path."""
+    recording = Recording(op)
     arguments = recording.arguments
     results = _views if op.view and op.outputs else _view if op.view else _several if op.outputs else _result
     return fill(
         templates.FORWARD,
         name=op.name,
-        signature=arguments.signature(op.takes_out),
+        signature=arguments.signature(),
         shortcuts=arguments.shortcuts(),
         dispatch_key_of=arguments.dispatch_key_of,
         numbers=arguments.numbers(),
@@ -94,10 +93,10 @@ def inplace(op: Op) -> str:
     return fill(
         templates.INPLACE,
         name=op.name,
-        signature=arguments.signature(out=False),
+        signature=arguments.signature(),
         first=first,
         arguments=arguments.names,
-        rewrite=arguments.rewrite("INPLACE_BODY"),
+        rewrite=arguments.respelled() + "\n" + arguments.rewrite("INPLACE_BODY"),
         numbers=arguments.numbers(),
         checks="\n".join(checks),
         keep_original=original,
@@ -114,7 +113,7 @@ def update(op: Op) -> str:
     return fill(
         templates.UPDATE,
         name=op.name,
-        signature=arguments.signature(out=False),
+        signature=arguments.signature(),
         first=arguments.first,
         several=arguments.several.name,
         arguments=arguments.names,

@@ -17,9 +17,9 @@ class Recording:
     formulas use it}; values are inputs, outputs, attributes and ``<input>_shape``.
     """
 
-    def __init__(self, op: Op, inplace: bool = False, options: bool = False):
+    def __init__(self, op: Op, inplace: bool = False):
         self.op, self.inplace = op, inplace
-        self.arguments = Arguments(op, options)
+        self.arguments = Arguments(op, inplace)
         several = [self.arguments.several] if self.arguments.several else []
         self.differentiable = [p for p in self.arguments.tensors + several if self._has_gradient(p)]
         if inplace and not self.differentiable:

@@ -4,10 +4,19 @@ A function has the shape of FORWARD, INPLACE or BACKWARD. The templates above ea
 """
 
 # -- the function ---------------------------------------------------------------------------------------------------
-#: keywords that cannot be given by position, NumPy's names among them
+#: what is not given by position, some of it perhaps under NumPy's names
 OPTIONS = """
-if {lacking}:
-    return with_options(OP, options, {positional})
+{defaults}
+if {given}:
+    {taken}
+    if {lacking}:
+        return respelled(OP, THIS, options, {everything})
+    {out}
+"""
+#: NumPy's names, where there is nothing else that is not given by position
+ALIASES = """
+if {given}:
+    return respelled(OP, THIS, dict({aliases}), {everything})
 """
 #: out=: the ordinary call, and a copy into the given tensor
 OUT = """
