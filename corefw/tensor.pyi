@@ -12,6 +12,7 @@ from corefw.dispatch.random_generator import Generator as _Generator
 from corefw.dtypes import dtype as _dtype
 from corefw.layouts import layout as _layout
 from corefw.layouts import memory_format as _memory_format
+from corefw.refusals import Refused as _Refused
 from corefw.return_types import aminmax as _aminmax
 from corefw.return_types import cummax as _cummax
 from corefw.return_types import cummin as _cummin
@@ -733,6 +734,7 @@ class Tensor:
         r"""The imaginary part, a view; a real tensor is refused. Settable."""
     @imag.setter
     def imag(self, value: Any) -> None: ...
+    index: _Refused
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: complex = 1) -> Tensor:
         r"""`input` with ``alpha * source`` added to the slices at the positions `index` of dimension `dim`;
         equal positions add up."""

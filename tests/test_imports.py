@@ -21,6 +21,7 @@ FLOORS = {
     "corefw.return_types": 0,
     "corefw.files": 0,
     "corefw.processor": 0,
+    "corefw.refusals": 0,
     "corefw.tensor": 0,
     "corefw.tracebacks": 0,
     "corefw.versions": 0,

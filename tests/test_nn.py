@@ -439,3 +439,19 @@ def test_hardtanh_knows_its_former_names():
 def test_containers_of_parameters_compute_nothing(kind, values):
     with pytest.raises(RuntimeError, match=f"{kind} should not be called"):
         getattr(nn, kind)(values)(torch.ones(1))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_bilinear_is_its_formula(bias):
+    """y[o] = sum over i, j of x1[i] weight[o, i, j] x2[j], plus bias[o]."""
+    torch.manual_seed(0)
+    layer = nn.Bilinear(3, 4, 2, bias=bias, dtype=torch.float64)
+    assert layer.weight.shape == (2, 3, 4) and layer.weight.abs().max() <= 3**-0.5
+    x1, x2 = torch.randn(5, 6, 3, dtype=torch.float64), torch.randn(5, 6, 4, dtype=torch.float64)
+    expected = torch.einsum("...i,oij,...j->...o", x1, layer.weight, x2) + (layer.bias if bias else 0)
+    assert torch.allclose(layer(x1, x2), expected, rtol=1e-12) and (layer.bias is None) is not bias
+    assert torch.allclose(nn.functional.bilinear(x1, x2, layer.weight, layer.bias), expected, rtol=1e-12)
+    assert repr(layer) == f"Bilinear(in1_features=3, in2_features=4, out_features=2, bias={bias})"
+    assert torch.autograd.gradcheck(layer, (x1[0, :2].requires_grad_(), x2[0, :2].requires_grad_()))
+    with pytest.raises(RuntimeError):
+        layer(x1, x1)

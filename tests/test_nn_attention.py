@@ -83,3 +83,7 @@ def test_there_is_nothing_to_activate():
     with pytest.raises(RuntimeError, match="register one for the op 'attention'"):
         register_flash_attention_impl("mine", register_fn=print)
     restore_flash_attention_impl()
+
+
+def test_the_switch_for_warnings_is_there():
+    assert torch.nn.attention.WARN_FOR_UNFUSED_KERNELS is False

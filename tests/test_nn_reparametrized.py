@@ -185,3 +185,144 @@ def test_skip_init_draws_nothing():
     layer = nn.utils.skip_init(nn.Linear, 3, 2, dtype=corefw.float64)
     assert layer.weight.dtype is corefw.float64 and layer.weight.device.type == "cpu"
     assert corefw.equal(corefw.get_rng_state(), state)
+
+
+# -- pruning ----------------------------------------------------------------------------------------------------------
+WEIGHT = [[1.0, -6.0, 3.0], [-2.0, 5.0, 4.0]]
+
+
+def pruned_layer():
+    layer = nn.Linear(3, 2)
+    layer.weight.data.copy_(corefw.tensor(WEIGHT))
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "mask"),
+    [
+        (prune.L1Unstructured, {"amount": 3}, [[0, 1, 0], [0, 1, 1]]),
+        (prune.L1Unstructured, {"amount": 0.5}, [[0, 1, 0], [0, 1, 1]]),
+        (prune.LnStructured, {"amount": 1, "n": 1, "dim": 0}, [[0, 0, 0], [1, 1, 1]]),
+        (prune.LnStructured, {"amount": 1, "n": 2, "dim": -1}, [[0, 1, 1], [0, 1, 1]]),
+        (prune.LnStructured, {"amount": 2, "n": float("inf"), "dim": 1}, [[0, 1, 0], [0, 1, 0]]),
+        (prune.CustomFromMask, {"mask": corefw.tensor([[1, 0, 1], [0, 1, 1]])}, [[1, 0, 1], [0, 1, 1]]),
+    ],
+)
+def test_pruning_methods(method, options, mask):
+    """As a method of pruning is used: on a module, and on a tensor alone."""
+    layer = pruned_layer()
+    method.apply(layer, "weight", **options)
+    assert issubclass(method, prune.BasePruningMethod)
+    assert layer.weight_mask.tolist() == mask
+    assert layer.weight.tolist() == (np.array(WEIGHT) * mask).tolist() and layer.weight_orig.tolist() == WEIGHT
+    assert method(**options).prune(corefw.tensor(WEIGHT)).tolist() == layer.weight.tolist()
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "whole"),
+    [
+        (prune.RandomUnstructured, {"amount": 4}, None),
+        (prune.RandomStructured, {"amount": 2, "dim": 1}, 0),
+        (prune.RandomStructured, {"amount": 1, "dim": 0}, 1),
+    ],
+)
+def test_random_pruning(method, options, whole):
+    corefw.manual_seed(0)
+    seen = set()
+    for _ in range(20):
+        layer = pruned_layer()
+        method.apply(layer, "weight", **options)
+        mask = layer.weight_mask.numpy()
+        if whole is None:
+            assert mask.sum() == 6 - options["amount"]
+        else:
+            kept = mask.any(axis=whole)
+            assert (mask == np.expand_dims(kept, whole)).all() and (~kept).sum() == options["amount"]
+        seen.add(mask.tobytes())
+    assert len(seen) > 1
+
+
+def test_pruning_functions():
+    layer = prune.random_unstructured(pruned_layer(), "weight", amount=2)
+    assert (layer.weight_mask == 0).sum() == 2
+    mask = corefw.tensor([[1, 0, 1], [0, 1, 1]])
+    layer = prune.custom_from_mask(pruned_layer(), "weight", mask)
+    assert layer.weight.tolist() == [[1, 0, 3], [0, 5, 4]]
+    prune.remove(layer, "weight")
+    assert layer.weight.tolist() == [[1, 0, 3], [0, 5, 4]] and not prune.is_pruned(layer)
+
+
+def test_pruning_several_tensors_together():
+    """The smallest elements of all are taken away, wherever they are; scores may say otherwise."""
+    first, second = pruned_layer(), pruned_layer()
+    second.weight.data.mul_(10)
+    prune.global_unstructured([(first, "weight"), (second, "weight")], prune.L1Unstructured, amount=7)
+    assert first.weight_mask.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert second.weight_mask.tolist() == [
+        [0, 1, 1],
+        [1, 1, 1],
+    ]
+    first, second = pruned_layer(), pruned_layer()
+    prune.global_unstructured(
+        [(first, "weight"), (second, "weight")],
+        pruning_method=prune.L1Unstructured,
+        importance_scores={(first, "weight"): corefw.ones(2, 3)},
+        amount=1,
+    )
+    assert first.weight_mask.min() == 0 or second.weight_mask.tolist()[0][0] == 0
+    with pytest.raises(TypeError, match="unstructured"):
+        prune.global_unstructured([(first, "weight")], prune.LnStructured, amount=1, n=1)
+
+
+def test_pruning_is_pytorchs():
+    theirs = import_torch()
+    for name, options in (
+        ("L1Unstructured", {"amount": 0.4}),
+        ("LnStructured", {"amount": 0.5, "n": 2, "dim": 0}),
+        ("LnStructured", {"amount": 1, "n": "fro", "dim": 1}),
+    ):
+        ours = getattr(prune, name)(**options).prune(corefw.tensor(WEIGHT))
+        other = getattr(importlib.import_module("torch.nn.utils.prune"), name)(**options).prune(theirs.tensor(WEIGHT))
+        assert ours.tolist() == other.tolist(), name
+
+
+# -- parametrizations -------------------------------------------------------------------------------------------------
+def test_the_list_of_parametrizations():
+    layer = nn.Linear(3, 2)
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    chain = layer.parametrizations.weight
+    assert isinstance(chain, parametrize.ParametrizationList) and len(chain) == 2
+    assert corefw.equal(chain(), chain.original * 4) and corefw.equal(layer.weight, chain())
+    chain.right_inverse(corefw.full((2, 3), 8.0))
+    assert corefw.equal(chain.original, corefw.full((2, 3), 2.0))
+    assert corefw.equal(layer.weight, corefw.full((2, 3), 8.0))
+    alone = parametrize.ParametrizationList([Doubled()], nn.Parameter(corefw.ones(2)))
+    assert alone().tolist() == [1.0, 1.0] and alone.original.tolist() == [0.5, 0.5]
+
+
+def test_the_type_before_parametrizations():
+    layer = nn.Linear(3, 2)
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    assert type(layer) is not nn.Linear and parametrize.type_before_parametrizations(layer) is nn.Linear
+
+
+def test_parametrizations_moved_to_another_module():
+    source, target = nn.Linear(3, 2), nn.Linear(3, 2)
+    parametrize.register_parametrization(source, "weight", Doubled())
+    assert parametrize.transfer_parametrizations_and_params(source, target) is target
+    assert parametrize.is_parametrized(target, "weight") and corefw.equal(target.weight, source.weight)
+    bare = nn.Linear(3, 2)
+    parametrize.transfer_parametrizations_and_params(source, bare, "weight")
+    assert parametrize.is_parametrized(bare, "weight") and not parametrize.is_parametrized(bare, "bias")
+
+
+def test_spectral_norm_taken_away():
+    layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+    x = corefw.ones(1, 3)
+    expected = layer.eval()(x)
+    assert nn.utils.remove_spectral_norm(layer) is layer
+    assert "weight_orig" not in dict(layer.named_parameters()) and corefw.allclose(layer(x), expected)
+    with pytest.raises(ValueError, match="spectral_norm"):
+        nn.utils.remove_spectral_norm(layer)

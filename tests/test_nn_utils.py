@@ -202,3 +202,22 @@ def test_parameters_as_a_vector():
         utils.vector_to_parameters([1.0], model.parameters())
     with pytest.raises(TypeError, match="different devices"):
         utils.parameters_to_vector([torch.zeros(1), torch.zeros(1, device="meta")])
+
+
+def test_the_order_of_a_packed_sequence_undone():
+    order = torch.tensor([2, 0, 1, 3])
+    back = rnn.invert_permutation(order)
+    assert back.tolist() == [1, 2, 0, 3] and torch.equal(order[back], torch.arange(4))
+    assert rnn.invert_permutation(None) is None
+
+
+def test_clipping_by_a_given_norm():
+    """The gradients times min(1, max_norm / (total_norm + 1e-6))."""
+    parameters = [torch.zeros(2, requires_grad=True), torch.zeros(1, requires_grad=True), torch.zeros(1)]
+    for parameter, values in zip(parameters, ([3.0, 0.0], [4.0]), strict=False):
+        parameter.grad = torch.tensor(values)
+    assert utils.clip_grads_with_norm_(parameters, 2.5, utils.get_total_norm([p.grad for p in parameters[:2]])) is None
+    np.testing.assert_allclose(parameters[0].grad.numpy(), [1.5, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(parameters[1].grad.numpy(), [2.0], rtol=1e-6)
+    utils.clip_grads_with_norm_(parameters, 100.0, torch.tensor(2.5))  # smaller than asked: as they were
+    np.testing.assert_allclose(parameters[1].grad.numpy(), [2.0], rtol=1e-6)

@@ -121,3 +121,28 @@ def test_windows_of_other_places():
     window = torch.hann_window(4, dtype=torch.float16, requires_grad=True)
     assert window.dtype is torch.float16 and window.requires_grad
     assert windows.exponential(4, center=1.0, sym=False).tolist() == pytest.approx(np.exp([-1, 0, -1, -2]))
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize(
+    ("name", "options", "formula"),
+    [
+        ("bartlett_window", {}, lambda t: 1 - abs(2 * t - 1)),
+        ("blackman_window", {}, lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t)),
+        ("hamming_window", {}, lambda t: 0.54 - 0.46 * np.cos(2 * np.pi * t)),
+        ("hamming_window", {"alpha": 0.6, "beta": 0.3}, lambda t: 0.6 - 0.3 * np.cos(2 * np.pi * t)),
+        ("kaiser_window", {}, lambda t: np.i0(12 * np.sqrt(1 - (2 * t - 1) ** 2)) / np.i0(12)),
+        ("kaiser_window", {"beta": 3.0}, lambda t: np.i0(3 * np.sqrt(1 - (2 * t - 1) ** 2)) / np.i0(3)),
+    ],
+)
+def test_windows_by_their_formulas(name, options, formula, periodic):
+    """t runs from 0 to 1 over the window, or over one element more of a periodic one."""
+    window = getattr(torch, name)
+    for length in (2, 7, 8):
+        t = np.arange(length) / (length if periodic else length - 1)
+        found = window(length, periodic=periodic, dtype=torch.float64, **options)
+        np.testing.assert_allclose(found.numpy(), formula(t), rtol=1e-9, atol=1e-12)
+    assert window(1, periodic=periodic, **options).tolist() == [1.0] and window(0, periodic=periodic).shape == (0,)
+    assert window(4, dtype=torch.float64, requires_grad=True).requires_grad and window(4).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="non-negative"):
+        window(-1)

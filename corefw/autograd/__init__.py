@@ -1,6 +1,6 @@
 """Automatic differentiation: backward, custom functions, grad modes, and tools to check and inspect gradients."""
 
-from corefw.autograd import anomaly_mode, function, functional, grad_mode, graph
+from corefw.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
 from corefw.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from corefw.autograd.attributes import attach_autograd
 from corefw.autograd.differentiate import backward, grad
@@ -24,6 +24,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",

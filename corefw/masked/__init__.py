@@ -4,6 +4,7 @@ from corefw.masked.extremes import amax, amin, argmax, argmin
 from corefw.masked.normalization import log_softmax, logaddexp, normalize, softmax, softmin
 from corefw.masked.reductions import logsumexp, mean, median, norm, prod, std, sum, var
 from corefw.masked.running import cumprod, cumsum
+from corefw.refusals import refusing
 
 __all__ = [
     "amax",
@@ -26,3 +27,5 @@ __all__ = [
     "sum",
     "var",
 ]
+
+__getattr__ = refusing(__name__)

@@ -15,6 +15,7 @@ from corefw.errors import GradientError
 from corefw.graph.nodes import leaf_node
 from corefw.graph.views import forget, history, node_of
 from corefw.layouts import strided
+from corefw.refusals import REFUSALS, Refused
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
 from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, wrap
 from corefw.tensor_api.attach import attribute, deletable, method, settable
@@ -180,6 +181,10 @@ def _never(name: str, doc: str) -> None:
 
 for _name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_nested", "is_mkldnn", "is_mps", "is_xpu", "is_ipu"):
     _never(_name, "False: corefw has no such tensors.")
+
+for _name in REFUSALS:
+    if _name.startswith("Tensor."):
+        setattr(Tensor, _name.removeprefix("Tensor."), Refused(_name))
 
 
 @method

@@ -1,0 +1,56 @@
+"""PyTorch's public names that corefw leaves out on purpose, with the reasons; docs/refusals.md shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+_TANGENTS = (
+    "tangents would have to travel with tensors through every call; func.jvp and func.linearize multiply the Jacobian "
+    "of a function with vectors, autograd.functional.jvp too"
+)
+_MASKED = (
+    "a second class of tensors, of which every op would need a second meaning; the functions of corefw.masked take a "
+    "tensor and its mask"
+)
+
+#: {dotted name, seen from the package: the reason and what to use instead}
+REFUSALS = {
+    "Tensor.index": "binds dimensions to the objects of functorch.dim, which has no counterpart; tensor[...] indexes",
+    "autograd.forward_ad.dual_level": _TANGENTS,
+    "autograd.forward_ad.make_dual": _TANGENTS,
+    "autograd.forward_ad.unpack_dual": _TANGENTS,
+    "masked.MaskedTensor": _MASKED,
+    "masked.as_masked_tensor": _MASKED,
+    "masked.is_masked_tensor": _MASKED,
+    "masked.masked_tensor": _MASKED,
+}
+
+
+def refusal(name: str) -> AttributeError:
+    """The error that says why there is nothing of a refused name."""
+    return AttributeError(f"corefw.{name} is left out on purpose: {REFUSALS[name]}")
+
+
+def refusing(module: str) -> Callable[[str], NoReturn]:
+    """The ``__getattr__`` of a module with refused names."""
+    inside = module.removeprefix("corefw.")
+
+    def missing(name: str) -> NoReturn:
+        if (path := f"{inside}.{name}") in REFUSALS:
+            raise refusal(path)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return missing
+
+
+class Refused:
+    """A refused attribute of a class: `name` is its dotted name."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, instance, owner) -> NoReturn:
+        raise refusal(self._name)
