@@ -619,7 +619,7 @@ def clip(
     r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
     crossed."""
 
-def clone(input: Tensor, *, memory_format: memory_format = ...) -> Tensor:
+def clone(input: Tensor, *, memory_format: memory_format | None = ...) -> Tensor:
     r"""A copy of `input`."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1264,7 +1264,6 @@ def histogram(
 def histogramdd(
     input: Tensor,
     bins: builtins.int | Sequence[builtins.int] | Sequence[Tensor],
-    *,
     range: Sequence[builtins.float] | None = None,
     weight: Tensor | None = None,
     density: builtins.bool = False,
@@ -1444,16 +1443,8 @@ def kaiser_window(
     r"""Kaiser's window, ``i0(beta sqrt(1 - r^2)) / i0(beta)`` at the distance r from the center, 1 at the
     ends."""
 
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: builtins.bool | None = None,
-    reduce: builtins.bool | None = None,
-    reduction: str = "mean",
-    log_target: builtins.bool = False,
-) -> Tensor:
-    r"""The Kullback-Leibler divergence of the target from the input's distribution, ``target * (log(target)
-    - input)``."""
+def kl_div(input: Tensor, target: Tensor, reduction: builtins.int = 0, *, log_target: builtins.bool = False) -> Tensor:
+    r"""`corefw.nn.functional.kl_div` with a number for the reduction: 0 for none, 1 the mean, 2 the sum."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The Kronecker product: each element of `input` replaced by its product with `other`."""
@@ -2605,6 +2596,7 @@ def tril_indices(
     dtype: dtype | None = None,
     device: str | device | builtins.int | None = None,
     layout: layout | None = None,
+    pin_memory: builtins.bool = False,
 ) -> Tensor:
     r"""The positions of the lower triangle of a matrix of `row` rows and `col` columns: shape (2, n), row
     by row."""
@@ -2634,6 +2626,7 @@ def triu_indices(
     dtype: dtype | None = None,
     device: str | device | builtins.int | None = None,
     layout: layout | None = None,
+    pin_memory: builtins.bool = False,
 ) -> Tensor:
     r"""The positions of the upper triangle, whose first diagonal is `offset`. Arguments as for
     `tril_indices`."""

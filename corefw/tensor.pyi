@@ -86,7 +86,7 @@ class Tensor:
     def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
     def __float__(self) -> builtins.float: ...
     def __floordiv__(self, other: Tensor | complex) -> Tensor: ...
-    def __format__(self, specification: str) -> str: ...
+    def __format__(self, format_spec: str) -> str: ...
     def __ge__(self, other: Tensor | complex) -> Tensor: ...
     def __getitem__(self, key: Any) -> Tensor:
         r"""``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks
@@ -127,7 +127,7 @@ class Tensor:
     def __radd__(self, other: Tensor | complex) -> Tensor: ...
     def __rand__(self, other: Tensor | complex) -> Tensor: ...
     def __rdiv__(self, other: Any) -> Tensor: ...
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, proto: Any) -> Any:
         r"""For pickle: elements, dtype, device, strides and requires_grad; gradients and history stay behind."""
     def __repr__(self, *, tensor_contents: Any = None) -> str: ...
     def __reversed__(self) -> Tensor: ...
@@ -414,7 +414,7 @@ class Tensor:
         crossed."""
     def clip_(self, min: Tensor | complex | None = None, max: Tensor | complex | None = None) -> Tensor:
         r"""In-place form of `clamp`: the result is left in `input`."""
-    def clone(self, *, memory_format: _memory_format = ...) -> Tensor:
+    def clone(self, *, memory_format: _memory_format | None = ...) -> Tensor:
         r"""A copy of `input`."""
     def coalesce(self) -> Tensor:
         r"""A tensor of coordinates with its positions in order and each once; values at one place are added."""
@@ -703,7 +703,6 @@ class Tensor:
     def histogramdd(
         self,
         bins: builtins.int | Sequence[builtins.int] | Sequence[Tensor],
-        *,
         range: Sequence[builtins.float] | None = None,
         weight: Tensor | None = None,
         density: builtins.bool = False,

@@ -91,9 +91,9 @@ class no_grad(_GradMode):
 
     enabled = False
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         self = object.__new__(cls)
-        return self if function is None else self(function)
+        return self if orig_func is None else self(orig_func)
 
 
 class enable_grad(_GradMode):
@@ -106,9 +106,9 @@ class enable_grad(_GradMode):
     True
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         self = object.__new__(cls)
-        return self if function is None else self(function)
+        return self if orig_func is None else self(orig_func)
 
 
 class set_grad_enabled(_GradMode):

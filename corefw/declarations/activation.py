@@ -539,7 +539,7 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     return input / ops.vector_norm(input, p, dim, True).clamp_min(eps)
 
 
-@composite(public="nn.functional")
+@composite(public="nn.functional", other_names=True)
 def one_hot(tensor, num_classes: int = -1):
     """A new last dimension with a 1 at the position that each element names and 0 elsewhere.
 

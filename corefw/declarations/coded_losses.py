@@ -59,6 +59,17 @@ def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: int = 0)
     return ops.hinge_embedding_loss(input, target, margin, reduction=_named(reduction))
 
 
+@composite(name="coded_kl_div", public="corefw.kl_div")
+def kl_div(input, target, reduction: int = 0, *, log_target: bool = False):
+    """`corefw.nn.functional.kl_div` with a number for the reduction: 0 for none, 1 the mean, 2 the sum.
+
+    >>> import corefw as torch
+    >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([1.0, 0.0]))
+    tensor([0.6931, 0.0000])
+    """
+    return ops.kl_div(input, target, reduction=_named(reduction), log_target=log_target)
+
+
 @composite(name="coded_margin_ranking_loss", public="corefw.margin_ranking_loss")
 def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: int = 0):
     """`corefw.nn.functional.margin_ranking_loss` with a number for the reduction: 0 for none, 1 the mean, 2 the sum.

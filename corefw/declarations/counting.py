@@ -195,7 +195,6 @@ def histogram(
 def histogramdd(
     input,
     bins: int | Sequence[int] | Sequence[Tensor],
-    *,
     range: Sequence[float] | None = None,
     weight=None,
     density: bool = False,

@@ -116,7 +116,7 @@ def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, me
         dispatch_key = out_key("empty", out, dtype, device)
         return into_out("empty", out, wrap(new_memory(dispatch_key, shape), dispatch_key))
     dispatch_key = target("empty", dtype, device, layout, pin_memory)
-    if memory_format is contiguous_format:
+    if memory_format is None or memory_format is contiguous_format:
         result = wrap(new_memory(dispatch_key, shape), dispatch_key)
     else:
         result = new_strided(dispatch_key, shape, permuted_strides(shape, memory_format.order(len(shape))))

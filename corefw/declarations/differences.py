@@ -78,7 +78,7 @@ def _slopes(values, dim: int, spacing: Any, edge_order: int):
     return ops.cat([end(0, 1, first, second), inside, end(size - 1, -1, last, previous)], dim)
 
 
-@composite(public="corefw", numpy_names=True)
+@composite(public="corefw", other_names=True)
 def gradient(
     input,
     *,
@@ -165,7 +165,7 @@ def _panels(name: str, y, x, dx, dim: int):
     return heights * x.diff(dim=dim - y.ndim) / 2
 
 
-@composite(aliases=("trapz",), numpy_names=True)
+@composite(aliases=("trapz",), other_names=True)
 def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     """The integral of samples `y` along `dim` by the trapezoidal rule.
 
@@ -182,7 +182,7 @@ def trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     return _panels("trapezoid", y, x, dx, dim).sum(dim)
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def cumulative_trapezoid(y, x=None, *, dx: float | None = None, dim: int = -1):
     """The running integral of samples `y` along `dim` by the trapezoidal rule. Arguments as for `trapezoid`.
 

@@ -229,7 +229,7 @@ def repeated_positions(repeats):
     """The position i of each element of the vector `repeats`, repeats[i] times."""
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def repeat_interleave(
     input, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ):

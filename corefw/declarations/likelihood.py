@@ -107,7 +107,7 @@ logistic_loss.gradients(
 )
 
 
-@composite(public="corefw nn.functional")
+@composite(public="nn.functional")
 def kl_div(
     input,
     target,

@@ -62,18 +62,18 @@ def is_contiguous(input, memory_format: layouts.memory_format = contiguous_forma
 
 
 @primitive(dtype=same, shape=lambda input: input, rewrites=("memory_format",))
-def clone(input, *, memory_format: layouts.memory_format = preserve_format):
+def clone(input, *, memory_format: layouts.memory_format | None = preserve_format):
     """A copy of `input`.
 
     Args:
         input: any shape.
-        memory_format: the order of the copy's elements in memory; `preserve_format` keeps that of `input`.
+        memory_format: the order of the copy's elements in memory; `preserve_format`, or None, keeps that of `input`.
 
     >>> import corefw as torch
     >>> torch.clone(torch.tensor([1, 2]))
     tensor([1, 2])
     """
-    return clone_in_order(input, memory_format.order(input.array.ndim))
+    return clone_in_order(input, memory_format.order(input.array.ndim)) if memory_format else input.clone()
 
 
 clone.gradients(input=lambda grad: grad)

@@ -101,14 +101,17 @@ def _triangle(name: str, kept: Callable[[Any, int], Any]):
         kept: what lies in it, by the numbers of the diagonals and the offset.
     """
 
-    def positions(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None):
+    def positions(
+        row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None, pin_memory: bool = False
+    ):
         for side, size in (("row", row), ("col", col)):
             if size < 0:
                 raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
         if dtype not in (None, dtypes.int64, dtypes.int32):
             raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
         diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
-        return nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
+        found = nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
+        return found.pin_memory() if pin_memory else found
 
     return positions
 
@@ -121,6 +124,7 @@ def tril_indices():
         offset: the last diagonal of the triangle: 0 the main one, positive above it.
         dtype: int64, or int32.
         device: where the result lies.
+        pin_memory: whether it lies in memory that a device can read by itself.
 
     >>> import corefw as torch
     >>> torch.tril_indices(2, 2)

@@ -165,7 +165,7 @@ def _slice(input, dim: int, start: int | None, stop: int | None, step: int = 1):
     return slice_index(input, (slice(None),) * dim + (slice(start, stop, step),))
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def narrow_copy(input, dim: int, start: int, length: int):
     """A copy of the `length` slices of `input` from position `start` of dimension `dim`.
 
@@ -268,7 +268,7 @@ def split_tensor(tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     return split(tensor, split_size, dim)
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into at most `chunks` parts of equal size, the last one smaller if need be.
 
@@ -288,7 +288,7 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return equal_split(input, size, dim)
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def unsafe_split_with_sizes(input, split_sizes: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """As `split_with_sizes`; the parts may be changed in place one by one.
 
@@ -299,7 +299,7 @@ def unsafe_split_with_sizes(input, split_sizes: Sizes, dim: int = 0) -> tuple[Te
     return _alone(split_with_sizes(input, split_sizes, dim), input, dim)
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As `split`; the parts may be changed in place one by one.
 
@@ -310,7 +310,7 @@ def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _alone(equal_split(input, split_size, dim), input, dim)
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As `chunk`; the parts may be changed in place one by one.
 
@@ -327,7 +327,7 @@ def _alone(parts, input, dim: int) -> tuple[Tensor, ...]:
     return tuple(input.narrow(dim, start, part.shape[dim]) for part, start in zip(parts, starts))
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def tensor_split(input, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`input` cut along `dim` into that many nearly equal parts, or before each of the given positions, without a copy.
 
@@ -367,7 +367,7 @@ def _split_along(name: str, input, indices_or_sections, dim: int, few: int):
     return tensor_split(input, indices_or_sections, dim)
 
 
-@composite()
+@composite(other_names=True)
 def hsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its columns (along its only dimension if it is a vector), as `tensor_split` cuts.
 
@@ -378,7 +378,7 @@ def hsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...
     return _split_along("hsplit", input, indices_or_sections, 0 if input.array.ndim == 1 else 1, 1)
 
 
-@composite()
+@composite(other_names=True)
 def vsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its rows, as `tensor_split` cuts.
 
@@ -389,7 +389,7 @@ def vsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
-@composite()
+@composite(other_names=True)
 def dsplit(input, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`input` cut along its third dimension, as `tensor_split` cuts.
 

@@ -344,7 +344,7 @@ def linalg_pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False)
     return ops.pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-@composite(outputs=("solution", "residuals", "rank", "singular_values"))
+@composite(outputs=("solution", "residuals", "rank", "singular_values"), other_names=True)
 def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
     """The solution X of least squares, ``min |A @ X - B|``, and of least norm among several.
 

@@ -39,7 +39,7 @@ def sort(input, dim: Dim = -1, descending: bool = False, *, stable: bool = False
 sort.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward(grad, dim, indices, True, input_shape))
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def argsort(input, dim: int = -1, descending: bool = False, *, stable: bool = False):
     """The positions of the elements in order along `dim`. Arguments as for `sort`.
 

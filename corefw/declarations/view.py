@@ -152,7 +152,7 @@ def ravel(input):
     return reshape(input.contiguous(), (-1,))
 
 
-@composite(numpy_names=True)
+@composite(other_names=True)
 def unflatten(input, dim: int, sizes: Sequence[int]):
     """`input` with dimension `dim` split into several of the given `sizes`, one of which may be -1.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
 from corefw.devices import DispatchKey
-from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_numpy_names, wrap_out
+from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_other_names, wrap_out
 from corefw.dispatch.names import public_names
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.registry import ops, registry
@@ -126,7 +126,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
     if op.outputs:
         op.result_type = tuple if op.view else _result_type(result_name, op.outputs)
     if rule is None:
-        op.function = wrap_out(op) if op.takes_out else wrap_numpy_names(op) if op.numpy_names else function
+        op.function = wrap_out(op) if op.takes_out else wrap_other_names(op) if op.other_names else function
         if op.inplace:
             op.inplace_function = _inplace_by_copy(op)
     else:
@@ -195,8 +195,8 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
             `corefw.dispatch.names.public_names` says.
         aliases: further names.
         grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
-        numpy_names: whether a composite without rule and `out` takes NumPy's names of arguments, as all others do, at
-            the cost of a frame.
+        other_names: whether a composite without rule and `out` takes other names of arguments, NumPy's among them, as
+            all others do, at the cost of a frame.
     """
     return lambda function: _declare(function, dtype, shape, {"primitive": True, **options})
 

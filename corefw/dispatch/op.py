@@ -50,7 +50,7 @@ class Op:
         out: bool = False,
         aliases: tuple[str, ...] = (),
         grad_name: str = "",
-        numpy_names: bool = False,
+        other_names: bool = False,
     ):
         self.name = name
         self.parameters = parameters
@@ -69,7 +69,7 @@ class Op:
         self.takes_out = out
         self.aliases = aliases
         self.grad_name = grad_name
-        self.numpy_names = numpy_names  # whether a plain function is wrapped to take them
+        self.other_names = other_names  # whether a plain function is wrapped to take them
         self.public: dict[str, tuple[str, ...]] = {}  # {namespace: the names that it has there}
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved

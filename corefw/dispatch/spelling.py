@@ -1,4 +1,4 @@
-"""NumPy's names of arguments, which PyTorch's functions take too: they are translated when a call has them."""
+"""Other names of arguments that PyTorch's functions take, NumPy's among them: translated when a call has them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,38 @@ from typing import Any
 
 from corefw.dispatch.op import REQUIRED, Op
 
-#: NumPy's name, PyTorch's
-NUMPY_NAMES = {
-    "a": "input",
-    "axis": "dim",
-    "ddof": "correction",
-    "keepdims": "keepdim",
-    "x": "input",
-    "x1": "input",
-    "x2": "other",
+#: {NumPy's name, or the one that PyTorch's function has beside its documentation's: those that it may stand for}
+OTHER_NAMES = {
+    "a": ("input", "A"),
+    "axis": ("dim",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "b": ("B",),
+    "ddof": ("correction",),
+    "element": ("elements",),
+    "indices": ("indices_or_sections",),
+    "input": ("A", "x", "tensor"),  # where that is the first
+    "input2": ("tau",),
+    "input3": ("other",),
+    "keepdims": ("keepdim",),
+    "other": ("B",),
+    "sections": ("indices_or_sections",),
+    "tensor_indices_or_sections": ("indices_or_sections",),
+    "test_element": ("test_elements",),
+    "x": ("input",),
+    "x1": ("input",),
+    "x2": ("other",),
 }
+#: those that functions have which take no other keywords
+ALIASES = ("axis", "axis0", "axis1", "input", "keepdims")
+
+
+def own_name(op: Op, given: str) -> str:
+    """The op's own name of an argument that was given so; the name itself where it means nothing else."""
+    names = [p.name for p in op.parameters[: 1 if given == "input" else None]]
+    if given in (p.name for p in op.parameters):
+        return given
+    return next((name for name in OTHER_NAMES.get(given, ()) if name in names), given)
 
 
 def _fits(op: Op) -> bool:
@@ -28,13 +50,12 @@ def takes_options(op: Op) -> bool:
     """Whether the generated function of an op takes any keywords, NumPy's names among them. That costs nothing where it
     has arguments that cannot be given by position, and much elsewhere."""
     named = op.takes_out or any(p.keyword_only for p in op.parameters)
-    return _fits(op) and named and any(p.name in NUMPY_NAMES.values() for p in op.parameters)
+    return _fits(op) and named and any(own_name(op, name) != name for name in OTHER_NAMES)
 
 
 def aliases(op: Op) -> tuple[str, ...]:
-    """NumPy's names of dimensions that other generated functions of an op have as arguments behind their own."""
-    names = {p.name for p in op.parameters}
-    return tuple(name for name in ("axis", "keepdims") if _fits(op) and NUMPY_NAMES[name] in names - {name})
+    """The other names that other generated functions of an op have as arguments behind their own."""
+    return tuple(name for name in ALIASES if _fits(op) and own_name(op, name) != name)
 
 
 def respelled(op: Op, function: Callable, options: dict[str, Any], /, **named):
@@ -51,12 +72,12 @@ def respelled(op: Op, function: Callable, options: dict[str, Any], /, **named):
     """
     defaults = {p.name: None if p.default == () else p.default for p in op.parameters}  # both mean all dimensions
     for given, value in options.items():
-        name = given if given in named else NUMPY_NAMES.get(given, given)
+        name = own_name(op, given)
         if value is None and name != given:
             continue
         if name in named:
             if named[name] is not defaults[name]:
-                raise TypeError(f"{op.name}() got multiple values for argument '{name}', which NumPy calls '{given}'")
+                raise TypeError(f"{op.name}() got multiple values for argument '{name}', also called '{given}'")
             named[name] = value
         elif value is not None or given not in ("dtype", "out"):
             raise TypeError(f"{op.name}() got an unexpected keyword argument '{given}'")
@@ -67,13 +88,13 @@ def respelled(op: Op, function: Callable, options: dict[str, Any], /, **named):
     return function(**named)
 
 
-def taking_numpy_names(op: Op, function: Callable, arguments: tuple, options: dict[str, Any], error: TypeError):
-    """The call again that failed with `error`, if that was for NumPy's names."""
+def taking_other_names(op: Op, function: Callable, arguments: tuple, options: dict[str, Any], error: TypeError):
+    """The call again that failed with `error`, if that was for other names."""
     names = {p.name for p in op.parameters} | {"out"}
     options = {name: value for name, value in options.items() if value is not None or name in names or name != "dtype"}
-    translated = {name if name in names else NUMPY_NAMES.get(name, name): value for name, value in options.items()}
+    translated = {own_name(op, name): value for name, value in options.items()}
     if translated.keys() == options.keys() or not translated.keys() <= names:
         raise error
     if len(translated) < len(options):
-        raise TypeError(f"{op.name}() got an argument under two names, of which one is NumPy's: {', '.join(options)}")
+        raise TypeError(f"{op.name}() got an argument under two names: {', '.join(options)}")
     return function(*arguments, **translated)

@@ -87,7 +87,7 @@ def rebuild(
 
 
 @method
-def __reduce_ex__(self, protocol):
+def __reduce_ex__(self, proto):
     """For pickle: elements, dtype, device, strides and requires_grad; gradients and history stay behind."""
     dispatch_key = self.dispatch_key
     host = None

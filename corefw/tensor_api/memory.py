@@ -181,7 +181,7 @@ def _resize(self: Tensor, shape: tuple[int, ...], memory_format) -> Tensor:
     dispatch_key, array = self.dispatch_key, self.array
     if tuple(array.shape) == shape:
         return self
-    if memory_format is contiguous_format or memory_format is preserve_format:
+    if memory_format in (None, contiguous_format, preserve_format):
         strides = contiguous_strides(shape)
     else:
         strides = permuted_strides(shape, memory_format.order(len(shape)))

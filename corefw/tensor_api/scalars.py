@@ -157,10 +157,10 @@ def _prefix(self: Tensor) -> str:
 
 
 @method
-def __format__(self, specification: str) -> str:
+def __format__(self, format_spec: str) -> str:
     if self.array.ndim == 0 and self.dispatch_key.device.type != "meta":
-        return format(self.item(), specification)
-    return object.__format__(self, specification)
+        return format(self.item(), format_spec)
+    return object.__format__(self, format_spec)
 
 
 @method_called("__dir__")

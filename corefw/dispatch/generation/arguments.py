@@ -8,7 +8,7 @@ from functools import cached_property
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.fill import fill, fill_each
 from corefw.dispatch.op import REQUIRED, Op, Parameter
-from corefw.dispatch.spelling import NUMPY_NAMES, aliases, takes_options
+from corefw.dispatch.spelling import OTHER_NAMES, aliases, own_name, takes_options
 
 
 def unpacked(names: Iterable[str]) -> str:
@@ -33,8 +33,8 @@ class Arguments:
     Attributes: ``tensors`` the parameters that hold one tensor and take part in dispatch; ``several`` the one that
     holds a sequence of tensors, or None; ``dispatch_key`` the one that says where the result is to lie, or None;
     ``dispatch_keys`` the name of the dispatch key that the table gives for the result, or of those for several;
-    ``out`` whether there is such an argument; ``options`` whether the function takes any keywords; ``aliases`` NumPy's
-    names that it has instead.
+    ``out`` whether there is such an argument; ``options`` whether the function takes any keywords; ``aliases`` the
+    other names that it has instead.
     """
 
     def __init__(self, op: Op, inplace: bool = False):
@@ -49,9 +49,9 @@ class Arguments:
 
     @cached_property
     def renamed(self) -> list[Parameter]:
-        """The required parameters that a call may give under NumPy's names: the first that has one and those behind it,
+        """The required parameters that a call may give under other names: the first that has one and those behind it,
         which then need not come by position."""
-        names = [NUMPY_NAMES[name] for name in (NUMPY_NAMES if self.options else self.aliases)]
+        names = {own_name(self.op, name) for name in (OTHER_NAMES if self.options else self.aliases)}
         positional = [p for p in self.op.parameters if not p.keyword_only]
         first = next((i for i, p in enumerate(positional) if p.name in names), len(positional))
         return [p for p in positional[first:] if p.default is REQUIRED]
@@ -193,7 +193,7 @@ class Arguments:
         return "\n".join(found)
 
     def respelled(self) -> str:
-        """Where NumPy's names are taken: what is not given by position, or is given under such a name."""
+        """Where other names are taken: what is not given by position, or is given under such a name."""
         if not (self.options or self.aliases):
             return ""
         everything = ", ".join(

@@ -16,7 +16,7 @@ from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
-from corefw.dispatch.spelling import respelled, taking_numpy_names
+from corefw.dispatch.spelling import respelled, taking_other_names
 from corefw.dispatch.updates import as_rate, by_dispatch_key
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, check_writable, rebase
@@ -227,20 +227,20 @@ def wrap_out(op: Op):
         try:
             return body(*arguments, **options) if out is None else write_out(op, out, *arguments, **options)
         except TypeError as error:
-            return taking_numpy_names(op, function, arguments, {"out": out, **options}, error)
+            return taking_other_names(op, function, arguments, {"out": out, **options}, error)
 
     return _named(op, function)
 
 
-def wrap_numpy_names(op: Op):
-    """The function of a composite without kernels that takes NumPy's names of arguments."""
+def wrap_other_names(op: Op):
+    """The function of a composite without kernels that takes other names of arguments."""
     body = op.body
 
     def function(*arguments, **options):
         try:
             return body(*arguments, **options)
         except TypeError as error:
-            return taking_numpy_names(op, body, arguments, options, error)
+            return taking_other_names(op, body, arguments, options, error)
 
     return _named(op, function)
 

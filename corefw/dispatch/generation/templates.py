@@ -4,7 +4,7 @@ A function has the shape of FORWARD, INPLACE or BACKWARD. The templates above ea
 """
 
 # -- the function ---------------------------------------------------------------------------------------------------
-#: what is not given by position, some of it perhaps under NumPy's names
+#: what is not given by position, some of it perhaps under other names
 OPTIONS = """
 {defaults}
 if {given}:
@@ -13,7 +13,7 @@ if {given}:
         return respelled(OP, THIS, options, {everything})
     {out}
 """
-#: NumPy's names, where there is nothing else that is not given by position
+#: other names, where there is nothing else that is not given by position
 ALIASES = """
 if {given}:
     return respelled(OP, THIS, dict({aliases}), {everything})

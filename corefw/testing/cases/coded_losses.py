@@ -2,7 +2,7 @@
 
 from corefw.testing.case import Case
 from corefw.testing.cases.alignment import TARGETS, ctc_loss, normalized
-from corefw.testing.cases.likelihood import poisson
+from corefw.testing.cases.likelihood import kl_div_reduced, poisson
 from corefw.testing.cases.loss import (
     PAIRS,
     TRIPLES,
@@ -67,6 +67,14 @@ CASES = (
         coded(elementwise(hinge_embedding)),
         make=coded_calls((3, 2), (3, 2), attributes=({"margin": 0.5},)),
         constant=(1,),
+    ),
+    Case(
+        "coded_kl_div",
+        coded(kl_div_reduced),
+        shapes=PAIRS[:1],
+        attributes=(*REDUCTION_CODES, {"reduction": 2, "log_target": True}),
+        domain=(0.05, 1),
+        special=False,
     ),
     Case(
         "coded_margin_ranking_loss",
