@@ -67,7 +67,9 @@ def kl_div(input, target, reduction: int = 0, *, log_target: bool = False):
     >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([1.0, 0.0]))
     tensor([0.6931, 0.0000])
     """
-    return ops.kl_div(input, target, reduction=_named(reduction), log_target=log_target)
+    how = _named(reduction)
+    loss = ops.kl_div(input, target, reduction="none", log_target=log_target)
+    return loss if how == "none" else loss.mean() if how == "mean" else loss.sum()
 
 
 @composite(name="coded_margin_ranking_loss", public="corefw.margin_ranking_loss")
