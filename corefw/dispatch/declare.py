@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
 from corefw.devices import DispatchKey
-from corefw.dispatch.generation.compiling import RESERVED, build_functions, wrap_other_names, wrap_out
+from corefw.dispatch.generation.compiling import RESERVED, build_functions, plain_function
 from corefw.dispatch.names import public_names
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.registry import ops, registry
@@ -126,7 +126,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
     if op.outputs:
         op.result_type = tuple if op.view else _result_type(result_name, op.outputs)
     if rule is None:
-        op.function = wrap_out(op) if op.takes_out else wrap_other_names(op) if op.other_names else function
+        op.function = plain_function(op) if op.takes_out or op.other_names else function
         if op.inplace:
             op.inplace_function = _inplace_by_copy(op)
     else:

@@ -30,7 +30,7 @@ OTHER_NAMES = {
     "x2": ("other",),
 }
 #: those that functions have which take no other keywords
-ALIASES = ("axis", "axis0", "axis1", "input", "keepdims")
+ALIASES = ("axis", "axis0", "axis1", "indices", "input", "keepdims", "sections", "tensor_indices_or_sections")
 
 
 def own_name(op: Op, given: str) -> str:
@@ -42,15 +42,16 @@ def own_name(op: Op, given: str) -> str:
 
 
 def _fits(op: Op) -> bool:
-    required = any(p.keyword_only and p.default is REQUIRED for p in op.parameters)
-    return bool(op.public) and not op.update and not required and "options" not in {p.name for p in op.parameters}
+    return bool(op.public) and not op.update and "options" not in {p.name for p in op.parameters}
 
 
 def takes_options(op: Op) -> bool:
     """Whether the generated function of an op takes any keywords, NumPy's names among them. That costs nothing where it
     has arguments that cannot be given by position, and much elsewhere."""
-    named = op.takes_out or any(p.keyword_only for p in op.parameters)
-    return _fits(op) and named and any(own_name(op, name) != name for name in OTHER_NAMES)
+    named = [p for p in op.parameters if p.keyword_only]
+    if not _fits(op) or not (op.takes_out or named) or any(p.default is REQUIRED for p in named):
+        return False
+    return any(own_name(op, name) != name for name in OTHER_NAMES)
 
 
 def aliases(op: Op) -> tuple[str, ...]:
@@ -86,15 +87,3 @@ def respelled(op: Op, function: Callable, options: dict[str, Any], /, **named):
         s = "s" if len(missing) > 1 else ""
         raise TypeError(f"{op.name}() missing {len(missing)} required positional argument{s}: {' and '.join(missing)}")
     return function(**named)
-
-
-def taking_other_names(op: Op, function: Callable, arguments: tuple, options: dict[str, Any], error: TypeError):
-    """The call again that failed with `error`, if that was for other names."""
-    names = {p.name for p in op.parameters} | {"out"}
-    options = {name: value for name, value in options.items() if value is not None or name in names or name != "dtype"}
-    translated = {own_name(op, name): value for name, value in options.items()}
-    if translated.keys() == options.keys() or not translated.keys() <= names:
-        raise error
-    if len(translated) < len(options):
-        raise TypeError(f"{op.name}() got an argument under two names: {', '.join(options)}")
-    return function(*arguments, **translated)

@@ -180,10 +180,7 @@ class Arguments:
 
     def shortcuts(self) -> str:
         """What a call does before anything else."""
-        op, found = self.op, []
-        found.append(self.respelled())
-        if self.out and not self.options:
-            found.append(fill(templates.OUT, passed=self.passed))
+        op, found = self.op, [self.taken()]
         if any(p.kind == "inplace" for p in op.parameters):
             found.append(fill(templates.INPLACE_WANTED, passed=self.passed))
         if op.rewrites:
@@ -191,6 +188,11 @@ class Arguments:
         if not (op.primitive or op.view or op.gradients):
             found.append(self._body_first())
         return "\n".join(found)
+
+    def taken(self) -> str:
+        """What is done with ``out=`` and with other names."""
+        out = fill(templates.OUT, passed=self.passed) if self.out and not self.options else ""
+        return "\n".join(filter(None, [self.respelled(), out]))
 
     def respelled(self) -> str:
         """Where other names are taken: what is not given by position, or is given under such a name."""

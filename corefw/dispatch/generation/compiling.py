@@ -10,13 +10,13 @@ from typing import Any
 from corefw import dtypes
 from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
-from corefw.dispatch.generation.functions import backward, forward, inplace, update
+from corefw.dispatch.generation.functions import backward, forward, inplace, plain, update
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
-from corefw.dispatch.spelling import respelled, taking_other_names
+from corefw.dispatch.spelling import respelled
 from corefw.dispatch.updates import as_rate, by_dispatch_key
 from corefw.graph.grad_mode import mode
 from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, check_writable, rebase
@@ -219,33 +219,7 @@ def _part_function(op: Op):
     return part
 
 
-def wrap_out(op: Op):
-    """The function of a composite without kernels that takes ``out=``."""
-    body = op.body
-
-    def function(*arguments, out=None, **options):
-        try:
-            return body(*arguments, **options) if out is None else write_out(op, out, *arguments, **options)
-        except TypeError as error:
-            return taking_other_names(op, function, arguments, {"out": out, **options}, error)
-
-    return _named(op, function)
-
-
-def wrap_other_names(op: Op):
-    """The function of a composite without kernels that takes other names of arguments."""
-    body = op.body
-
-    def function(*arguments, **options):
-        try:
-            return body(*arguments, **options)
-        except TypeError as error:
-            return taking_other_names(op, body, arguments, options, error)
-
-    return _named(op, function)
-
-
-def _named(op: Op, function):
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__, function.__wrapped__ = op.body.__doc__, op.body
-    return function
+def plain_function(op: Op) -> FunctionType:
+    """The function of a composite without kernels: its body, with ``out=`` and other names of arguments."""
+    scope = {"OP": op, "BODY": op.body, "DEFAULTS": [p.default for p in op.parameters]}
+    return lazy_function(op.name, lambda: plain(op), scope, op.body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import CO_VARARGS
+
 from corefw.dispatch.generation import templates
 from corefw.dispatch.generation.arguments import Arguments, given, packed, unpacked
 from corefw.dispatch.generation.fill import fill, fill_each
@@ -104,6 +106,16 @@ def inplace(op: Op) -> str:
         call=call,
         **_facts(recording),
     )
+
+
+def plain(op: Op) -> str:
+    """The source of a composite's function that runs the body alone."""
+    arguments = Arguments(op)
+    signature, options, passed = arguments.signature(), arguments.taken(), arguments.passed
+    if op.body.__code__.co_flags & CO_VARARGS:
+        signature, passed = "*arguments, out=None", "*arguments"
+        options = fill(templates.OUT, passed=passed)
+    return fill(templates.PLAIN, name=op.name, signature=signature, options=options, passed=passed)
 
 
 def update(op: Op) -> str:

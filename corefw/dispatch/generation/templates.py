@@ -217,6 +217,17 @@ def {name}({signature}):
         raise
 """
 
+#: a composite without kernels
+PLAIN = """
+def {name}({signature}):
+    try:
+        {options}
+        return BODY({passed})
+    except Exception as error:
+        hide_internal_frames(error)
+        raise
+"""
+
 # -- the in-place form ------------------------------------------------------------------------------------------------
 #: a view to be written to must not show an element several times
 CHECK_MEMORY = "check_memory({first})"
