@@ -91,6 +91,7 @@ from corefw.shapes import Size
 from corefw.sparse import sparse_coo_tensor, sparse_csr_tensor, spmm
 from corefw.tensor import Tensor
 from corefw.tensor_api import (
+    UntypedStorage,
     as_tensor,
     asarray,
     broadcast_shapes,
@@ -123,6 +124,11 @@ _methods.attach_operators()
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
     **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
+    **{
+        name: name
+        for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing", "types", "version")
+    },
+    **{"_C": "_C", "Future": "futures", "autocast": "amp", "compile": "compiler"},
     **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
@@ -144,7 +150,8 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
     "sparse",
 }
 __all__ = sorted(
-    {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"} | {"__version__", *_LATER}
+    {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
+    | {"__version__", *_LATER} - {"_C"}
 )
 
 

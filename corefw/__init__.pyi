@@ -4,13 +4,20 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from corefw import amp as amp
 from corefw import autograd as autograd
+from corefw import compiler as compiler
 from corefw import cuda as cuda
+from corefw import distributed as distributed
 from corefw import distributions as distributions
 from corefw import fft as fft
 from corefw import func as func
+from corefw import futures as futures
+from corefw import hub as hub
+from corefw import jit as jit
 from corefw import linalg as linalg
 from corefw import masked as masked
+from corefw import multiprocessing as multiprocessing
 from corefw import nn as nn
 from corefw import optim as optim
 from corefw import profiler as profiler
@@ -21,13 +28,17 @@ from corefw import signal as signal
 from corefw import sparse as sparse
 from corefw import special as special
 from corefw import testing as testing
+from corefw import types as types
 from corefw import utils as utils
+from corefw import version as version
+from corefw.amp import autocast as autocast
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from corefw.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from corefw.compiler import compile as compile
 from corefw.debugging.shadowing import shadow as shadow
 from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
@@ -46,6 +57,7 @@ from corefw.dtypes import get_default_dtype as get_default_dtype
 from corefw.dtypes import iinfo as iinfo
 from corefw.dtypes import promote_types as promote_types
 from corefw.eigenpairs import lobpcg as lobpcg
+from corefw.futures import Future as Future
 from corefw.layouts import layout as layout
 from corefw.layouts import memory_format as memory_format
 from corefw.low_rank import pca_lowrank as pca_lowrank
@@ -109,6 +121,7 @@ from corefw.tensor_api.interchange import to_dlpack as to_dlpack
 from corefw.tensor_api.legacy import TensorType as _TensorType
 from corefw.tensor_api.legacy import tensor_types as tensor_types
 from corefw.tensor_api.legacy import typename as typename
+from corefw.tensor_api.memory import UntypedStorage as UntypedStorage
 from corefw.tensor_api.memory import is_storage as is_storage
 from corefw.tensor_api.properties import broadcast_shapes as broadcast_shapes
 from corefw.tensor_api.properties import get_device as get_device
@@ -2788,6 +2801,7 @@ __all__ = [
     "ComplexFloatTensor",
     "DoubleTensor",
     "FloatTensor",
+    "Future",
     "Generator",
     "HalfTensor",
     "IntTensor",
@@ -2798,6 +2812,7 @@ __all__ = [
     "UInt16Tensor",
     "UInt32Tensor",
     "UInt64Tensor",
+    "UntypedStorage",
     "__version__",
     "abs",
     "absolute",
@@ -2820,6 +2835,7 @@ __all__ = [
     "amax",
     "amin",
     "aminmax",
+    "amp",
     "angle",
     "any",
     "arange",
@@ -2847,6 +2863,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "autocast",
     "autograd",
     "avg_pool1d",
     "backend",
@@ -2899,6 +2916,8 @@ __all__ = [
     "clone",
     "column_stack",
     "combinations",
+    "compile",
+    "compiler",
     "complex",
     "complex32",
     "complex64",
@@ -2945,6 +2964,7 @@ __all__ = [
     "diff",
     "digamma",
     "dist",
+    "distributed",
     "distributions",
     "div",
     "divide",
@@ -3005,6 +3025,7 @@ __all__ = [
     "full",
     "full_like",
     "func",
+    "futures",
     "gather",
     "gcd",
     "ge",
@@ -3037,6 +3058,7 @@ __all__ = [
     "histogramdd",
     "hsplit",
     "hstack",
+    "hub",
     "hypot",
     "i0",
     "igamma",
@@ -3082,6 +3104,7 @@ __all__ = [
     "isposinf",
     "isreal",
     "istft",
+    "jit",
     "kaiser_window",
     "kl_div",
     "kron",
@@ -3150,6 +3173,7 @@ __all__ = [
     "mul",
     "multinomial",
     "multiply",
+    "multiprocessing",
     "mv",
     "mvlgamma",
     "nan",
@@ -3326,6 +3350,7 @@ __all__ = [
     "true_divide",
     "trunc",
     "typename",
+    "types",
     "uint8",
     "uint16",
     "uint32",
@@ -3345,6 +3370,7 @@ __all__ = [
     "var",
     "var_mean",
     "vdot",
+    "version",
     "view_as_complex",
     "view_as_real",
     "vsplit",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import io
 import multiprocessing
@@ -20,14 +21,30 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from multiprocessing import spawn
+from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from corefw.errors import did_you_mean
+from corefw.tensor import Tensor
+from corefw.torch_version import COMPATIBLE, TorchVersion
 from corefw.tracebacks import hide_internal_frames
 
 #: the packages that are another's
 ALIASES = {"torch": "corefw", "torchvision": "corefw.vision"}
+#: {module: that of PyTorch whose classes it has in part}: where programs look for them by the module's name
+MODULES = {
+    f"corefw.nn.modules.{name}": f"corefw.nn.modules.{ours}"
+    for name, ours in {
+        "batchnorm": "normalization",
+        "conv": "convolution",
+        "fold": "convolution",
+        "instancenorm": "normalization",
+        "rnn": "recurrent",
+        "sparse": "embedding",
+        "upsampling": "resampling",
+    }.items()
+}
 #: the main modules that programs have replaced, kept alive because what called `run` lives there
 _callers: list[ModuleType] = []
 
@@ -39,7 +56,10 @@ def target_of(name: str) -> str | None:
     ('corefw.nn.functional', 'corefw.vision.transforms', None)
     """
     root, dot, rest = name.partition(".")
-    return ALIASES[root] + dot + rest if root in ALIASES else None
+    if root not in ALIASES:
+        return None
+    found = ALIASES[root] + dot + rest
+    return MODULES.get(found, found)
 
 
 class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -55,9 +75,26 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         found = sys.modules.get(name) or importlib.util.find_spec(name)
         return None if found is None else importlib.machinery.ModuleSpec(fullname, self)
 
+    def find_distributions(self, context: importlib.metadata.DistributionFinder.Context | None = None):
+        """The installed package that a program finds under PyTorch's name: its version is the one whose API this is."""
+        name = getattr(context, "name", None)
+        return [_Distribution()] if name is None or name.lower() == "torch" else []
+
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of corefw in the place of `module`, the empty one that the import system made."""
         sys.modules[module.__name__] = importlib.import_module(str(target_of(module.__name__)))
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` tells of the package torch: its name and version."""
+
+    def read_text(self, filename: str) -> str | None:
+        """The content of its file METADATA; it has no other."""
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {COMPATIBLE}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        """A path inside the folder of corefw."""
+        return Path(__file__).parent / path
 
 
 class _Companion:
@@ -78,6 +115,7 @@ def install() -> None:
     if taken := [name for name in ALIASES if name in sys.modules]:
         raise RuntimeError(f"{taken[0]} is imported already, and is not corefw; install the aliases before it is")
     sys.meta_path.insert(0, AliasFinder())
+    _wear_names()
     prepare: Any = spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
@@ -86,6 +124,15 @@ def install() -> None:
     spawn.get_preparation_data = get_preparation_data
     # A fork server that imported the program first would do so without the finder.
     multiprocessing.set_forkserver_preload([__name__])
+
+
+def _wear_names() -> None:
+    """Give corefw the version whose API it has, and its modules and classes the names that libraries ask for."""
+    layers = importlib.import_module("corefw.nn.modules")
+    for name, ours in MODULES.items():
+        setattr(layers, name.rpartition(".")[2], importlib.import_module(ours))
+    vars(sys.modules["corefw"])["__version__"] = TorchVersion(COMPATIBLE)
+    Tensor.__module__ = "torch"
 
 
 def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> int:

@@ -36,6 +36,7 @@ FLOORS = {
     "corefw.testing": 6,
     "corefw.vision": 6,
     "corefw.demo": 6,
+    "corefw.version": 6,  # tells the root's
     "corefw.__main__": 6,
     "corefw.cli": 6,
     "corefw.commands": 6,

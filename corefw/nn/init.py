@@ -203,3 +203,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
         for column in range(columns):
             tensor[ops.randperm(rows, generator=generator, device=tensor.device)[:zeros], column] = 0
         return tensor
+
+
+#: the name of `fans` in PyTorch, which much code imports
+_calculate_fan_in_and_fan_out = fans

@@ -4,10 +4,11 @@ from corefw.tensor_api import conversion, copying, interchange, legacy, memory, 
 from corefw.tensor_api.construction import as_tensor, asarray, frombuffer, tensor
 from corefw.tensor_api.interchange import from_dlpack, from_numpy, to_dlpack
 from corefw.tensor_api.legacy import tensor_types, typename
-from corefw.tensor_api.memory import is_storage
+from corefw.tensor_api.memory import UntypedStorage, is_storage
 from corefw.tensor_api.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel, result_type
 
 __all__ = [
+    "UntypedStorage",
     "as_tensor",
     "asarray",
     "broadcast_shapes",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError, new_memory, number_argument, size_argument
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.out import refuse_read_only
@@ -17,23 +19,27 @@ from corefw.layouts import contiguous_format, preserve_format
 from corefw.shapes import contiguous_strides, extent, permuted_strides
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import method
-from corefw.tensor_api.interchange import host_array
+from corefw.tensor_api.interchange import from_numpy, host_array
 
 
 class UntypedStorage:
     """The memory that a tensor shows all or a part of, as bytes."""
 
-    __slots__ = ("_tensor",)
+    __slots__ = ("_is_part", "_tensor")
 
     def __init__(self, tensor: Tensor):
-        self._tensor = tensor
+        self._tensor, self._is_part = tensor, False
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
+        if self._is_part:
+            return self._tensor.data_ptr()
         return self._tensor.data_ptr() - self._tensor.storage_offset() * self._tensor.element_size()
 
     def nbytes(self) -> int:
         """The number of bytes."""
+        if self._is_part:
+            return self._tensor.numel()
         return self._tensor.dispatch_key.runtime.memory_bytes(self._tensor.array)
 
     size = __len__ = nbytes
@@ -47,11 +53,58 @@ class UntypedStorage:
         """Whether other processes see the memory."""
         return self._tensor.is_shared()
 
-    def to(self, device) -> UntypedStorage:
-        """The memory's content on another device; itself if it lies there."""
+    @classmethod
+    def from_file(cls, filename: str | os.PathLike, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The content of a file, of which only what is read is loaded.
+
+        Args:
+            filename: its path.
+            shared: whether changes go to the file; without, they are this process's own.
+            nbytes: how many bytes of it; a shared file grows to them.
+
+        Raises:
+            RuntimeError: the file is shorter.
+        """
+        size = os.path.getsize(filename) if os.path.exists(filename) else 0
+        if shared and size < nbytes:
+            with open(filename, "ab") as file:
+                file.truncate(nbytes)
+        elif size < nbytes:
+            raise RuntimeError(f"from_file: {os.fspath(filename)} has {size} bytes, fewer than nbytes={nbytes}")
+        if not nbytes:
+            return cls(from_numpy(np.empty(0, np.uint8)))
+        return cls(from_numpy(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)))))
+
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
+
+    def __getitem__(self, index: int | slice) -> int | UntypedStorage:
+        """A byte as a number, or the memory of a part."""
+        found = self._flat().view(dtypes.uint8)[index]
+        if not isinstance(index, slice):
+            return found.item()
+        part = UntypedStorage(found)
+        part._is_part = True
+        return part
+
+    def __dlpack__(self, **options):
+        return self._flat().view(dtypes.uint8).__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._tensor.__dlpack_device__()
+
+    def _flat(self) -> Tensor:
+        """All elements in the order of memory."""
+        if self._is_part:
+            return self._tensor
         tensor, dispatch_key = self._tensor, self._tensor.dispatch_key
         length = self.nbytes() // dispatch_key.dtype.itemsize
-        flat = wrap(dispatch_key.runtime.as_strided(tensor.array, (length,), (1,), 0), dispatch_key)
+        return wrap(dispatch_key.runtime.as_strided(tensor.array, (length,), (1,), 0), dispatch_key)
+
+    def to(self, device) -> UntypedStorage:
+        """The memory's content on another device; itself if it lies there."""
+        flat = self._flat()
         moved = flat.to(device=device)
         return self if moved is flat else UntypedStorage(moved)
 
@@ -128,6 +181,8 @@ def set_(
         self.array = runtime.empty((0,), dispatch_key.dtype, dispatch_key.device.index)
         self.version[0] += 1
         return self
+    if isinstance(source, UntypedStorage) and source._is_part:
+        raise ArgumentError("set_(): the storage is a part of another; give the whole, and storage_offset")
     tensor = source._tensor if isinstance(source, UntypedStorage) else source
     if not isinstance(tensor, Tensor):
         raise TypeError(f"set_(): argument 'source' must be Tensor or UntypedStorage, not {type(source).__name__}")
@@ -259,7 +314,7 @@ def is_shared(self) -> bool:
     return self.dispatch_key.runtime.is_shared(self.array)
 
 
-def _accelerator():
+def accelerator():
     """The runtime of a device that copies faster from page-locked memory."""
     if "cuda" not in registry.runtimes:
         registry.load("cuda")
@@ -274,7 +329,7 @@ def pin_memory(self, device=None) -> Tensor:
     """A copy in page-locked memory, from which a GPU copies faster; RuntimeError without a GPU."""
     if self.dispatch_key.device.type != "cpu":
         raise ArgumentError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
-    runtime = _accelerator()
+    runtime = accelerator()
     if self.is_pinned():
         return self
     result = self.clone()

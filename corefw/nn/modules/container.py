@@ -113,7 +113,8 @@ class ModuleList(_Listed):
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(modules or ())
+        if modules is not None:
+            self.extend(modules)
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -146,7 +147,8 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
-        self.update(modules or {})
+        if modules is not None:  # a derived class may override update, and not be ready for it
+            self.update(modules)
 
     def __getitem__(self, key: str) -> Module:
         return self._modules[key]
@@ -207,7 +209,8 @@ class ParameterList(Module):
     def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()
         self._length = 0
-        self.extend(values or ())
+        if values is not None:
+            self.extend(values)
 
     def __len__(self) -> int:
         return self._length
@@ -256,7 +259,8 @@ class ParameterDict(Module):
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None):
         super().__init__()
         self._keys: dict[str, None] = {}
-        self.update(parameters or {})
+        if parameters is not None:
+            self.update(parameters)
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._keys:

@@ -14,7 +14,7 @@ from corefw.windows import per_dimension
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Spatial):
+class _ConvNd(Spatial):
     """What all convolution layers share: the options, the parameters and how they are drawn."""
 
     transposed = False
@@ -88,7 +88,7 @@ class _Convolution(Spatial):
         return text
 
 
-class _Direct(_Convolution):
+class _Direct(_ConvNd):
     """A convolution of any number of dimensions."""
 
     _docs = """The {n}-d convolution of (N, C, {axes}) or (C, {axes}) with learned kernels.
@@ -138,14 +138,18 @@ class _Direct(_Convolution):
         return [amount for total in reversed(totals) for amount in (total // 2, total - total // 2)]
 
     def forward(self, input):
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        """The convolution with these kernels in place of the layer's own: what layers derived from it call."""
         padding: str | tuple[int, ...] = self.padding
         if self.padding_mode != "zeros":
             input, padding = ops.pad(input, self._border(), self.padding_mode), (0,) * self.dimensions
         convolve = getattr(ops, f"conv{self.dimensions}d")
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
-class _Transposed(_Convolution):
+class _ConvTransposeNd(_ConvNd):
     """A transposed convolution of any number of dimensions."""
 
     _docs = """The transposed {n}-d convolution of (N, C, {axes}) or (C, {axes}): the gradient of `Conv{n}d` as a layer.
@@ -228,13 +232,13 @@ class Conv2d(_Direct, dimensions=2): ...
 class Conv3d(_Direct, dimensions=3): ...
 
 
-class ConvTranspose1d(_Transposed, dimensions=1): ...
+class ConvTranspose1d(_ConvTransposeNd, dimensions=1): ...
 
 
-class ConvTranspose2d(_Transposed, dimensions=2): ...
+class ConvTranspose2d(_ConvTransposeNd, dimensions=2): ...
 
 
-class ConvTranspose3d(_Transposed, dimensions=3): ...
+class ConvTranspose3d(_ConvTransposeNd, dimensions=3): ...
 
 
 class Unfold(Module):

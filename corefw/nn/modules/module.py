@@ -9,6 +9,7 @@ from typing import Any
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.module_state import ModuleState
+from corefw.nn.modules.private_names import PrivateNames
 from corefw.nn.parameter import Buffer, Parameter, is_lazy
 from corefw.nn.summary import Summary, shapes, summarize
 from corefw.tensor import Tensor
@@ -37,7 +38,7 @@ class Members(dict):
         return dict.pop(self, name, *default)
 
 
-class Module(ModuleState):
+class Module(PrivateNames, ModuleState):
     """A model or a part of one.
 
     Assign Parameters, Buffers and Modules as attributes, and define ``forward``; calling the module runs it.

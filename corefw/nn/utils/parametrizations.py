@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.declare import ops
 from corefw.graph.grad_mode import no_recording
-from corefw.nn.modules.convolution import _Transposed
+from corefw.nn.modules.convolution import _ConvTransposeNd
 from corefw.nn.modules.module import Module
 from corefw.nn.utils import parametrize
 from corefw.tensor import Tensor
@@ -138,7 +138,7 @@ def spectral_norm(
 
 def rows_dim(module: Module) -> int:
     """The dimension of a weight that holds the outputs."""
-    return 1 if isinstance(module, _Transposed) else 0
+    return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
 def _orthogonal_near(A: Tensor) -> Tensor:

@@ -15,6 +15,9 @@ from corefw.optim.lr_scheduler.functional import LambdaLR, MultiplicativeLR
 from corefw.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from corefw.optim.lr_scheduler.scheduler import LRScheduler
 
+#: the name before PyTorch 2.0, which much code still imports
+_LRScheduler = LRScheduler
+
 __all__ = [
     "ChainedScheduler",
     "ConstantLR",

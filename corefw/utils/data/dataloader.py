@@ -9,12 +9,14 @@ import queue
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.tensor import Tensor
+from corefw.tensor_api.memory import accelerator
 from corefw.utils.data.collate import default_collate, default_convert
 from corefw.utils.data.dataset import IterableDataset
 from corefw.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -167,18 +169,36 @@ class _Batches:
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self._loader, self._batches = loader, batches
+        self._pins = _can_pin(loader.pin_memory)
 
     def __iter__(self) -> _Batches:
         return self
 
     def __next__(self) -> Any:
         batch = next(self._batches)
-        return _pin(batch) if self._loader.pin_memory else batch
+        return _pin(batch) if self._pins else batch
 
     next = __next__
 
     def __len__(self) -> int:
         return len(self._loader)
+
+
+def _can_pin(wanted: bool) -> bool:
+    """Whether batches are to be page-locked; a warning, as PyTorch's, where they are but no device needs it."""
+    if not wanted:
+        return False
+    try:
+        accelerator()
+    except RuntimeError:
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+            "used.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return False
+    return True
 
 
 def _pin(batch: Any) -> Any:

@@ -10,6 +10,8 @@ from corefw.dispatch.declare import ops
 from corefw.tensor_api import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
+#: indices that RandomSampler draws at a time with replacement, as many as PyTorch's
+_DRAWN = 32
 
 
 class Sampler(Generic[T_co]):
@@ -62,7 +64,9 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         size, wanted = len(self.data_source), self.num_samples
         if self.replacement:
-            yield from ops.randint(0, size, (wanted,), generator=self.generator).tolist()
+            for start in range(0, wanted, _DRAWN):  # not all at once: an epoch may be longer than memory
+                count = min(_DRAWN, wanted - start)
+                yield from ops.randint(0, size, (count,), generator=self.generator).tolist()
             return
         while wanted > 0:
             drawn = ops.randperm(size, generator=self.generator).tolist()[:wanted]

@@ -1,0 +1,220 @@
+"""Trees of Python containers under PyTorch's names: taken apart into leaves, mapped over, and put together."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "PyTree",
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_iter",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_structure",
+    "tree_unflatten",
+]
+PyTree = Any
+Context = Any
+
+
+@dataclass(frozen=True)
+class _Node:
+    """How a kind of container is taken apart, ``flatten(tree) -> (children, context)``, and built again."""
+
+    flatten: Callable[[Any], tuple[list, Any]]
+    unflatten: Callable[[Iterable, Any], Any]
+
+
+def _of_keys(kind: Callable[[Any], Any]) -> _Node:
+    return _Node(lambda tree: (list(tree.values()), list(tree)), lambda children, keys: kind(zip(keys, children)))
+
+
+_NODES: dict[type, _Node] = {
+    dict: _of_keys(dict),
+    OrderedDict: _of_keys(OrderedDict),
+    defaultdict: _Node(
+        lambda tree: (list(tree.values()), [tree.default_factory, list(tree)]),
+        lambda children, context: defaultdict(context[0], zip(context[1], children)),
+    ),
+    list: _Node(lambda tree: (list(tree), None), lambda children, _: list(children)),
+    tuple: _Node(lambda tree: (list(tree), None), lambda children, _: tuple(children)),
+    deque: _Node(lambda tree: (list(tree), tree.maxlen), lambda children, length: deque(children, length)),
+    namedtuple: _Node(lambda tree: (list(tree), type(tree)), lambda children, kind: kind(*children)),  # type: ignore[dict-item]
+}
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], tuple[list, Any]], unflatten_fn: Callable[[Iterable, Any], Any], **names: Any
+) -> None:
+    """Let `cls` be a container.
+
+    Args:
+        cls: the class; classes derived from it are leaves.
+        flatten_fn: gives the children and what else `unflatten_fn` needs.
+        unflatten_fn: ``unflatten_fn(children, context)`` builds the container again.
+        names: PyTorch's further arguments, which concern its own files.
+
+    Raises:
+        ValueError: it is one already.
+    """
+    if cls in _NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    _NODES[cls] = _Node(flatten_fn, unflatten_fn)
+
+
+_register_pytree_node = register_pytree_node
+
+
+def _kind(tree: Any) -> Any:
+    """The key of a tree's node, None for a leaf."""
+    kind = type(tree)
+    if kind in _NODES:
+        return kind
+    return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") and kind.__bases__ == (tuple,) else None
+
+
+@dataclass(frozen=True, eq=True)
+class TreeSpec:
+    """The structure of a tree: equal for trees that are alike but for their leaves; ``type`` is None for a leaf."""
+
+    type: Any
+    context: Any
+    children_specs: tuple[TreeSpec, ...] = ()
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves."""
+        return 1 if self.type is None else sum(spec.num_leaves for spec in self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """Whether it is a leaf."""
+        return self.type is None
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree of this structure with these leaves."""
+        return tree_unflatten(leaves, self)
+
+
+def LeafSpec() -> TreeSpec:
+    """The structure of a leaf."""
+    return TreeSpec(None, None)
+
+
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
+    """The leaves, in order, and the structure.
+
+    Args:
+        tree: nested dicts, lists, tuples, named tuples, deques and registered containers.
+        is_leaf: says of a container that it is a leaf.
+
+    >>> leaves, spec = tree_flatten({"a": 1, "b": (2, [3])})
+    >>> leaves, tree_unflatten([10, 20, 30], spec)
+    ([1, 2, 3], {'a': 10, 'b': (20, [30])})
+    """
+    leaves: list = []
+    return leaves, _take(tree, leaves, is_leaf)
+
+
+def _take(tree: Any, leaves: list, is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+    kind = None if is_leaf is not None and is_leaf(tree) else _kind(tree)
+    if kind is None:
+        leaves.append(tree)
+        return LeafSpec()
+    children, context = _NODES[kind].flatten(tree)
+    return TreeSpec(kind, context, tuple(_take(child, leaves, is_leaf) for child in children))
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """The tree of a structure with these leaves.
+
+    Raises:
+        ValueError: their number is not the structure's.
+    """
+    leaves = list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise ValueError(
+            f"tree_unflatten: {len(leaves)} leaves were given for a structure of {treespec.num_leaves}: {treespec}"
+        )
+    return _build(iter(leaves), treespec)
+
+
+def _build(leaves: Any, spec: TreeSpec) -> Any:
+    if spec.type is None:
+        return next(leaves)
+    return _NODES[spec.type].unflatten([_build(leaves, child) for child in spec.children_specs], spec.context)
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
+    """The leaves, in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
+    """The leaves, one after the other."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def _alike(trees: tuple, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None) -> list[list]:
+    """The leaves of further trees, each of the same structure."""
+    found = [tree_flatten(tree, is_leaf) for tree in trees]
+    for _, other in found:
+        if other != spec:
+            raise ValueError(f"tree_map: the trees have different structures, {spec} and {other}")
+    return [leaves for leaves, _ in found]
+
+
+def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The tree of ``func(leaf, *leaves of the others)``.
+
+    >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return _build(map(func, leaves, *_alike(rests, spec, is_leaf)), spec)
+
+
+def tree_map_(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Call `func` for each leaf, as `tree_map` does, and give the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(kind: Any, func: Callable | None = None, tree: Any = None, **options: Any) -> Any:
+    """`tree_map` of the leaves of a type, or of which a predicate is true; the others stay.
+
+    Args:
+        kind: a type, a tuple of types, or a function that says whether a leaf is meant.
+        func: what to call; without one, a decorator of functions comes back.
+        tree: the tree.
+        options: as of `tree_map`.
+    """
+    chosen = kind if callable(kind) and not isinstance(kind, type) else lambda leaf: isinstance(leaf, kind)
+
+    def only(function: Callable) -> Callable:
+        return lambda leaf: function(leaf) if chosen(leaf) else leaf
+
+    return only if func is None else tree_map(only(func), tree, **options)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether `pred` holds of all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether `pred` holds of any leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
