@@ -128,7 +128,13 @@ _LATER = {
         name: name
         for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing", "types", "version")
     },
-    **{"_C": "_C", "Future": "futures", "autocast": "amp", "compile": "compiler"},
+    **{
+        "_C": "_C",
+        "Future": "futures",
+        "autocast": "amp",
+        "compile": "compiler",
+        "set_default_tensor_type": "default_type",
+    },
     **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }

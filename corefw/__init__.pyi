@@ -40,6 +40,7 @@ from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from corefw.compiler import compile as compile
 from corefw.debugging.shadowing import shadow as shadow
+from corefw.default_type import set_default_tensor_type as set_default_tensor_type
 from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
 from corefw.devices import set_default_device as set_default_device
@@ -3276,6 +3277,7 @@ __all__ = [
     "serialization",
     "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_flush_denormal",

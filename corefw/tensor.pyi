@@ -1137,6 +1137,8 @@ class Tensor:
         r"""In-place form of `neg`: the result is left in `input`."""
     def nelement(self) -> builtins.int:
         r"""The number of elements."""
+    def new(self, *arguments: Any, device: Any = None) -> Tensor:
+        r"""What the type of the tensor makes: of sizes a tensor with arbitrary content, of data a copy."""
     def new_empty(
         self,
         *size: builtins.int | Sequence[builtins.int],

@@ -321,3 +321,35 @@ def test_types_and_dlpack():
     x = corefw.ones(2)
     dlpack = importlib.import_module("corefw.utils.dlpack")
     assert dlpack.from_dlpack(dlpack.to_dlpack(x)).data_ptr() == x.data_ptr()
+
+
+def test_new_tensors_of_a_type():
+    x = corefw.ones(2, dtype=corefw.float64)
+    assert x.new(2, 3).shape == (2, 3) and x.new().shape == (0,) and x.new(2).dtype is corefw.float64
+    assert x.to(corefw.int64).new([1, 2]).tolist() == [1, 2] and x.new(x).data_ptr() == x.data_ptr()
+    for wrong in (corefw.ones(2), 2.5):
+        with pytest.raises(TypeError):
+            x.new(wrong)
+    with pytest.raises(RuntimeError, match="meta"):
+        x.new(2, device="meta")
+
+
+def test_default_types():
+    try:
+        corefw.set_default_tensor_type("torch.DoubleTensor")
+        assert corefw.ones(1).dtype is corefw.float64
+    finally:
+        corefw.set_default_tensor_type(corefw.FloatTensor)
+    assert corefw.ones(1).dtype is corefw.float32
+    for wrong in (corefw.IntTensor, "torch.NoTensor", corefw.float32):
+        with pytest.raises(TypeError):
+            corefw.set_default_tensor_type(wrong)
+    assert not isinstance(corefw.ones(1), corefw.cuda.FloatTensor)
+
+
+@pytest.mark.skipif(corefw.cuda.is_available(), reason="there is a GPU")
+def test_types_of_a_gpu_without_one():
+    with pytest.raises(TypeError, match="not available"):
+        corefw.set_default_tensor_type(corefw.cuda.FloatTensor)
+    with pytest.raises(RuntimeError):
+        corefw.cuda.FloatTensor(2)

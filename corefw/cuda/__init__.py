@@ -8,6 +8,7 @@ from typing import Any
 from corefw.cuda._runtime import CudaUnavailableError, generator_of, index_of, is_initialized, runtime
 from corefw.cuda.graphed_callables import make_graphed_callables
 from corefw.cuda.graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from corefw.tensor_api.legacy import tensor_types
 
 __all__ = [
     "CUDAGraph",
@@ -47,6 +48,12 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+
+#: the types by which PyTorch's older programs make tensors on a GPU: torch.cuda.FloatTensor
+_TYPES = tensor_types("cuda")
+globals().update(_TYPES)
+__all__ += list(_TYPES)
 
 
 def is_available() -> bool:

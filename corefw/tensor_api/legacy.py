@@ -121,6 +121,32 @@ def tensor_types(device_type: str) -> dict[str, TensorType]:
 _BY_NAME = {_type_name(d, kind): (d, kind) for d in dtypes.ALL for kind in ("cpu", "cuda", "meta")}
 
 
+def type_named(kind: Any) -> tuple[dtype, str] | None:
+    """The dtype and the device type of a tensor type or of its name; None if it is neither."""
+    if isinstance(kind, TensorType):
+        return kind.dtype, kind.device_type
+    return _BY_NAME.get(kind) if isinstance(kind, str) else None
+
+
+@method_called("new")
+def _new_alike(self, *arguments: Any, device: Any = None) -> Tensor:
+    """What the type of the tensor makes: of sizes a tensor with arbitrary content, of data a copy.
+
+    Args:
+        arguments: sizes, a sequence of numbers, or a tensor of the same dtype; nothing makes an empty tensor.
+        device: another device of the same type.
+
+    >>> import corefw as torch
+    >>> torch.ones(2, dtype=torch.float64).new([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    own = self.dispatch_key.device
+    where = own if device is None else _device(device)
+    if where.type != own.type:
+        raise ArgumentError(f"new(): expected a device of type {own.type}, that of the tensor, got {where}")
+    return _construct("new", arguments, self.dispatch_key.dtype, where, any_dtype=False)
+
+
 @overload
 def _type(self, dtype: None = None, non_blocking: bool = False) -> str: ...
 @overload
@@ -142,15 +168,10 @@ def _type(self, dtype=None, non_blocking: bool = False):
         return _type_name(dispatch_key.dtype, dispatch_key.device.type)
     if isinstance(dtype, dtypes.dtype):
         return convert(self, dispatch_key.with_dtype(dtype))
-    if isinstance(dtype, TensorType):
-        wanted, kind = dtype.dtype, dtype.device_type
-    else:
-        found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
-        if found is None:
-            raise ValueError(
-                f"invalid type: '{dtype if isinstance(dtype, str) else getattr(dtype, '__name__', dtype)}'"
-            )
-        wanted, kind = found
+    found = type_named(dtype)
+    if found is None:
+        raise ValueError(f"invalid type: '{dtype if isinstance(dtype, str) else getattr(dtype, '__name__', dtype)}'")
+    wanted, kind = found
     where = dispatch_key.device if kind == dispatch_key.device.type else _device(kind)
     return convert(self, dispatch_key_of(where, wanted))
 
