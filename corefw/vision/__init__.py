@@ -1,5 +1,5 @@
-"""Images: data sets, transforms and grids of pictures, in torchvision's form."""
+"""Images: data sets, transforms, boxes and grids of pictures, in torchvision's form."""
 
-from corefw.vision import datasets, transforms, utils
+from corefw.vision import datasets, ops, transforms, utils
 
-__all__ = ["datasets", "transforms", "utils"]
+__all__ = ["datasets", "ops", "transforms", "utils"]
