@@ -33,8 +33,9 @@ class Argument(NamedTuple):
 
 def owners(heading: str) -> tuple[Any, Any]:
     """PyTorch's module or class of that name, and ours."""
+    torch = import_torch()
     if heading == "torch.Tensor":
-        return import_torch().Tensor, corefw.Tensor
+        return torch.Tensor, corefw.Tensor
     return importlib.import_module(heading), importlib.import_module("corefw" + heading.removeprefix("torch"))
 
 

@@ -218,6 +218,28 @@ def test_explain_shows_every_candidate(run):
     assert lines[-1] == "  -> kernel of backend 'numpy' (asked for)"
 
 
+def test_the_owner_of_a_device_computes_alone_where_it_is_asked_for(run):
+    """A composite is then its body, not a kernel of another backend: the reference is not compared with itself."""
+    program = """
+        import corefw as torch
+        softplus, x = torch.nn.functional.softplus, torch.zeros(1)
+        print(softplus(x).item())
+        with torch.backend("numpy"):
+            print(round(softplus(x).item(), 4))
+            print(*torch.explain("softplus", x).splitlines()[2:5], sep="\\n")
+        with torch.backend("newer", "numpy"):
+            print(softplus(x).item())
+    """
+    assert run(program, "cpu.newer") == [
+        "7.0",
+        "0.6931",
+        "  newer (priority 7): outranked",
+        "  numpy (asked for): no kernel for softplus",
+        "  body of the composite: chosen",
+        "7.0",
+    ]
+
+
 def test_explain_names_each_backend_once(run):
     program = """
         import corefw as torch

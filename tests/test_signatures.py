@@ -77,6 +77,7 @@ DOCUMENTED = [
 ]
 
 
+@pytest.mark.oracle
 def test_signatures_are_pytorchs():
     documented = {(name, text) for text, names, _ in DOCUMENTED for name in _spread(names)}
     found, compared = set(), Counter()

@@ -45,7 +45,8 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
     backends to ask first, by default those that the user prefers.
 
     The order: a kernel for exactly this dtype, by the user's preference, then by priority; a kernel for the wider dtype
-    that a backend names; the composite's body.
+    that a backend names; the composite's body, which comes first where the backend that owns the device is asked for
+    and no backend asked for has a kernel, so that it computes alone what it is to be compared in.
     """
     assert op.rule is not None
     check_accepted(op, dispatch_key.dtype)
@@ -61,6 +62,10 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
         if settings.deterministic_warn_only and op.primitive and not any(_computes(*o, compute) for o in offers):
             offers += varying
     fitting = [(backend, kernel) for backend, kernel in offers if compute in kernel.dtypes]
+    able = {backend.name for backend, _ in fitting}
+    composed = _composed_for(op, dispatch_key, compute, offers, wanted)
+    if composed:
+        fitting = []
     if fitting:
         decision.backend, decision.kernel = fitting[0]
         decision.how = f"kernel of backend '{decision.backend.name}' {_standing(decision.backend, wanted)}"
@@ -68,7 +73,6 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
     if decision.rivals:
         names = ", ".join(backend.name for backend, _ in decision.rivals)
         decision.how = f"the fastest of {names}, measured for each size of operands"
-    able = {backend.name for backend, _ in fitting}
     for backend in {backend.name: backend for backend, _ in offers}.values():
         reason = f"no kernel for {compute.name}" if backend.name not in able else "outranked"
         reason = "chosen" if backend is decision.backend else reason
@@ -76,7 +80,7 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
         decision.trail.append(f"{backend.name} {_standing(backend, wanted)}: {reason}")
     offering = {backend.name for backend, _ in offers}
     decision.trail += [f"{name} (asked for): no kernel for {op.name}" for name in wanted if name not in offering]
-    if decision.kernel is None:
+    if decision.kernel is None and not composed:
         for backend, kernel in offers:
             wide = backend.compute_dtype.get(compute)
             if wide is not None and wide in kernel.dtypes:
@@ -101,6 +105,13 @@ def decide(op: Op, dispatch_key: DispatchKey, wanted: tuple[str, ...] | None = N
             "the tensors, or allow a slow copy with COREFW_FALLBACK=cpu."
         )
     return decision
+
+
+def _composed_for(op: Op, dispatch_key: DispatchKey, compute: dtype, offers: list, wanted: tuple[str, ...]) -> bool:
+    """Whether the device's owner is to compute a composite by its own kernels for what is inside."""
+    if op.primitive or op.view or registry.runtimes[dispatch_key.device.type][0] not in wanted:
+        return False
+    return not any(backend.name in wanted and _computes(backend, kernel, compute) for backend, kernel in offers)
 
 
 def _rivals(op: Op, dispatch_key: DispatchKey, fitting: list, wanted: tuple[str, ...]) -> list[tuple[Backend, Kernel]]:

@@ -5,10 +5,12 @@ from math import prod
 from corefw import dtypes
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.numbers import fitting_number
+from corefw_numpy.sums import sums
 
 
 def kernels(xp):
     """Ops that compute."""
+    sum, _ = sums(xp)
 
     @unheard
     def matmul(input, other):
@@ -75,12 +77,21 @@ def kernels(xp):
             out += bias
         return out
 
+    @unheard
+    def linear_gradients(gradient, input):
+        if gradient.shape[:-1] != input.shape[:-1]:
+            raise ValueError("as many rows of both expected")
+        if gradient.ndim != 2:
+            gradient, input = (array.reshape(prod(array.shape[:-1]), array.shape[-1]) for array in (gradient, input))
+        return adjoint_matmul(gradient, input), sum(gradient, (0,), False)
+
     return {
         "addmm": addmm,
         "adjoint_matmul": adjoint_matmul,
         "baddbmm": baddbmm,
         "bmm": bmm,
         "linear": linear,
+        "linear_gradients": linear_gradients,
         "matmul": matmul,
         "matmul_adjoint": matmul_adjoint,
         "mm": mm,
