@@ -131,7 +131,7 @@ TRY = """
         ("COREFW_OPS", "add@cpu=nunpy", "'nunpy' is not installed (did you mean 'numpy'?)"),
         ("COREFW_OPS", "mul@cpu=fast", "fast has no kernel for mul on cpu; backends with one: numpy"),
         ("COREFW_OPS", "conv2d@cpu=numpy", 'convolution, constant_pad_nd (COREFW_OPS="convolution@cpu=numpy")'),
-        ("COREFW_OPS", "gelu@cpu=numpy", "a composition of other ops; name those: sigmoid, erf "),
+        ("COREFW_OPS", "gelu@cpu=numpy", "a composition of other ops; name those: sigmoid, erfc "),
         ("COREFW_FALLBACK", "cpuu", "string: cpuu (did you mean 'cpu'?)"),
         ("COREFW_FALLBACK", "gpu9", "device 'gpu9' is not available: absent: no driver for gpu9"),
         ("COREFW_FALLBACK", "meta", "no backend computes on 'meta'"),

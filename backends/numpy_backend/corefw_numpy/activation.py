@@ -4,7 +4,7 @@ from math import inf, pi, sqrt
 
 from corefw.dispatch.expressions import is_approximated
 from corefw.dispatch.flags import unheard
-from corefw_numpy.error_function import erf
+from corefw_numpy.error_function import erfc
 
 #: up to so many elements `where` takes less time than a product of the elements' bits with 0 and 1, which has no branch
 FEW = 2048
@@ -53,12 +53,15 @@ def kernels(xp):
         n = e * (e + 2)
         return grad * (n / (n + 2) + 4 * xp.minimum(input, 20) * (e * (e + 1) / (n + 2)) / (n + 2))
 
+    def ndtr(input):
+        return (0.5 * erfc(xp, input.astype(xp.float64) * -sqrt(0.5))).astype(input.dtype)
+
     def gelu_backward(grad, input, approximate):
         if is_approximated(approximate):
             p = 1 / (1 + xp.exp(-2 * sqrt(2 / pi) * (input + 0.044715 * input**3)))
             return grad * (p + input * (p * (1 - p)) * (2 * sqrt(2 / pi) * (1 + 3 * 0.044715 * input * input)))
         density = xp.exp(-0.5 * input * input) / sqrt(2 * pi)
-        return grad * (0.5 * (1 + erf(xp, input * sqrt(0.5))).astype(input.dtype) + input * density)
+        return grad * (ndtr(input) + input * density)
 
     def softmax(input, dim):
         e = xp.exp(input - input.max(dim, keepdims=True, initial=-inf))
