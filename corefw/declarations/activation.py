@@ -423,7 +423,7 @@ def gelu(input, approximate: str = "none"):
     """
     if is_approximated(approximate):
         return input * _gelu_probability(input)
-    return input * ops.special_ndtr(input)
+    return 0.5 * input * (input * -sqrt(0.5)).erfc()
 
 
 gelu.gradients(input=lambda grad, input, approximate: ops.gelu_backward(grad, input, approximate))
@@ -434,7 +434,7 @@ def gelu_backward(grad, input, approximate: str):
     """The gradient of gelu: ``grad * (Φ(x) + x * φ(x))``."""
     if not is_approximated(approximate):
         density = (-0.5 * input * input).exp() / sqrt(2 * pi)
-        return grad * (ops.special_ndtr(input) + input * density)
+        return grad * (0.5 * (input * -sqrt(0.5)).erfc() + input * density)
     p = _gelu_probability(input)
     slope = 2 * sqrt(2 / pi) * (1 + 3 * 0.044715 * input * input)
     return grad * (p + input * (p * (1 - p)) * slope)

@@ -4,7 +4,6 @@ checked when a device is first used, since only then its backends are loaded."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import chain
 
 from corefw.devices import device
@@ -139,20 +138,13 @@ def _check_offered(op: Op, kind: str, names: tuple[str, ...]) -> None:
     def offered(one: Op) -> bool:
         return any(backend.name in names for backend, _ in registry.kernels.get((one.name, kind), ()))
 
-    def offered_inside(composite: Op) -> Iterator[str]:
-        for one in named_ops(composite):
-            if offered(one):
-                yield one.name
-            elif not one.primitive:
-                yield from offered_inside(one)
-
     if offered(op):
         return
     what = f"COREFW_OPS: {', '.join(names)} {'has' if len(names) == 1 else 'have'} no kernel for {op.name} on {kind}"
     if op.primitive or op.view:
         others = sorted({backend.name for backend, _ in registry.kernels.get((op.name, kind), ())})
         raise SettingError(f"{what}; backends with one: {', '.join(others) or 'none'}")
-    inner = list(dict.fromkeys(offered_inside(op)))
+    inner = [one.name for one in named_ops(op) if offered(one)]
     advice = f'; name those: {", ".join(inner)} (COREFW_OPS="{inner[0]}@{kind}={names[0]}")' if inner else ""
     raise SettingError(f"{what}: it is a composition of other ops{advice}")
 
