@@ -10,6 +10,7 @@ from corefw.dispatch.backend import Backend
 from corefw.dispatch.functional import FunctionalRuntime
 from corefw.dispatch.functional_memory import memory_kernels
 from corefw.dispatch.registry import registry
+from corefw.errors import KernelNotFoundError
 
 
 class FrozenNumPy:
@@ -41,8 +42,9 @@ class Plugin:
     def corefw_backend(self):
         """The plugin hook."""
         runtime = FrozenRuntime(FrozenNumPy())
-        functions = {"add": np.add, "mul": np.multiply, "sum": total, "sgd_step": sgd_step}
+        functions = {"add": np.add, "mul": np.multiply, "sgd_step": sgd_step}
         kernels = memory_kernels(runtime) + [runtime.kernel(op, function) for op, function in functions.items()]
+        kernels.append(runtime.kernel("sum", total, (torch.float32, torch.float64)))
         return Backend("frozen", "1", ("frozen",), {"frozen": kernels}, {"frozen": runtime})
 
 
@@ -113,6 +115,19 @@ def test_gradients_of_views_arrive():
         (x[:, 1:, ::2] * x.diagonal(0, 1, 2)[0, 0]).backward(torch.ones(2, 2, 2).to(device))
         found.append(x.grad.tolist())
     assert found[0] == found[1]
+
+
+def test_a_number_beyond_a_dtype_is_infinite_and_no_warning():
+    """NumPy's own conversion warns, and users may make errors of warnings."""
+    x = torch.tensor(70000.0, device="frozen") + torch.ones(2, dtype=torch.float16, device="frozen")
+    assert x.cpu().tolist() == [torch.inf, torch.inf]
+
+
+def test_a_gradient_whose_sum_is_missing_names_it():
+    """A broadcast gradient is summed; a device without that sum is told so, not that the gradient is wrong."""
+    x, y = (torch.ones(*shape, dtype=torch.complex64).to("frozen").requires_grad_() for shape in [(2, 3), (3,)])
+    with pytest.raises(KernelNotFoundError, match=r"^sum: no kernel for frozen:0/complex64"):
+        x.clone().copy_(y).backward(torch.ones(2, 3, dtype=torch.complex64).to("frozen"))
 
 
 def test_a_step_changes_parameters_and_host_sees_none_of_it():

@@ -14,7 +14,7 @@ from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
-from corefw.errors import GradientError, LayoutError
+from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, new, wrap
 
@@ -53,7 +53,7 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
     if gradient.array.shape != shape:
         try:
             gradient = ops.sum_to_size(gradient, shape)
-        except RuntimeError:
+        except ShapeError:
             index = next(i for i, g in enumerate(gradients) if g is gradient)
             raise GradientError(
                 f"Function {node.name()} returned an invalid gradient at index {index} - got "

@@ -76,7 +76,8 @@ _squared_error.gradients(
 def squared_error_backward(grad, input, target, reduction: str):
     """The gradient of squared_error, ``grad * 2 * (input - target)``, over the number of elements for a mean."""
     difference = input - target
-    return difference * (grad * (2 / difference.numel() if reduction == "mean" and difference.numel() else 2))
+    factor = 2 / difference.numel() if reduction == "mean" and difference.numel() else 2
+    return difference * (grad.to(difference.dtype) * factor)
 
 
 @composite(public="nn.functional")

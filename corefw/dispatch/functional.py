@@ -212,7 +212,8 @@ class FunctionalRuntime(Runtime):
             return values
         if self.numpy_dtype(values.dtype).kind == "c" and element.kind not in "cb":
             values = self.xp.real(values)
-        return self._kept(self.xp.astype(values, self.library_dtype(element)), element)
+        with np.errstate(all="ignore"):  # the library may be NumPy's: infinities tell it
+            return self._kept(self.xp.astype(values, self.library_dtype(element)), element)
 
     # -- kernels --------------------------------------------------------------------------------------------------
     def kernel(self, op: str, function: Callable, taken: Iterable[dtype] = dtypes.ALL) -> Kernel:

@@ -76,6 +76,10 @@ def views(target: Target, d: dtype) -> None:
     runtime.copy(part, given)
     host[::2, 1::2] = source
     _same(np.asarray(runtime.download(array)), host, "memory after a copy into a view of it")
+    permuted = runtime.clone(runtime.as_strided(array, (2, 3, 4), (12, 1, 3), 0))  # neither C's order nor Fortran's
+    again = runtime.as_strided(permuted, (2, 3, 4), tuple(step // host.itemsize for step in permuted.strides), 0)
+    wanted = np.array(runtime.download(permuted), order="C")
+    _same(np.array(runtime.download(again), order="C"), wanted, "as_strided of memory in an order of its own")
 
 
 @behaviour("runtime", dtypes=ALL)
