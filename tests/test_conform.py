@@ -25,6 +25,7 @@ from corefw.testing.conform.report import Journal, Report
 from corefw.testing.families import Families, kit_families
 from corefw.testing.targets import Target
 from corefw.testing.without_row import WITHOUT_ROW
+from corefw_numpy.runtime import NumpyRuntime
 from tests import loopback
 from tests.plugins import install
 
@@ -101,11 +102,27 @@ def test_what_a_backend_does_right_conforms(tmp_path):
 
 
 @pytest.fixture
-def narrow(monkeypatch):
-    """A device that stores no numbers of double precision: its target."""
+def serve(monkeypatch):
+    """A function giving the target of a device with a runtime and kernels, for this test."""
     monkeypatch.setattr(registry, "backends", dict(registry.backends))
     monkeypatch.setattr(registry, "runtimes", dict(registry.runtimes))
     monkeypatch.setattr(registry, "kernels", {key: list(offers) for key, offers in registry.kernels.items()})
+
+    def served(runtime, kernels):
+        name = runtime.device_type
+        serves = {"devices": (name,), "kernels": {name: kernels}, "runtimes": {name: runtime}}
+        registry.add_backend(Backend(name=name, version="1", **serves))
+        return Target(name, name)
+
+    yield served
+    for key in [key for key in DispatchKey._interned if key[0].type in ("narrow", "faulty")]:
+        del DispatchKey._interned[key]
+    registry.forget()
+
+
+@pytest.fixture
+def narrow(serve):
+    """A device that stores no numbers of double precision: its target."""
     wide = (dtypes.float64, dtypes.complex128)
 
     class NarrowRuntime(loopback.LoopbackRuntime):
@@ -115,12 +132,55 @@ def narrow(monkeypatch):
     kernels = {kernel.op: loopback.opaque(kernel) for kernel in corefw_numpy.table(np)}
     kernels["tanh_backward"] = Kernel("tanh_backward", lambda grad, out: grad)
     kernels["sinh"] = replace(kernels["sinh"], dtypes=frozenset(wide))
-    serves = {"devices": ("narrow",), "kernels": {"narrow": kernels.values()}, "runtimes": {"narrow": NarrowRuntime()}}
-    registry.add_backend(Backend(name="narrow", version="1", **serves))
-    yield Target("narrow", "narrow")
-    for key in [key for key in DispatchKey._interned if key[0].type == "narrow"]:
-        del DispatchKey._interned[key]
-    registry.forget()
+    return serve(NarrowRuntime(), kernels.values())
+
+
+class Faulty(NumpyRuntime):
+    """Memory with a device of its own, for those that get something of it wrong."""
+
+    device_type = "faulty"
+
+    def current_device(self):
+        return 0
+
+    def device_count(self):
+        return 1
+
+
+class InTheOrderOfC(Faulty):
+    def as_strided(self, array, shape, strides, offset, dtype=None):
+        return super().as_strided(array if array.flags.forc else array.copy(), shape, strides, offset, dtype)
+
+
+class Narrowing(Faulty):
+    def upload(self, host, index):
+        return host.astype("float32") if host.dtype == "float64" else host
+
+
+class BoolsOfAnyBytes(Faulty):
+    def cast(self, array, dtype):
+        return array.astype("uint8").view(bool) if dtype is dtypes.bool_ else super().cast(array, dtype)
+
+
+class SharedMemory(Faulty):
+    def clone(self, array):
+        return array
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "words"),
+    [
+        (InTheOrderOfC, "views-float32", "as_strided of memory in an order of its own: "),
+        (Narrowing, "upload_and_download-float64", "the array says float32"),
+        (BoolsOfAnyBytes, "casts-bool", "cast from uint8: "),
+        (SharedMemory, "copies-float32", "what was cloned, after its clone was written to: "),
+    ],
+)
+def test_faults_of_memory_are_caught_and_named(serve, fault, check, words):
+    target = serve(fault(), [])
+    with Alone() as alone:
+        (found,) = [alone.run(item) for item in items(target) if str(item) == f"{check}-faulty@faulty"]
+    assert found.outcome is Outcome.WRONG and found.reason.startswith(words), found
 
 
 def test_a_device_without_double_precision(narrow):

@@ -39,8 +39,9 @@ def upload_and_download(target: Target, d: dtype) -> None:
     for shape in SHAPES:
         host, array = _given(target, d, shape)
         assert isinstance(array, runtime.array_type), f"upload gives {type(array)}, not {runtime.array_type}"
-        assert tuple(array.shape) == shape and array.ndim == len(shape) and array.nbytes == host.nbytes
         assert array.dtype == d.numpy, f"the array says {array.dtype}"
+        said = (tuple(array.shape), array.ndim, array.nbytes)
+        assert said == (shape, len(shape), host.nbytes), f"the array says {said} of shape, dimensions and bytes"
         _same(np.asarray(runtime.download(array)), host, "download")
         if host.size == 1:
             assert runtime.item(array) == host.item(), "item is not the only element"
