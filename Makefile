@@ -9,6 +9,7 @@
 #   make kernels           install the C backend into .venv, if there is a C compiler, for this machine's level of
 #                          instructions (as `make demo` does; `make test` compiles all levels)
 #   make test-libraries    libraries that build on PyTorch, in environments of their own; writes docs/libraries.md
+#   make test-xla          JAX as a device, the example: installs JAX (600 MB), which `make test` does without
 #   make generated         write every generated file again: type stubs, loops and structs in C, the golden files of the tests
 #   make clean             remove .venv and the caches
 #
@@ -36,7 +37,7 @@ TOOLS := 'setuptools>=77' 'cffi>=1.16'
 TOGETHER := --no-print-directory -j2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint test-libraries bench kernels generated clean python ready-best ready-all
+.PHONY: help demo test check lint test-libraries test-xla bench kernels generated clean python ready-best ready-all
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,6 +60,10 @@ lint: $(VENV)/.dev
 
 test-libraries: $(VENV)/.made
 	$(RUN) scripts/test_libraries $(ARGS)
+
+test-xla: $(VENV)/.dev
+	$(INSTALL) --editable '.[jax]'
+	$(RUN) -m pytest tests/test_examples.py -k xla -rs $(ARGS)
 
 # The two OpenBLAS variables pin kernels and cache sizes; with them NumPy may be measured below its speed.
 bench: $(VENV)/.dev kernels
