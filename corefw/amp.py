@@ -84,14 +84,9 @@ class GradScaler:
     """
 
     def __init__(
-        self,
-        device: str = "cuda",
-        init_scale: float = 65536.0,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
+        self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0,
+        backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
+    ):  # fmt: skip
         if enabled and not _without_gpu(device, enabled, "GradScaler is enabled"):
             raise NotImplementedError(_REFUSED.format("GradScaler"))
 

@@ -51,15 +51,9 @@ class OptimizedModule(Module):
 
 
 def compile(
-    model: Callable | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    disable: bool = False,
-) -> Any:
+    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
+    mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False,
+) -> Any:  # fmt: skip
     """A module or function that computes what `model` does, without compiling it: there is no compiler yet.
 
     Programs that call it run, no faster and no slower. Modules come back as in PyTorch, their parameters named

@@ -129,14 +129,9 @@ def download_url_to_file(
 
 
 def load_state_dict_from_url(
-    url: str,
-    model_dir: str | os.PathLike | None = None,
-    map_location: Any = None,
-    progress: bool = True,
-    check_hash: bool = False,
-    file_name: str | None = None,
-    weights_only: bool = True,
-) -> dict[str, Any]:
+    url: str, model_dir: str | os.PathLike | None = None, map_location: Any = None, progress: bool = True,
+    check_hash: bool = False, file_name: str | None = None, weights_only: bool = True,
+) -> dict[str, Any]:  # fmt: skip
     """The state dict of a file, which is fetched unless it is in the cache.
 
     Args:

@@ -26,6 +26,7 @@ def write(folder, text):
 def run(folder, command):
     """What a command of the page prints."""
     words = shlex.split(command)
+    words = words[2:] if words[:2] == ["python", "-m"] else words
     module = PIP if words[:2] == ["pip", "install"] else words[:1]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COREFW_")}
     path = os.pathsep.join([str(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -179,16 +179,10 @@ def _targets(inputs: Sequence[Differentiable]) -> list[Node]:
 
 @ends_at_caller
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
+    outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
+    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; nothing is added to any ``.grad``.
 
     Args:
@@ -268,3 +262,14 @@ def _batched(roots, targets, retain_graph: bool, create_graph: bool) -> list[Ten
 
 
 __all__ = ["GradientEdge", "backward", "edge_of", "grad"]
+
+
+def recorded_gradients(
+    outputs: Iterable[Tensor], inputs: Sequence[Tensor], starts: Iterable[Tensor], create_graph: bool, retain=True
+) -> Sequence[Tensor | None]:
+    """The vector-Jacobian product of the outputs that have a history; None for inputs on which none of them depends."""
+    used = [(output, start) for output, start in zip(outputs, starts) if output.requires_grad]
+    if not used:
+        return [None] * len(inputs)
+    recorded, vectors = zip(*used)
+    return grad(recorded, inputs, vectors, retain_graph=retain, create_graph=create_graph, allow_unused=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from corefw.autograd.differentiate import grad
+from corefw.autograd.differentiate import recorded_gradients
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
 from corefw.tensor import Tensor
@@ -49,19 +49,7 @@ def _evaluate(func: Callable, inputs: tuple[Tensor, ...], name: str, strict: boo
 
 def _gradients(outputs, inputs, starts, create_graph: bool, strict: bool, retain: bool = True) -> tuple[Tensor, ...]:
     """The vector-Jacobian product; zeros where an output does not depend on an input, unless `strict`."""
-    used = [(o, s) for o, s in zip(outputs, starts) if o.requires_grad]
-    found = (
-        grad(
-            [o for o, _ in used],
-            inputs,
-            [s for _, s in used],
-            retain_graph=retain,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
-        if used
-        else (None,) * len(inputs)
-    )
+    found = recorded_gradients(outputs, inputs, starts, create_graph, retain)
     for i, gradient in enumerate(found):
         if strict and gradient is None:
             raise RuntimeError(

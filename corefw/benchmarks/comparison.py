@@ -47,14 +47,9 @@ def measure_row(columns: Mapping[str, Column], make: Row, seconds: float) -> dic
 
 
 def compare(
-    suite: str,
-    rows: Mapping[str, Row],
-    columns: Mapping[str, Column],
-    seconds: float,
-    threads: int,
-    dtype: str,
+    suite: str, rows: Mapping[str, Row], columns: Mapping[str, Column], seconds: float, threads: int, dtype: str,
     report: Callable[[str, dict], None],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Measure `rows` for about so many seconds in all, telling `report` of each; returns the comparison."""
     for column in columns.values():
         column.set_num_threads(threads)

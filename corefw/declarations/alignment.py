@@ -195,14 +195,9 @@ def _padded(targets, target_lengths, lengths: list[int], blank: int):
 
 @composite(public="nn.functional")
 def ctc_loss(
-    log_probs,
-    targets: Index,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: str = "mean",
+    log_probs, targets: Index, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
-):
+):  # fmt: skip
     """The negative logarithms of the probabilities of sequences of labels, whose places in time are not known
     (connectionist temporal classification, Graves et al. 2006).
 

@@ -164,16 +164,9 @@ def _bias(mask, query):
 
 @composite(public="nn.functional")
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask: Index | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-):
+    query, key, value, attn_mask: Index | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    scale: float | None = None, enable_gqa: bool = False,
+):  # fmt: skip
     """``softmax(scale * query @ keyᵀ + mask) @ value``.
 
     Args:
@@ -336,32 +329,13 @@ def _wider(mask):
 
 @composite(public="nn.functional")
 def multi_head_attention_forward(
-    query,
-    key,
-    value,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight,
-    out_proj_bias: Tensor | None,
-    training: bool = True,
-    key_padding_mask=None,
-    need_weights: bool = True,
-    attn_mask=None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight=None,
-    k_proj_weight=None,
-    v_proj_weight=None,
-    static_k=None,
-    static_v=None,
-    average_attn_weights: bool = True,
+    query, key, value, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask=None,
+    need_weights: bool = True, attn_mask=None, use_separate_proj_weight: bool = False, q_proj_weight=None,
+    k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention in `num_heads` subspaces: projections of query, key and value, attention of each head, and a
     projection of the heads' outputs side by side.
 

@@ -51,14 +51,9 @@ def _sample_shape(input, target, ignore_index, reduction, weight=None):
 
 @composite(public="nn.functional")
 def nll_loss(
-    input,
-    target: Index,
-    weight=None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-):
+    input, target: Index, weight=None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: bool | None = None, reduction: str = "mean",
+):  # fmt: skip
     """The negative log-likelihood of the target classes, ``-weight[target] * input[target]``.
 
     Args:
@@ -152,15 +147,9 @@ def class_nll_backward_vjp(grad, target, weight, ignore_index, reduction):
 
 @composite(public="nn.functional")
 def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-):
+    input, target, weight=None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+):  # fmt: skip
     """The cross entropy of target classes, or of target probabilities, and the softmax of `input`.
 
     Args:
@@ -198,17 +187,9 @@ def cross_entropy(
 
 @composite(public="nn.functional")
 def linear_cross_entropy(
-    input,
-    linear_weight,
-    target,
-    *,
-    linear_bias=None,
-    weight=None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any | None = None,
-):
+    input, linear_weight, target, *, linear_bias=None, weight=None, reduction: str = "mean",
+    ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any | None = None,
+):  # fmt: skip
     """`cross_entropy` of what a linear layer makes of `input`.
 
     Args:

@@ -31,14 +31,9 @@ def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction
 
 @composite(name="coded_ctc_loss", public="corefw.ctc_loss")
 def ctc_loss(
-    log_probs,
-    targets: Index,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: int = 0,
+    log_probs, targets: Index, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
     zero_infinity: bool = False,
-):
+):  # fmt: skip
     """`corefw.nn.functional.ctc_loss` with a number for the reduction: 0 for none, 1 the mean, 2 the sum.
 
     >>> import corefw as torch
@@ -96,15 +91,9 @@ def poisson_nll_loss(input, target, log_input: bool, full: bool, eps: float, red
 
 @composite(name="coded_triplet_margin_loss", public="corefw.triplet_margin_loss")
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
+    anchor, positive, negative, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
     reduction: int = 0,
-):
+):  # fmt: skip
     """`corefw.nn.functional.triplet_margin_loss` with a number for the reduction: 0 for none, 1 the mean, 2 the sum.
 
     >>> import corefw as torch

@@ -114,16 +114,9 @@ def convolution_shape(input, weight, bias, stride, padding, dilation, transposed
 
 @primitive(dtype=numbers, shape=convolution_shape, public="")
 def convolution(
-    input,
-    weight,
-    bias=None,
-    stride: tuple = (1,),
-    padding: tuple = (0,),
-    dilation: tuple = (1,),
-    transposed: bool = False,
-    output_padding: tuple = (0,),
-    groups: int = 1,
-):
+    input, weight, bias=None, stride: tuple = (1,), padding: tuple = (0,), dilation: tuple = (1,),
+    transposed: bool = False, output_padding: tuple = (0,), groups: int = 1,
+):  # fmt: skip
     """The convolution (cross-correlation) of a batch with a kernel, over any number of dimensions.
 
     ``out[n, o, x] = bias[o] + sum(weight[o, c, k] * input[n, c, x * stride + k * dilation - padding])`` over the
@@ -261,14 +254,9 @@ def _convolve_transposed(name: str, n: int, input, weight, bias, stride, padding
 @in_each_dimension(public="corefw nn.functional")
 def _conv(name: str, n: int):
     def function(
-        input,
-        weight,
-        bias=None,
-        stride: int | Sequence[int] = 1,
-        padding: int | Sequence[int] | str = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-    ):
+        input, weight, bias=None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+        dilation: int | Sequence[int] = 1, groups: int = 1,
+    ):  # fmt: skip
         """The {n}-d convolution (cross-correlation) of `input` with the kernels `weight`.
 
         Args:
@@ -292,15 +280,9 @@ def _conv(name: str, n: int):
 @in_each_dimension(public="corefw nn.functional")
 def _conv_transpose(name: str, n: int):
     def function(
-        input,
-        weight,
-        bias=None,
-        stride: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        output_padding: int | Sequence[int] = 0,
-        groups: int = 1,
-        dilation: int | Sequence[int] = 1,
-    ):
+        input, weight, bias=None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1,
+    ):  # fmt: skip
         """The transposed {n}-d convolution: the adjoint of the map that `conv{n}d` with the same options is.
 
         Args:

@@ -125,14 +125,9 @@ class PaddingError(PositionError, AssertionError):
 
 @composite(public="nn.functional.embedding")
 def functional_embedding(
-    input: Index,
-    weight,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-):
+    input: Index, weight, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+):  # fmt: skip
     """The rows of `weight` at the positions `input`.
 
     Args:

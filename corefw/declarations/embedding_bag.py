@@ -166,18 +166,10 @@ def _picked(weight, indices, padding: int, scale_grad_by_freq: bool) -> tuple:
 # -- functions --------------------------------------------------------------------------------------------------------
 @composite(public="nn.functional")
 def embedding_bag(
-    input: Index,
-    weight,
-    offsets: Index | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights=None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-):
+    input: Index, weight, offsets: Index | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights=None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+):  # fmt: skip
     """The sums, means or greatest elements of bags of rows of `weight`.
 
     Args:
@@ -231,16 +223,9 @@ def embedding_bag(
 
 @composite(name="coded_embedding_bag", public="corefw.embedding_bag")
 def _coded_embedding_bag(
-    weight,
-    indices: Index,
-    offsets: Index,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights=None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    weight, indices: Index, offsets: Index, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights=None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """`corefw.nn.functional.embedding_bag` of bags one behind the other, and what it found.
 
     Args:

@@ -163,15 +163,9 @@ def new_empty():
 
 @composite(public="Tensor")
 def new_empty_strided(
-    input,
-    size: Sequence[int],
-    stride: Sequence[int],
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-):
+    input, size: Sequence[int], stride: Sequence[int], dtype=None, layout=None, device=None,
+    requires_grad: bool = False, pin_memory: bool = False,
+):  # fmt: skip
     """As `empty_strided`, of the tensor's dtype and device unless others are given.
 
     >>> import corefw as torch

@@ -65,14 +65,9 @@ bernoulli_nll.gradients(
 
 @composite(public="nn.functional")
 def binary_cross_entropy_with_logits(
-    input,
-    target,
-    weight=None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input, target, weight=None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     pos_weight=None,
-):
+):  # fmt: skip
     """The binary cross entropy of target probabilities and the sigmoid of `input`, computed without overflow.
 
     Args:
@@ -145,15 +140,9 @@ def kl_div(
 
 @composite(public="nn.functional")
 def poisson_nll_loss(
-    input,
-    target,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: bool | None = None,
-    eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-):
+    input, target, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
+    reduce: bool | None = None, reduction: str = "mean",
+):  # fmt: skip
     """The negative log-likelihood of counts under Poisson distributions, ``exp(input) - target * input``.
 
     Args:

@@ -187,14 +187,9 @@ def hinge_embedding_loss(
 
 @composite(public="nn.functional")
 def margin_ranking_loss(
-    input1,
-    input2,
-    target,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    input1, input2, target, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-):
+):  # fmt: skip
     """How far `input1` fails to exceed `input2` (target 1) or to stay below (-1),
     ``max(0, -target * (input1 - input2) + margin)``.
 
@@ -213,14 +208,9 @@ def margin_ranking_loss(
 
 @composite(public="nn.functional")
 def cosine_embedding_loss(
-    input1,
-    input2,
-    target,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
+    input1, input2, target, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-):
+):  # fmt: skip
     """One minus the cosine of two vectors where the target is 1, ``max(0, cosine - margin)`` where it is -1.
 
     Args:
@@ -252,17 +242,9 @@ def cosine_embedding_loss(
 
 @composite(public="nn.functional")
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-):
+    anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+):  # fmt: skip
     """How far the anchor is not closer to the positive than to the negative sample by a margin,
     ``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` (Balntas et al. 2016).
 
@@ -292,15 +274,9 @@ def triplet_margin_loss(
 
 @composite(public="nn.functional")
 def triplet_margin_with_distance_loss(
-    anchor,
-    positive,
-    negative,
-    *,
-    distance_function: Callable | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
+    anchor, positive, negative, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
     reduction: str = "mean",
-):
+):  # fmt: skip
     """`triplet_margin_loss` with any distance of two tensors, by default `pairwise_distance`.
 
     >>> import corefw as torch

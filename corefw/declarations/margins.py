@@ -19,15 +19,9 @@ def _check_sample(name: str, input, target, per_sample: tuple) -> None:
 
 @composite(public="nn.functional")
 def multi_margin_loss(
-    input,
-    target: Index,
-    p: int = 1,
-    margin: float = 1.0,
-    weight=None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-):
+    input, target: Index, p: int = 1, margin: float = 1.0, weight=None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+):  # fmt: skip
     """The mean over the classes of ``max(0, margin - input[target] + input[i]) ** p``, without the target itself.
 
     Args:

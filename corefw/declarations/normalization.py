@@ -333,16 +333,9 @@ def _update(running, value, momentum: float) -> None:
 
 @composite(public="corefw")
 def batch_norm(
-    input,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-):
+    input, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool,
+):  # fmt: skip
     """`corefw.nn.functional.batch_norm` with the arguments in another order.
 
     >>> import corefw as torch
@@ -378,15 +371,9 @@ def batch_norm(
 
 @composite(public="nn.functional.batch_norm", name="functional_batch_norm")
 def functional_batch_norm(
-    input,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight=None,
-    bias=None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-):
+    input, running_mean: Tensor | None, running_var: Tensor | None, weight=None, bias=None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+):  # fmt: skip
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` for each channel over the whole batch.
 
     Args:
@@ -423,16 +410,9 @@ def _repeated(vector, count: int):
 
 @composite(public="corefw")
 def instance_norm(
-    input,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-):
+    input, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
+):  # fmt: skip
     """`corefw.nn.functional.instance_norm` with the arguments in another order.
 
     >>> import corefw as torch
@@ -475,15 +455,9 @@ def instance_norm(
 
 @composite(public="nn.functional.instance_norm", name="functional_instance_norm")
 def functional_instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-):
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+):  # fmt: skip
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` for each channel of each sample.
 
     Args:

@@ -142,14 +142,9 @@ def avg_pool_shape(input, kernel_size, stride, padding, ceil_mode, count_include
 
 @primitive(dtype=real_numbers, shape=avg_pool_shape, public="", grad_name="AvgPool2D")
 def avg_pool(
-    input,
-    kernel_size: tuple,
-    stride: tuple,
-    padding: tuple,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    input, kernel_size: tuple, stride: tuple, padding: tuple, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-):
+):  # fmt: skip
     """The sum of each window of (N, C, *spatial), divided by the number of its elements.
 
     Args:
@@ -175,15 +170,9 @@ def avg_pool_backward_shape(grad, shape, *options):
 
 @primitive(dtype=real_floats, shape=avg_pool_backward_shape, public="")
 def avg_pool_backward(
-    grad,
-    shape: tuple,
-    kernel_size: tuple,
-    stride: tuple,
-    padding: tuple,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    grad, shape: tuple, kernel_size: tuple, stride: tuple, padding: tuple, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-):
+):  # fmt: skip
     """The gradient of avg_pool: each window's elements get their share."""
 
 
@@ -334,14 +323,10 @@ def _pooled_norm(name: str, n: int, input, norm_type, kernel_size, stride, ceil_
 @in_each_dimension(public="corefw nn.functional")
 def _max_pool(name: str, n: int):
     def function(
-        input,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = None,
-        padding: int | Sequence[int] = 0,
-        dilation: int | Sequence[int] = 1,
-        ceil_mode: bool = False,
+        input, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The maximum of each window.
 
         Args:
@@ -391,14 +376,10 @@ def avg_pool1d(
 @in_each_dimension(2, 3, public="nn.functional")
 def _avg_pool(name: str, n: int):
     def function(
-        input,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = None,
-        padding: int | Sequence[int] = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
+        input, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: int | None = None,
-    ):
+    ):  # fmt: skip
         """The mean of each window.
 
         Args:

@@ -170,18 +170,9 @@ def randn():
 @composite()
 @factory
 def randint(
-    low: int = MISSING,
-    high: Any = MISSING,
-    size: Sequence[int] = MISSING,
-    *,
-    generator: Generator | None = None,
-    out,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
-):
+    low: int = MISSING, high: Any = MISSING, size: Sequence[int] = MISSING, *, generator: Generator | None = None, out,
+    dtype, layout, device, requires_grad, pin_memory,
+):  # fmt: skip
     """Random integers in ``[low, high)``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
     Args:
@@ -298,18 +289,9 @@ def randn_like():
 @composite(public="corefw")
 @factory
 def randint_like(
-    input,
-    low: int = MISSING,
-    high: int = MISSING,
-    *,
-    generator: Generator | None = None,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
-    memory_format,
-):
+    input, low: int = MISSING, high: int = MISSING, *, generator: Generator | None = None, dtype, layout, device,
+    requires_grad, pin_memory, memory_format,
+):  # fmt: skip
     """Random integers in ``[low, high)`` in the shape, dtype, device and memory order of `input`:
     ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
 

@@ -10,14 +10,9 @@ from corefw.dispatch.random_generator import Generator
 
 @composite(public="corefw corefw.rrelu_ nn.functional nn.functional.rrelu_")
 def rrelu(
-    input,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    inplace: bool = False,
-    *,
+    input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False, *,
     generator: Generator | None = None,
-):
+):  # fmt: skip
     """The input where it is positive, else the input times a slope: in training drawn for each element from
     ``U(lower, upper)``, otherwise their mean (Xu et al., "Empirical evaluation of rectified activations", 2015).
 

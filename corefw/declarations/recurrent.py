@@ -113,15 +113,9 @@ def _rnn_backward_shape(hx, weight_hh, output, batch_sizes, reverse, nonlinearit
 
 @composite(dtype=results(3), shape=_rnn_backward_shape, outputs=("input", "hx", "weight_hh"), public="")
 def rnn_sequence_backward(
-    hx,
-    weight_hh,
-    output,
-    batch_sizes: tuple[int, ...],
-    reverse: bool,
-    nonlinearity: str,
-    grad_output=None,
+    hx, weight_hh, output, batch_sizes: tuple[int, ...], reverse: bool, nonlinearity: str, grad_output=None,
     grad_hn=None,
-):
+):  # fmt: skip
     """The gradients of `rnn_sequence` for its input, first state and weight."""
     slopes = 1 - output * output if nonlinearity == "tanh" else (output > 0).to(output.dtype)
     state = ops.zeros_like(hx) if grad_hn is None else grad_hn
@@ -182,20 +176,9 @@ def _lstm_backward_shape(hx, cx, weight_hh, output, gates, cells, batch_sizes, r
 
 @composite(dtype=results(4), shape=_lstm_backward_shape, outputs=("input", "hx", "cx", "weight_hh"), public="")
 def lstm_sequence_backward(
-    hx,
-    cx,
-    weight_hh,
-    output,
-    gates,
-    cells,
-    batch_sizes: tuple[int, ...],
-    reverse: bool,
-    grad_output=None,
-    grad_hn=None,
-    grad_cn=None,
-    grad_gates=None,
-    grad_cells=None,
-):
+    hx, cx, weight_hh, output, gates, cells, batch_sizes: tuple[int, ...], reverse: bool, grad_output=None,
+    grad_hn=None, grad_cn=None, grad_gates=None, grad_cells=None,
+):  # fmt: skip
     """The gradients of `lstm_sequence` for its input, first states and weight."""
     i, f, g, o = gate_columns(gates, 4)
     shown = cells.tanh()
@@ -266,16 +249,9 @@ def _gru_backward_shape(hx, weight_hh, output, gates, batch_sizes, reverse, *gra
 
 @composite(dtype=results(4), shape=_gru_backward_shape, outputs=("input", "hx", "weight_hh", "bias_hh"), public="")
 def gru_sequence_backward(
-    hx,
-    weight_hh,
-    output,
-    gates,
-    batch_sizes: tuple[int, ...],
-    reverse: bool,
-    grad_output=None,
-    grad_hn=None,
+    hx, weight_hh, output, gates, batch_sizes: tuple[int, ...], reverse: bool, grad_output=None, grad_hn=None,
     grad_gates=None,
-):
+):  # fmt: skip
     """The gradients of `gru_sequence` for its input, first state, weight and bias."""
     r, z, n, h_n = gate_columns(gates, 4)
     previous = previous_states(hx, output, batch_sizes, reverse)

@@ -226,28 +226,14 @@ def _tell_forms(name: str, states: str, result: str) -> None:
     """Tell both forms of the network `name`, for padded and for packed sequences, as overloads."""
 
     def padded(
-        input,
-        hx,
-        params: Sequence[Tensor],
-        has_biases: bool,
-        num_layers: int,
-        dropout: float,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
-    ): ...
+        input, hx, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
+        bidirectional: bool, batch_first: bool,
+    ): ...  # fmt: skip
 
     def packed(
-        data,
-        batch_sizes,
-        hx,
-        params: Sequence[Tensor],
-        has_biases: bool,
-        num_layers: int,
-        dropout: float,
-        train: bool,
+        data, batch_sizes, hx, params: Sequence[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
         bidirectional: bool,
-    ): ...
+    ): ...  # fmt: skip
 
     for form in (padded, packed):
         form.__name__ = form.__qualname__ = name

@@ -109,14 +109,10 @@ def _scaled(spatial: tuple, scales: tuple) -> tuple:
 
 @composite(public="nn.functional")
 def interpolate(
-    input,
-    size: int | Sequence[int] | None = None,
-    scale_factor: float | Sequence[float] | None = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
+    input, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-):
+):  # fmt: skip
     """`input` resampled to other spatial sizes.
 
     Args:

@@ -38,18 +38,9 @@ from corefw.tracebacks import warn
 @composite()
 @factory
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Sequence[int] | None = None,
-    *,
-    generator: Generator | None = None,
-    out,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
-):
+    mean: Any = 0.0, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None, out,
+    dtype, layout, device, requires_grad, pin_memory,
+):  # fmt: skip
     """Normal random numbers.
 
     Args:

@@ -29,18 +29,10 @@ def _frame_window(window, like, n_fft: int, win_length: int):
 
 @composite()
 def stft(
-    input,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window=None,
-    center: bool = True,
-    pad_mode: str = "reflect",
-    normalized: bool = False,
-    onesided: bool | None = None,
-    return_complex: bool | None = None,
-    align_to_window: bool | None = None,
-):
+    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
+    pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+):  # fmt: skip
     """The Fourier transforms of windows of a signal, ``X[k, m] = sum_j w[j] x[m hop + j] exp(-2 pi i j k / n_fft)``.
 
     Args:
@@ -120,17 +112,9 @@ def stft(
 
 @composite()
 def istft(
-    input,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window=None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: int | None = None,
-    return_complex: bool = False,
-):
+    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
+    normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
+):  # fmt: skip
     """The signal of which `input` is the `stft`: windows added where they were taken, divided by what they weigh there.
 
     Of transforms that belong to no signal it is the one whose transforms are nearest: Griffin and Lim, "Signal

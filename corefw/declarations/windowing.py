@@ -132,17 +132,9 @@ def bartlett_window():
 @composite()
 @factory
 def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = _HAMMING[0],
-    beta: float = _HAMMING[1],
-    *,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
-):
+    window_length: int, periodic: bool = True, alpha: float = _HAMMING[0], beta: float = _HAMMING[1], *, dtype, layout,
+    device, requires_grad, pin_memory,
+):  # fmt: skip
     """Hamming's window, ``alpha - beta cos(t)``. Other arguments as for `hann_window`.
 
     >>> import corefw as torch
@@ -156,16 +148,8 @@ def hamming_window(
 @composite()
 @factory
 def kaiser_window(
-    window_length: int,
-    periodic: bool = True,
-    beta: float = 12.0,
-    *,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-    pin_memory,
-):
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype, layout, device, requires_grad, pin_memory,
+):  # fmt: skip
     """Kaiser's window, ``i0(beta sqrt(1 - r^2)) / i0(beta)`` at the distance r from the center, 1 at the ends.
 
     Other arguments as for `hann_window`.
@@ -287,16 +271,8 @@ def signal_gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype, layout
 @composite(public="signal.windows.exponential")
 @factory
 def signal_exponential(
-    M: int,
-    *,
-    center: float | None = None,
-    tau: float = 1.0,
-    sym: bool = True,
-    dtype,
-    layout,
-    device,
-    requires_grad,
-):
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype, layout, device, requires_grad,
+):  # fmt: skip
     """``exp(-d / tau)`` at the distance d from the `center`, which is in the middle unless the window is not symmetric.
 
     Other arguments as for `signal.windows.hann`.

@@ -4,11 +4,24 @@ Sources: Maddison, Mnih, Teh, "The concrete distribution", 2017; Jang, Gu, Poole
 Gumbel-softmax", 2017.
 """
 
+from typing import Any, ClassVar
+
+from corefw.dispatch.declare import ops
 from corefw.distributions.transformed_distribution import TransformedDistribution
+from corefw.distributions.transforms import Transform
+from corefw.distributions.utils import clamp_probs
 
 
 class Relaxed(TransformedDistribution):
-    """Distributions of what a transform makes of its base, which has their parameters."""
+    """Distributions of what the transform of a class makes of its base, which has their parameters."""
+
+    base: ClassVar[type[Any]]
+    transform: ClassVar[type[Transform]]
+    has_rsample = True
+
+    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+        base = self.base(temperature, probs, logits, validate_args=False)
+        super().__init__(base, self.transform(), validate_args=validate_args)
 
     @property
     def temperature(self):
@@ -24,3 +37,8 @@ class Relaxed(TransformedDistribution):
     def probs(self):
         """The probability of 1, or the probabilities, which sum to 1."""
         return self.base_dist.probs
+
+
+def uniform_numbers(like, shape):
+    """Uniform random numbers in (0, 1), of the dtype and device of a tensor."""
+    return clamp_probs(ops.rand(shape, dtype=like.dtype, device=like.device))

@@ -3,9 +3,9 @@
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
-from corefw.distributions.relaxed import Relaxed
+from corefw.distributions.relaxed import Relaxed, uniform_numbers
 from corefw.distributions.transforms import SigmoidTransform
-from corefw.distributions.utils import ProbsOrLogits, broadcast_all, clamp_probs, probs_to_logits
+from corefw.distributions.utils import ProbsOrLogits, broadcast_all, probs_to_logits
 
 
 class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
@@ -32,8 +32,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         super().__init__(self.param_shape, validate_args=validate_args)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        u = clamp_probs(ops.rand(shape, dtype=self._parameter.dtype, device=self._parameter.device))
+        u = uniform_numbers(self._parameter, self._extended_shape(sample_shape))
         return (probs_to_logits(u, is_binary=True) + self.logits) / self.temperature
 
     def log_prob(self, value):
@@ -62,8 +61,4 @@ class RelaxedBernoulli(Relaxed):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=False)
-        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+    base, transform = LogitRelaxedBernoulli, SigmoidTransform

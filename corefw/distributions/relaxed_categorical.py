@@ -1,11 +1,10 @@
 """One-hot categorical distributions relaxed to all vectors of probabilities, whose samples have gradients."""
 
-from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
-from corefw.distributions.relaxed import Relaxed
+from corefw.distributions.relaxed import Relaxed, uniform_numbers
 from corefw.distributions.transforms import ExpTransform
-from corefw.distributions.utils import CategoryProbabilities, broadcast_all, clamp_probs
+from corefw.distributions.utils import CategoryProbabilities, broadcast_all
 
 
 class ExpRelaxedCategorical(CategoryProbabilities, Distribution):
@@ -32,8 +31,7 @@ class ExpRelaxedCategorical(CategoryProbabilities, Distribution):
         super().__init__(self.param_shape[:-1], self.param_shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        u = clamp_probs(ops.rand(shape, dtype=self._parameter.dtype, device=self._parameter.device))
+        u = uniform_numbers(self._parameter, self._extended_shape(sample_shape))
         gumbel = -(-u.log()).log()
         return ((self.logits + gumbel) / self.temperature).log_softmax(-1)
 
@@ -65,8 +63,4 @@ class RelaxedOneHotCategorical(Relaxed):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=False)
-        super().__init__(base, ExpTransform(), validate_args=validate_args)
+    base, transform = ExpRelaxedCategorical, ExpTransform

@@ -27,14 +27,9 @@ class Pushforward:
     """
 
     def __init__(
-        self,
-        who: str,
-        func: Callable,
-        args: tuple,
-        argnums: int | tuple[int, ...],
-        has_aux: bool = False,
+        self, who: str, func: Callable, args: tuple, argnums: int | tuple[int, ...], has_aux: bool = False,
         kwargs: dict[str, Any] | None = None,
-    ):
+    ):  # fmt: skip
         self._level = level = Level()
         with level:
             self.chosen = Chosen(level, args, argnums)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from corefw.autograd.differentiate import grad
+from corefw.autograd.differentiate import recorded_gradients
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
 from corefw.func.trees import flatten, unflatten
@@ -85,15 +85,5 @@ class Level(enable_grad):
 
 def vector_jacobian(outputs, inputs, vectors, create_graph: bool) -> list[Tensor]:
     """The gradients of `outputs` with respect to `inputs`, one vector for each output; zeros where nothing depends."""
-    used = [(output, vector) for output, vector in zip(outputs, vectors) if output.requires_grad]
-    found: Iterable[Tensor | None] = [None] * len(inputs)
-    if used:
-        found = grad(
-            [output for output, _ in used],
-            inputs,
-            [vector for _, vector in used],
-            retain_graph=True,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+    found = recorded_gradients(outputs, inputs, vectors, create_graph)
     return [ops.zeros_like(one) if gradient is None else gradient for one, gradient in zip(inputs, found)]

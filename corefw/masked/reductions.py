@@ -106,15 +106,9 @@ def norm(
 
 
 def var(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype=None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim=None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
+    dtype=None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The variance: squared distances from the mean by their number less `correction` (1 if missing; 0 for
     ``unbiased=False``). NaN where nothing takes part; integers are computed in the default dtype.
 
@@ -135,15 +129,9 @@ def var(
 
 
 def std(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype=None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim=None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
+    dtype=None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The standard deviation: the square root of `var`.
 
     >>> import corefw as torch

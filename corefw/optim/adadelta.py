@@ -23,9 +23,7 @@ class Adadelta(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.Adadelta([w])
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.Adadelta([w]).step(w.sum().backward)
     >>> w.data
     tensor([0.9968, 0.9968])
     """
@@ -33,18 +31,9 @@ class Adadelta(Optimizer):
     step_op = "adadelta_step"
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
         super().__init__(params, options_of(locals()))

@@ -31,25 +31,16 @@ class Adafactor(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.Adafactor([w], lr=0.1)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.Adafactor([w], lr=0.1).step(w.sum().backward)
     >>> w.data
     tensor([0.9000, 0.9000])
     """
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
+        self, params: Iterable[Any], lr: float = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None,
+        float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None,
         maximize: bool = False,
-    ):
+    ):  # fmt: skip
         if not beta2_decay <= 0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
         for number, value in enumerate(eps, 1):

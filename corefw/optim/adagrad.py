@@ -24,9 +24,7 @@ class Adagrad(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.Adagrad([w], lr=0.1).step(w.sum().backward)
     >>> w.data
     tensor([0.9000, 0.9000])
     """
@@ -34,19 +32,10 @@ class Adagrad(Optimizer):
     step_op = "adagrad_step"
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
+        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ):  # fmt: skip
         super().__init__(params, options_of(locals()))
         for group in self.param_groups:
             for name in ("step", "sum"):

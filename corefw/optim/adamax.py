@@ -23,9 +23,7 @@ class Adamax(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.Adamax([w], lr=0.1)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.Adamax([w], lr=0.1).step(w.sum().backward)
     >>> w.data
     tensor([0.9000, 0.9000])
     """
@@ -33,16 +31,8 @@ class Adamax(Optimizer):
     step_op = "adamax_step"
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
-    ):
+    ):  # fmt: skip
         super().__init__(params, options_of(locals()))

@@ -27,26 +27,16 @@ class ASGD(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.ASGD([w], lr=0.1, lambd=0)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.ASGD([w], lr=0.1, lambd=0).step(w.sum().backward)
     >>> w.data
     tensor([0.9000, 0.9000])
     """
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
-    ):
+    ):  # fmt: skip
         refuse_capturable("ASGD", capturable)
         super().__init__(params, options_of(locals()))
 

@@ -51,16 +51,10 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
+        self, params: Iterable[Any], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
-    ):
+    ):  # fmt: skip
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, options_of(locals()))
         if len(self.param_groups) != 1:
@@ -199,15 +193,9 @@ def _direction(state, gradient):
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Point],
-    start: Point,
-    t: float,
-    norm: float,
-    limit: int,
-    c1: float = 1e-4,
-    c2: float = 0.9,
-    tolerance: float = 1e-9,
-) -> tuple[Point, int]:
+    evaluate: Callable[[float], Point], start: Point, t: float, norm: float, limit: int, c1: float = 1e-4,
+    c2: float = 0.9, tolerance: float = 1e-9,
+) -> tuple[Point, int]:  # fmt: skip
     """A point where the loss decreased enough and the slope is flat enough (Nocedal & Wright, algorithms 3.5 and 3.6).
 
     Args:

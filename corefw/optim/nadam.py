@@ -25,9 +25,7 @@ class NAdam(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.NAdam([w], lr=0.1).step(w.sum().backward)
     >>> w.data
     tensor([0.8944, 0.8944])
     """
@@ -35,20 +33,10 @@ class NAdam(Optimizer):
     step_op = "nadam_step"
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         super().__init__(params, options_of(locals()))
 
     def initial(self, name, parameter):

@@ -25,9 +25,7 @@ class RMSprop(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.RMSprop([w], lr=0.001)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.RMSprop([w], lr=0.001).step(w.sum().backward)
     >>> w.data
     tensor([0.9900, 0.9900])
     """
@@ -35,17 +33,8 @@ class RMSprop(Optimizer):
     step_op = "rmsprop_step"
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         super().__init__(params, options_of(locals()))

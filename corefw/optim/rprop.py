@@ -24,25 +24,16 @@ class Rprop(Optimizer):
 
     >>> import corefw as torch
     >>> w = torch.ones(2, requires_grad=True)
-    >>> optimizer = torch.optim.Rprop([w], lr=0.1)
-    >>> w.sum().backward()
-    >>> optimizer.step()
+    >>> torch.optim.Rprop([w], lr=0.1).step(w.sum().backward)
     >>> w.data
     tensor([0.9000, 0.9000])
     """
 
     def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
+        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2), step_sizes: tuple[float,
+        float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
         differentiable: bool = False,
-    ):
+    ):  # fmt: skip
         refuse_capturable("Rprop", capturable)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

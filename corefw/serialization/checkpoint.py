@@ -83,15 +83,9 @@ def save(
 
 
 def load(
-    f: File,
-    map_location: MapLocation = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    check: bool | None = None,
-    **pickle_load_args,
-) -> Any:
+    f: File, map_location: MapLocation = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, check: bool | None = None, **pickle_load_args,
+) -> Any:  # fmt: skip
     """Load what `save`, or PyTorch's, has written.
 
     Args:

@@ -54,17 +54,9 @@ def _check_inside(name: str, indices: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def sparse_coo_tensor(
-    indices: Any,
-    values: Any = None,
-    size: Any = None,
-    *,
-    dtype=None,
-    device=None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-    is_coalesced: bool | None = None,
-) -> Tensor:
+    indices: Any, values: Any = None, size: Any = None, *, dtype=None, device=None, pin_memory: bool = False,
+    requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
+) -> Tensor:  # fmt: skip
     """A sparse tensor of coordinates: the value ``values[e]`` stands at ``indices[:, e]``, values at one place add up.
 
     Args:
@@ -120,17 +112,9 @@ def sparse_coo_tensor(
 
 
 def sparse_csr_tensor(
-    crow_indices: Any,
-    col_indices: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    dtype=None,
-    device=None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> Tensor:
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype=None, device=None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
     """A sparse matrix in compressed rows: the values of row r are those from ``crow_indices[r]`` to
     ``crow_indices[r + 1] - 1``, and value e stands in column ``col_indices[e]``.
 

@@ -129,19 +129,10 @@ def _tolerance(rtol: float | None, atol: float | None, *found: dtype) -> tuple[f
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
-    *,
-    allow_subclasses: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = False,
-    check_device: bool = True,
-    check_dtype: bool = True,
-    check_layout: bool = True,
-    check_stride: bool = False,
-    msg: str | Any = None,
-) -> None:
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Any = None,
+) -> None:  # fmt: skip
     """Assert that `actual` and `expected` are equal within a tolerance: ``|a - e| <= atol + rtol * |e|``.
 
     Args:

@@ -52,14 +52,9 @@ def differentiable(outputs: Sequence) -> list[Tensor]:
 
 
 def check_gradient(
-    function: Function,
-    arrays: Sequence[np.ndarray],
-    on="cpu",
-    *,
-    second: bool = False,
-    rtol: float = RTOL,
+    function: Function, arrays: Sequence[np.ndarray], on="cpu", *, second: bool = False, rtol: float = RTOL,
     atol: float = ATOL,
-) -> None:
+) -> None:  # fmt: skip
     """Assert that the recorded gradient of `function` is the numerical one along random directions.
 
     With weights v and a direction u, ``<v, f(x + h u) - f(x - h u)> / 2h`` must be ``<grad, u>``, where ``<a, b>`` is

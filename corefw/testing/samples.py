@@ -194,16 +194,9 @@ def require_gradients(values) -> Iterator[Tensor]:
 
 
 def make_tensor(
-    *shape,
-    dtype: dtype,
-    device: str | device = "cpu",
-    low: float | None = None,
-    high: float | None = None,
-    requires_grad: bool = False,
-    noncontiguous: bool = False,
-    exclude_zero: bool = False,
-    memory_format=None,
-) -> Tensor:
+    *shape, dtype: dtype, device: str | device = "cpu", low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format=None,
+) -> Tensor:  # fmt: skip
     """A tensor with random elements from ``[low, high)``.
 
     Args:

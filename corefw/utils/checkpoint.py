@@ -203,15 +203,10 @@ def _meant_reentrant(name: str, use_reentrant: bool | None) -> bool:
 
 
 def checkpoint(
-    function: Callable,
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Callable[[], Contexts] = noop_context_fn,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
+    function: Callable, *args: Any, use_reentrant: bool | None = None, context_fn: Callable[[],
+    Contexts] = noop_context_fn, determinism_check: str = "default", debug: bool = False, early_stop: bool = True,
     **kwargs: Any,
-):
+):  # fmt: skip
     """Call ``function(*args, **kwargs)`` without keeping what it computes; the backward calls it again.
 
     Args:

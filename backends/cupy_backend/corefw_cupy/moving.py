@@ -54,14 +54,9 @@ class Walk(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def walk(
-    shape: tuple[int, ...],
-    limits: tuple[int, ...],
-    offsets: tuple[int, ...],
-    strides: tuple[int, ...],
-    itemsize: int,
-    kept: int,
-    alignment: int,
-) -> Walk:
+    shape: tuple[int, ...], limits: tuple[int, ...], offsets: tuple[int, ...], strides: tuple[int, ...], itemsize: int,
+    kept: int, alignment: int,
+) -> Walk:  # fmt: skip
     """The walk for a result of `shape` that reads an input of shape `limits` and `strides` (in bytes) at `offsets`, up
     to `alignment` bytes at once."""
     dims = joined(list(zip(shape, limits, offsets, [step // itemsize for step in strides], strict=True)), kept)

@@ -69,14 +69,9 @@ class Step:
         self.plans: dict[bytes, Plan] = {}  # by the addresses of the arrays as Python objects
 
     def __call__(
-        self,
-        params: list,
-        grads: list,
-        states: Sequence[list],
-        numbers: Sequence[list],
-        rates: Callable[..., Any],
+        self, params: list, grads: list, states: Sequence[list], numbers: Sequence[list], rates: Callable[..., Any],
         struct: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Step once.
 
         Args:

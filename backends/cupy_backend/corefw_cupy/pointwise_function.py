@@ -37,18 +37,9 @@ class Pointwise:
     """
 
     def __init__(
-        self,
-        compiler: Compiler,
-        name: str,
-        operands: tuple[str, ...],
-        numbers: int,
-        number: str,
-        result: str,
-        formula: str,
-        macros: Mapping[str, Mapping[Any, str]],
-        fault: int = 0,
-        computed: bool = True,
-    ):
+        self, compiler: Compiler, name: str, operands: tuple[str, ...], numbers: int, number: str, result: str,
+        formula: str, macros: Mapping[str, Mapping[Any, str]], fault: int = 0, computed: bool = True,
+    ):  # fmt: skip
         self.compiler, self.empty = compiler, compiler.empty
         self.runs: dict[tuple, Callable] = {}
         self.fault = (compiler.device_asserts.address, fault) if fault else ()

@@ -137,16 +137,9 @@ def _template(walk: str, operands: tuple[str, ...]) -> Template:
 
 
 def source(
-    walk: str,
-    name: str,
-    operands: tuple[str, ...],
-    numbers: int,
-    number: str,
-    result: str,
-    formula: str,
-    device_asserts: bool,
-    computed: bool,
-) -> str:
+    walk: str, name: str, operands: tuple[str, ...], numbers: int, number: str, result: str, formula: str,
+    device_asserts: bool, computed: bool,
+) -> str:  # fmt: skip
     """The text of a function: see `pointwise_function.Pointwise`."""
     arrays, others = "xyz"[: len(operands)], "stu"[:numbers]
     *definitions, value = [part.strip() for part in re.sub(r"\bT\(", "A(", formula).split(";")]

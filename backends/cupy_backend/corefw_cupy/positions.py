@@ -60,15 +60,9 @@ class Walk:
 
 @lru_cache(maxsize=1 << 13)
 def walk(
-    grid: Grid,
-    other: tuple[int, ...],
-    size: int,
-    index_size: int,
-    other_size: int,
-    alignment: int = 0,
-    wide: bool = False,
-    together: int = 1,
-) -> Walk:
+    grid: Grid, other: tuple[int, ...], size: int, index_size: int, other_size: int, alignment: int = 0,
+    wide: bool = False, together: int = 1,
+) -> Walk:  # fmt: skip
     """The walk over a grid.
 
     Args:

@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from corefw import shapes
 from corefw_cupy.cuda import Cuda
-from corefw_cupy.launch import THREADS, argument
+from corefw_cupy.launch import THREADS, Function, argument
 
 WARP = 32
 BLOCKS = 132 * 4  # that run at once on an H100: as many as reduction.cuh makes sure that fit on a processor
 STATE = 32  # bytes, the most that an operation holds of what was reduced so far
 LONGEST = 64  # packs of a row that one lane of a warp reads, if there are rows for all warps
 ENOUGH = BLOCKS * THREADS // WARP  # rows that keep all warps busy
+
+Types = Mapping[Any, str]
+Results = Mapping[Any, np.dtype] | None
 
 _DIMENSIONS = ("outer", "inner", "slow", "fast")
 _STRIDES = tuple(f"{name}_stride" for name in _DIMENSIONS)
@@ -115,8 +118,8 @@ def plan(
     return Plan(result, results, count, columns, argument(np.array([(*numbers, packed)], WALK)), grid, block)
 
 
-class Reduction:
-    """A reduction by an operation of a file in source/.
+class Along:
+    """An operation of a file in source/ along dimensions.
 
     Args:
         cuda: what compiles it.
@@ -124,27 +127,32 @@ class Reduction:
         operation: its name.
         types: of the elements, as in launch.py.
         result: the dtypes of results by those of elements, None if they are the same.
-        empty: whether there is a result for no elements.
     """
 
-    def __init__(
-        self,
-        cuda: Cuda,
-        file: str,
-        operation: str,
-        types: Mapping[Any, str],
-        result: Mapping[Any, np.dtype] | None = None,
-        empty: bool = True,
-    ):
-        macros = {"T": types, "OPERATION": {operation: operation}}
-        self.empty = cuda.empty
-        self.dense = cuda.copying.dense
-        self.operation = operation
-        self.result = result
+    #: what the names of the file's functions begin with, and the functions
+    kind: ClassVar[str]
+    functions: ClassVar[tuple[str, ...]] = ("rows", "columns")
+    rows: Function
+    columns: Function
+
+    def __init__(self, cuda: Cuda, file: str, operation: str, types: Types, result: Results = None):
+        self.empty, self.dense = cuda.empty, cuda.dense
+        self.operation, self.result = operation, result
+        for function in self.functions:
+            made = cuda.function(file, f"{self.kind}_{function}", T=types, OPERATION={operation: operation})
+            setattr(self, function, made)
+
+
+class Reduction(Along):
+    """A reduction: `empty` says whether there is a result for no elements."""
+
+    kind = "reduce"
+    functions = ("rows", "columns", "parts")
+    parts: Function
+
+    def __init__(self, cuda: Cuda, file: str, operation: str, types: Types, result: Results = None, empty=True):
+        super().__init__(cuda, file, operation, types, result)
         self.takes_nothing = empty
-        self.rows = cuda.function(file, "reduce_rows", **macros)
-        self.columns = cuda.function(file, "reduce_columns", **macros)
-        self.parts = cuda.function(file, "reduce_parts", **macros)
 
     def __call__(self, input, dim, keepdim=False, number=0.0):
         """The results over the dimensions `dim`, None for all; `number` is what the operation depends on besides."""

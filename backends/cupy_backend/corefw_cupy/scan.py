@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from corefw.dispatch.backend import Kernel
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.extremes import ORDERED
 from corefw_cupy.launch import FLOATS, THREADS, offered
-from corefw_cupy.reducing import BLOCKS, STATE, WARP, power_of_two
+from corefw_cupy.reducing import BLOCKS, STATE, WARP, Along, Results, Types, power_of_two
 from corefw_cupy.reduction import FIELDS, SUMS, WHOLE
 
 LEAST = 64  # elements of a column that are worth a part of their own
@@ -38,35 +36,14 @@ def geometry(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, int, tup
     return lines, 1, (lines, max(1, min(BLOCKS // lines, packs // (4 * THREADS)))), (THREADS, 1)
 
 
-class Scan:
-    """Running results of an operation of a file in source/.
+class Scan(Along):
+    """Running results: `finds` says whether the positions of elements found are wanted too."""
 
-    Args:
-        cuda: what compiles it.
-        file: where the operation is.
-        operation: its name.
-        types: of the elements, as in launch.py.
-        result: the dtypes of results by those of elements, None if they are the same.
-        finds: whether the positions of elements found are wanted too.
-    """
+    kind = "scan"
 
-    def __init__(
-        self,
-        cuda: Cuda,
-        file: str,
-        operation: str,
-        types: Mapping[Any, str],
-        result: Mapping[Any, np.dtype] | None = None,
-        finds: bool = False,
-    ):
-        macros = {"T": types, "OPERATION": {operation: operation}}
-        self.empty = cuda.empty
-        self.dense = cuda.dense
-        self.operation = operation
-        self.result = result
+    def __init__(self, cuda: Cuda, file: str, operation: str, types: Types, result: Results = None, finds=False):
+        super().__init__(cuda, file, operation, types, result)
         self.finds = finds
-        self.rows = cuda.function(file, "scan_rows", **macros)
-        self.columns = cuda.function(file, "scan_columns", **macros)
 
     def __call__(self, input, dim):
         """The results along `dim`, and the positions of the elements found if they are wanted."""

@@ -322,14 +322,9 @@ def _round_keys(seed: int) -> numpy.ndarray:
 
 
 def _fill(
-    xp: Any,
-    shape: Shape,
-    dtype: Any,
-    words_per_value: int,
-    seed: int,
-    offset: int,
-    convert: Callable[[Array, Array], None],
-) -> Array:
+    xp: Any, shape: Shape, dtype: Any, words_per_value: int, seed: int, offset: int, convert: Callable[[Array, Array],
+    None],
+) -> Array:  # fmt: skip
     """An array of `shape`, made chunk by chunk: `convert(words, out)` turns the words of whole blocks into values."""
     n = math.prod(shape)
     per_block = 4 // words_per_value

@@ -33,19 +33,10 @@ class MultiheadAttention(Module):
     """
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
-        device=None,
-        dtype=None,
-    ):
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
+        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
+        device=None, dtype=None,
+    ):  # fmt: skip
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
@@ -85,16 +76,9 @@ class MultiheadAttention(Module):
                 init.xavier_normal_(extra)
 
     def forward(
-        self,
-        query,
-        key,
-        value,
-        key_padding_mask=None,
-        need_weights: bool = True,
-        attn_mask=None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ):
+        self, query, key, value, key_padding_mask=None, need_weights: bool = True, attn_mask=None,
+        average_attn_weights: bool = True, is_causal: bool = False,
+    ):  # fmt: skip
         """The output and, if `need_weights`, the attention weights, else None.
 
         Args:

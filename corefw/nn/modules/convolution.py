@@ -20,20 +20,9 @@ class _ConvNd(Spatial):
     transposed = False
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        output_padding,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device=None,
-        dtype=None,
-    ):
+        self, in_channels: int, out_channels: int, kernel_size, stride, padding, dilation, output_padding, groups: int,
+        bias: bool, padding_mode: str, device=None, dtype=None,
+    ):  # fmt: skip
         super().__init__()
         n = self.dimensions
         if groups <= 0:
@@ -112,19 +101,9 @@ class _Direct(_ConvNd):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
+    ):  # fmt: skip
         options = (kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device, dtype)
         super().__init__(in_channels, out_channels, *options)
 
@@ -174,20 +153,9 @@ class _ConvTransposeNd(_ConvNd):
     transposed = True
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1,
+        bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None, dtype=None,
+    ):  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         options = (kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode, device, dtype)

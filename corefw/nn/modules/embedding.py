@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from corefw.dispatch.declare import ops
 from corefw.graph.grad_mode import no_recording
 from corefw.nn import init
@@ -10,33 +12,42 @@ from corefw.nn.parameter import Parameter
 from corefw.tensor import Tensor
 
 
-def _padding_position(padding_idx: int | None, count: int) -> int | None:
-    """A position given as padding, counted from the beginning."""
-    if padding_idx is None:
-        return None
-    if not -count <= padding_idx < count:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    return padding_idx % count
+class _Table(Module):
+    """A table of learned vectors."""
+
+    def __init__(
+        self, count: int, size: int, padding_idx: int | None, given: Tensor | None, freeze: bool, device, dtype
+    ):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = count, size
+        if padding_idx is not None and not -count <= padding_idx < count:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        self.padding_idx = None if padding_idx is None else padding_idx % count
+        if given is not None and tuple(given.shape) != (count, size):
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        table = ops.empty((count, size), device=device, dtype=dtype) if given is None else given
+        self.weight = Parameter(table, not freeze)
+        if given is None:
+            self.reset_parameters()
+
+    @classmethod
+    def _of(cls: type[Any], embeddings: Tensor, freeze: bool, **options):
+        """A layer with this table."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        layer = cls(*embeddings.shape, _weight=embeddings, **options)
+        layer.weight.requires_grad_(not freeze)
+        return layer
+
+    def reset_parameters(self) -> None:
+        """Draw the table anew, from N(0, 1); the row of the padding is zeros."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_recording():
+                self.weight[self.padding_idx] = 0
 
 
-def _table(given: Tensor | None, count: int, size: int, device, dtype) -> Tensor:
-    """A table of `count` vectors, the given one if there is one."""
-    if given is None:
-        return ops.empty((count, size), device=device, dtype=dtype)
-    if tuple(given.shape) != (count, size):
-        raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-    return given
-
-
-def _draw_table(weight: Parameter, padding_idx: int | None) -> None:
-    """Fill a table with normal numbers, and the row of the padding with zeros."""
-    init.normal_(weight)
-    if padding_idx is not None:
-        with no_recording():
-            weight[padding_idx] = 0
-
-
-class Embedding(Module):
+class Embedding(_Table):
     """A learned vector for each of `num_embeddings` positions.
 
     Args:
@@ -56,62 +67,27 @@ class Embedding(Module):
     """
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = _padding_position(padding_idx, num_embeddings)
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        self.weight = Parameter(_table(_weight, num_embeddings, embedding_dim, device, dtype), not _freeze)
-        if _weight is None:
-            self.reset_parameters()
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Embedding:
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+    ) -> Embedding:  # fmt: skip
         """A layer with the table `embeddings`; `freeze` says that it is not trained.
 
         >>> import corefw as torch
         >>> torch.nn.Embedding.from_pretrained(torch.tensor([[1.0, 2.0]]))(torch.tensor(0))
         tensor([1., 2.])
         """
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        return cls(
-            embeddings.shape[0],
-            embeddings.shape[1],
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-            _weight=embeddings,
-            _freeze=freeze,
-        )
-
-    def reset_parameters(self) -> None:
-        """Draw the table anew."""
-        _draw_table(self.weight, self.padding_idx)
+        options: dict[str, Any] = {"padding_idx": padding_idx, "max_norm": max_norm, "norm_type": norm_type}
+        return cls._of(embeddings, freeze, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, **options)
 
     def forward(self, input):
         return ops.functional_embedding(
@@ -131,7 +107,7 @@ class Embedding(Module):
         return text + (", sparse=True" if self.sparse else "")
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """The sums, means or greatest elements of bags of learned vectors, for `num_embeddings` positions.
 
     Args:
@@ -154,68 +130,33 @@ class EmbeddingBag(Module):
     """
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = _padding_position(padding_idx, num_embeddings)
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
-        self.weight = Parameter(_table(_weight, num_embeddings, embedding_dim, device, dtype))
-        if _weight is None:
-            self.reset_parameters()
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        include_last_offset: bool = False,
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
-    ) -> EmbeddingBag:
+    ) -> EmbeddingBag:  # fmt: skip
         """A layer with the table `embeddings`; `freeze` says that it is not trained.
 
         >>> import corefw as torch
         >>> torch.nn.EmbeddingBag.from_pretrained(torch.tensor([[1.0], [3.0]]))(torch.tensor([[0, 1]]))
         tensor([[2.]])
         """
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        layer = cls(
-            embeddings.shape[0],
-            embeddings.shape[1],
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            _weight=embeddings,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-        )
-        layer.weight.requires_grad_(not freeze)
-        return layer
-
-    def reset_parameters(self) -> None:
-        """Draw the table anew."""
-        _draw_table(self.weight, self.padding_idx)
+        options: dict[str, Any] = {
+            "max_norm": max_norm,
+            "norm_type": norm_type,
+            "scale_grad_by_freq": scale_grad_by_freq,
+        }
+        options |= {"mode": mode, "sparse": sparse, "include_last_offset": include_last_offset}
+        return cls._of(embeddings, freeze, padding_idx=padding_idx, **options)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return ops.embedding_bag(

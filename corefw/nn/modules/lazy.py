@@ -75,7 +75,17 @@ class LazyModuleMixin(_Base):
         return super()._load_own(state, prefix, assign, missing, errors)
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class _LazyLayer(LazyModuleMixin):
+    """A lazy layer of the package: it becomes one of its last base, the layer that is not lazy."""
+
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        layer = cls.__bases__[-1]
+        if issubclass(layer, Module) and not issubclass(layer, LazyModuleMixin):
+            cls.cls_to_become = layer
+
+
+class LazyLinear(_LazyLayer, Linear):
     """`Linear` whose `in_features` is the size of the first input's last dimension.
 
     Args:
@@ -83,7 +93,6 @@ class LazyLinear(LazyModuleMixin, Linear):
         bias: whether to add one.
     """
 
-    cls_to_become = Linear
     weight: Any
     bias: Any
 
@@ -112,7 +121,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 # -- convolutions -----------------------------------------------------------------------------------------------------
-class _LazyConvolution(LazyModuleMixin):
+class _LazyConvolution(_LazyLayer):
     """A convolution whose `in_channels` follow from the first input."""
 
     dimensions: int
@@ -160,37 +169,18 @@ class _LazyConvolution(LazyModuleMixin):
 
 class _LazyDirect(_LazyConvolution):
     def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device=None, dtype=None,
+    ):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._wait(out_channels, bias, device, dtype)
 
 
 class _LazyTransposed(_LazyConvolution):
     def __init__(
-        self,
-        out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1, bias: bool = True,
+        dilation=1, padding_mode: str = "zeros", device=None, dtype=None,
+    ):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
         self._wait(out_channels, bias, device, dtype)
 
@@ -198,41 +188,29 @@ class _LazyTransposed(_LazyConvolution):
 class LazyConv1d(_LazyDirect, Conv1d):
     """`Conv1d` whose `in_channels` follow from the first input."""
 
-    cls_to_become = Conv1d
-
 
 class LazyConv2d(_LazyDirect, Conv2d):
     """`Conv2d` whose `in_channels` follow from the first input."""
-
-    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyDirect, Conv3d):
     """`Conv3d` whose `in_channels` follow from the first input."""
 
-    cls_to_become = Conv3d
-
 
 class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
     """`ConvTranspose1d` whose `in_channels` follow from the first input."""
-
-    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
     """`ConvTranspose2d` whose `in_channels` follow from the first input."""
 
-    cls_to_become = ConvTranspose2d
-
 
 class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
     """`ConvTranspose3d` whose `in_channels` follow from the first input."""
 
-    cls_to_become = ConvTranspose3d
-
 
 # -- normalisations ---------------------------------------------------------------------------------------------------
-class _LazyNorm(LazyModuleMixin):
+class _LazyNorm(_LazyLayer):
     """A normalisation whose `num_features` follow from the first input."""
 
     dimensions: Any
@@ -242,16 +220,9 @@ class _LazyNorm(LazyModuleMixin):
     running_var: Any
 
     def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device=None,
-        dtype=None,
-        *,
-        bias: bool = True,
-    ):
+        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        device=None, dtype=None, *, bias: bool = True,
+    ):  # fmt: skip
         super().__init__(0, eps, momentum, False, False, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
@@ -290,34 +261,22 @@ class _LazyInstanceNorm(_LazyNorm):
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     """`BatchNorm1d` whose `num_features` follow from the first input."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """`BatchNorm2d` whose `num_features` follow from the first input."""
-
-    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     """`BatchNorm3d` whose `num_features` follow from the first input."""
 
-    cls_to_become = BatchNorm3d
-
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
     """`InstanceNorm1d` whose `num_features` follow from the first input."""
-
-    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
     """`InstanceNorm2d` whose `num_features` follow from the first input."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
     """`InstanceNorm3d` whose `num_features` follow from the first input."""
-
-    cls_to_become = InstanceNorm3d

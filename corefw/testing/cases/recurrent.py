@@ -98,20 +98,9 @@ def rnn_sequence_backward(hx, weight, output, batch_sizes, reverse, nonlinearity
 
 
 def lstm_sequence_backward(
-    hx,
-    cx,
-    weight,
-    output,
-    gates,
-    cells,
-    batch_sizes,
-    reverse,
-    to_output=None,
-    to_h=None,
-    to_c=None,
-    to_gates=None,
+    hx, cx, weight, output, gates, cells, batch_sizes, reverse, to_output=None, to_h=None, to_c=None, to_gates=None,
     to_cells=None,
-):
+):  # fmt: skip
     to_input, to_weight = np.zeros_like(gates), np.zeros_like(weight)
     to_output, to_h, to_c = given(to_output, output), given(to_h, hx), given(to_c, cx)
     to_gates, to_cells = given(to_gates, gates), given(to_cells, cells)

@@ -73,14 +73,9 @@ def area(input, sizes):
 
 
 def interpolate(
-    input,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
+    input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
     antialias=False,
-):
+):  # fmt: skip
     n = input.ndim - 2
     scales = scale_factor if isinstance(scale_factor, tuple) else (scale_factor,) * n
     if size is None:

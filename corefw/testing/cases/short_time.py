@@ -19,17 +19,9 @@ def _frames(n_fft, win_length):
 
 
 def _stft(
-    x,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    normalized=False,
-    onesided=None,
-    return_complex=True,
-    align_to_window=None,
-):
+    x, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
+    return_complex=True, align_to_window=None,
+):  # fmt: skip
     hop, width = hop_length or n_fft // 4, win_length or n_fft
     weights = np.pad(np.ones(width) if window is None else window, _frames(n_fft, width))
     if center or align_to_window:

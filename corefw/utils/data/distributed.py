@@ -33,14 +33,9 @@ class DistributedSampler(Sampler[int]):
     """
 
     def __init__(
-        self,
-        dataset: Sized,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        shuffle: bool = True,
-        seed: int = 0,
-        drop_last: bool = False,
-    ):
+        self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ):  # fmt: skip
         if num_replicas is None or rank is None:
             raise RuntimeError("Requires distributed package to be available; or give num_replicas and rank")
         if not 0 <= rank < num_replicas:

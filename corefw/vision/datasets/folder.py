@@ -103,15 +103,10 @@ class DatasetFolder(VisionDataset):
     """
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        loader: Callable[[str], Any],
-        extensions: tuple[str, ...] | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        is_valid_file: Callable[[str], bool] | None = None,
-        allow_empty: bool = False,
-    ) -> None:
+        self, root: str | os.PathLike, loader: Callable[[str], Any], extensions: tuple[str, ...] | None = None,
+        transform: Callable | None = None, target_transform: Callable | None = None, is_valid_file: Callable[[str],
+        bool] | None = None, allow_empty: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.loader = loader
         self.extensions = extensions
@@ -168,14 +163,10 @@ class ImageFolder(DatasetFolder):
     """
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        loader: Callable[[str], Any] = default_loader,
-        is_valid_file: Callable[[str], bool] | None = None,
+        self, root: str | os.PathLike, transform: Callable | None = None, target_transform: Callable | None = None,
+        loader: Callable[[str], Any] = default_loader, is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         extensions = IMG_EXTENSIONS if is_valid_file is None else None
         super().__init__(root, loader, extensions, transform, target_transform, is_valid_file, allow_empty)
         self.imgs = self.samples

@@ -263,15 +263,9 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def resized_crop(
-    img: Any,
-    top: int,
-    left: int,
-    height: int,
-    width: int,
-    size: int | Sequence[int],
-    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-    antialias: bool | None = True,
-) -> Any:
+    img: Any, top: int, left: int, height: int, width: int, size: int | Sequence[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True,
+) -> Any:  # fmt: skip
     """A rectangle of an image, resized."""
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
