@@ -97,10 +97,11 @@ def _gradients_shape(gradient, input, weight, *attributes):
 )
 def standardized_gradients(gradient, input, weight, scale, dims: tuple, mean=None):
     """The gradients of ``standardized(input) * weight + bias``, of `gradient`; weight and bias have one shape."""
+    grad_bias = gradient.sum_to_size(weight.shape)
     return (
         ops.standardized_backward(gradient, input, scale, dims, mean, weight),
         (gradient * ops.standardized(input, scale, dims, mean)).sum_to_size(weight.shape),
-        gradient.sum_to_size(weight.shape),
+        gradient.clone() if grad_bias is gradient else grad_bias,
     )
 
 
