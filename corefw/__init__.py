@@ -136,6 +136,7 @@ _LATER = {
         "set_default_tensor_type": "default_type",
     },
     **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
+    "vmap": "func",
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
 

@@ -58,6 +58,7 @@ from corefw.dtypes import get_default_dtype as get_default_dtype
 from corefw.dtypes import iinfo as iinfo
 from corefw.dtypes import promote_types as promote_types
 from corefw.eigenpairs import lobpcg as lobpcg
+from corefw.func.batches import vmap as vmap
 from corefw.futures import Future as Future
 from corefw.layouts import layout as layout
 from corefw.layouts import memory_format as memory_format
@@ -3375,6 +3376,7 @@ __all__ = [
     "version",
     "view_as_complex",
     "view_as_real",
+    "vmap",
     "vsplit",
     "vstack",
     "where",

@@ -48,6 +48,8 @@ class device:
         if isinstance(type, int):
             index, type = type, "cuda"
         if not isinstance(type, str):
+            if isinstance(type, device):
+                return type
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {type.__class__.__name__}")
         found = cls._interned.get((type, index))
         return found if found is not None else cls._intern(type, index)

@@ -20,6 +20,10 @@ REFUSALS = {
     "autograd.forward_ad.dual_level": _TANGENTS,
     "autograd.forward_ad.make_dual": _TANGENTS,
     "autograd.forward_ad.unpack_dual": _TANGENTS,
+    "func.functionalize": (
+        "it rewrites in-place operations for a tracer, and nothing traces functions here: in-place operations work in "
+        "every transform as they are, so that the function itself gives the same values"
+    ),
     "masked.MaskedTensor": _MASKED,
     "masked.as_masked_tensor": _MASKED,
     "masked.is_masked_tensor": _MASKED,

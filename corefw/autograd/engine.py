@@ -9,6 +9,8 @@ from operator import le
 from sys import getrefcount
 from typing import Any
 
+from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.tensors import fitted
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
@@ -63,6 +65,10 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
     if gradient.dispatch_key is not dispatch_key:
         if gradient.dispatch_key.dtype.is_complex and not dispatch_key.dtype.is_complex:
             gradient = gradient.real
+        if BatchedDevice.made and gradient.dispatch_key.device is not dispatch_key.device:
+            gradient = fitted(gradient, dispatch_key.device)
+            if gradient.dispatch_key.dtype is dispatch_key.dtype:
+                return gradient
         gradient = gradient.to(device=dispatch_key.device, dtype=dispatch_key.dtype)
     return gradient
 

@@ -35,7 +35,7 @@ from corefw.declarations._shared.families import family
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, in_examples
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
 from corefw.errors import ShapeError
 from corefw.shapes import contiguous_strides
@@ -240,6 +240,7 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
     if d.is_floating_point and n > (1 << SIGNIFICAND[d]) + 1:
         raise ArgumentError(f"n cannot be greater than {(1 << SIGNIFICAND[d]) + 1} for {d.title} type.")
     fitting_number(max(n - 1, 0), d)
+    dispatch_key = in_examples(dispatch_key)
     seed, offset = seed_and_offset("permutation_at", dispatch_key, n, generator)
     result = ops.permutation_at(dispatch_key, n, seed, offset, d.numpy)
     if out is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from corefw import dtypes
+from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, joined
+from corefw.dispatch.batching.tensors import lifted_operand
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
@@ -88,6 +90,10 @@ def _prepare(op: Op, values):
     for tensor in operands:
         if tensor.dispatch_key.__class__ is LayoutKey:
             raise refusal(op.name)
+        if tensor.dispatch_key.device.__class__ is BatchedDevice:
+            to = joined(t.dispatch_key for t in operands + others if t.__class__ is not Constant)
+            if any(t.dispatch_key.device is not to for t in operands + others):
+                return _prepare(op, [_lifted(value, to) for value in values])
     common_device = _common_device(op, operands + others)
     assert op.rule is not None
     if op.rule.promotes:
@@ -124,6 +130,13 @@ def _prepare(op: Op, values):
         for p, value in zip(parameters, values, strict=False)
     ]
     return dispatch_key, arguments, table
+
+
+def _lifted(value, to):
+    """An operand, or several, as ones of the batch `to`."""
+    if isinstance(value, Tensor):
+        return lifted_operand(value, to)
+    return [_lifted(one, to) for one in value] if value.__class__ in (list, tuple) else value
 
 
 def _is_weak(tensor: Tensor, common: dtype) -> bool:
@@ -169,6 +182,11 @@ def mixed_into(op: Op, *values) -> None:
     dispatch_key, arguments, table = _prepare(op, values)
     kernel, result, array_type, _ = table[dispatch_key]
     if result.device is not target.dispatch_key.device:
+        if result.device.__class__ is BatchedDevice:
+            raise BatchingError(
+                f"vmap: {op.name}_ would write the results of all examples into a tensor that they share: make it "
+                "batched first, as zeros_like(x) of a batched x is, or use the form that is not in place"
+            )
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.dispatch_key.device}"
         )

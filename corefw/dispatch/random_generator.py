@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.devices import device
+from corefw.devices import DispatchKey, device
+from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, at_depths, base_of, depths, levels
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
@@ -174,8 +175,36 @@ class _Defaults:
 defaults = _Defaults()
 
 
+def _drawn_by_examples(where: device) -> int:
+    """How many examples of running `vmap`s draw numbers of their own; RuntimeError where none was allowed to."""
+    if any(level.randomness == "error" for level in levels.running):
+        raise BatchingError(
+            "vmap: called random operation while in randomness error mode. Say randomness='same' for the same numbers "
+            "in all examples, 'different' for others in each"
+        )
+    found = 1
+    for depth, size in depths(where).items():
+        if levels.running[depth - 1].randomness == "different":
+            found *= size
+    return found
+
+
+def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
+    """Where numbers are drawn that differ between the examples of running `vmap`s: in batches of them."""
+    if not levels.running:
+        return dispatch_key
+    wanted = depths(dispatch_key.device)
+    for depth, level in enumerate(levels.running, 1):
+        if level.randomness == "different":
+            wanted.setdefault(depth, level.size)
+    return dispatch_key_of(at_depths(base_of(dispatch_key.device), wanted, dispatch_key.dtype), dispatch_key.dtype)
+
+
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:
     """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
+    if levels.running or where.__class__ is BatchedDevice:
+        blocks *= _drawn_by_examples(where)
+        where = base_of(where)
     if generator is None:
         return (defaults.generators.get(where) or defaults.of(where)).take(blocks)
     if generator.__class__ is not Generator:

@@ -9,6 +9,8 @@ from typing import Any
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.backend import Backend, Kernel
+from corefw.dispatch.batching import calls as batching
+from corefw.dispatch.batching.arrays import BatchedDevice
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.measured import Rival, choosing, sized_by
 from corefw.dispatch.op import Op
@@ -150,6 +152,8 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     ``out=``). With `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
     if dispatch_key.__class__ is LayoutKey:
         return entry(op, dispatch_key)
+    if dispatch_key.device.__class__ is BatchedDevice:
+        return batching.entry(op, dispatch_key, _results, _geometry_kernel, _body_kernel)
     try:
         decision = decide(op, dispatch_key)
     except KernelNotFoundError:

@@ -8,6 +8,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
+from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.tensors import together
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
@@ -84,6 +86,9 @@ def slow_path(op: Op, error: Exception, *values):
         return compute(op, *values)
     if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
         raise refusal(op.name, values)
+    if BatchedDevice.made and (batched := together(values)) is not None:
+        positional, keywords = _keywords(op, batched)
+        return op.function(*positional, **keywords)
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:

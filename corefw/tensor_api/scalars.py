@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from corefw import dtypes, printing
+from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.tensors import leave
 from corefw.errors import CorefwError
 from corefw.tensor import Tensor
 from corefw.tensor_api.attach import method, method_called
@@ -135,6 +137,8 @@ def __contains__(self, element) -> bool:
 @method
 def __repr__(self, *, tensor_contents=None) -> str:
     dispatch_key = self.dispatch_key
+    if dispatch_key.device.__class__ is BatchedDevice:
+        return f"BatchedTensor(depth={dispatch_key.device.depth}, value={leave(self.detach())!r})"
     meta = dispatch_key.device.type == "meta"
     shown = printing.shows_dtype(
         dispatch_key.dtype.name, dtypes.get_default_dtype().name, has_values=not meta and self.numel() > 0

@@ -8,9 +8,10 @@ from typing import Any
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.devices import DispatchKey
+from corefw.dispatch.batching.arrays import BatchedDevice
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import INTEGER_LIMITS
-from corefw.dispatch.random_generator import Generator, take
+from corefw.dispatch.random_generator import Generator, in_examples, take
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap
@@ -31,6 +32,7 @@ def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator:
 
 def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters) -> Tensor:
     """A tensor of numbers of a kind."""
+    dispatch_key = in_examples(dispatch_key)
     seed, offset = seed_and_offset(kind, dispatch_key, math.prod(shape), generator)
     return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
 
@@ -130,7 +132,8 @@ def check_probabilities(p: Tensor) -> None:
     """Refuse a tensor with elements outside [0, 1]."""
     if not p.dispatch_key.dtype.is_floating_point:
         raise refusal("bernoulli_tensor_cpu_p_", p.dispatch_key.dtype)
-    if p.dispatch_key.device.type != "meta" and not bool(((p >= 0) & (p <= 1)).all()):
+    where = p.dispatch_key.device
+    if where.type != "meta" and where.__class__ is not BatchedDevice and not bool(((p >= 0) & (p <= 1)).all()):
         raise ArgumentError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
         )
