@@ -202,7 +202,7 @@ def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
 
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:
     """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
-    if levels.running or where.__class__ is BatchedDevice:
+    if BatchedDevice.made and (levels.running or where.__class__ is BatchedDevice):
         blocks *= _drawn_by_examples(where)
         where = base_of(where)
     if generator is None:

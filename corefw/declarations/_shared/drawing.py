@@ -32,7 +32,8 @@ def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator:
 
 def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters) -> Tensor:
     """A tensor of numbers of a kind."""
-    dispatch_key = in_examples(dispatch_key)
+    if BatchedDevice.made:
+        dispatch_key = in_examples(dispatch_key)
     seed, offset = seed_and_offset(kind, dispatch_key, math.prod(shape), generator)
     return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
 
