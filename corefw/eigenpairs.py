@@ -40,8 +40,9 @@ class Iteration:
 def lobpcg(
     A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
     iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
-    method: str | None = None, tracker: Callable[[Iteration], Any] | None = None, ortho_iparams: dict[str,
-    int] | None = None, ortho_fparams: dict[str, float] | None = None, ortho_bparams: dict[str, bool] | None = None,
+    method: str | None = None, tracker: Callable[[Iteration], Any] | None = None,
+    ortho_iparams: dict[str, int] | None = None, ortho_fparams: dict[str, float] | None = None,
+    ortho_bparams: dict[str, bool] | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The k greatest or least eigenvalues of Hermitian matrices, and their vectors: ``A @ X = B @ X * E``.
 

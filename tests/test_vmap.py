@@ -17,11 +17,11 @@ rng = np.random.default_rng(0)
 #: what looks at elements, has shapes that depend on them, or means memory by its place
 UNFIT = {
     "combinations", "histc", "histogram", "histogramdd",
-    "argwhere", "bincount", "cartesian_prod", "masked_select", "nonzero", "repeat_interleave", "repeated_positions",
+    "argwhere", "bincount", "masked_select", "nonzero", "repeat_interleave", "repeated_positions",
     "unique", "unique_consecutive", "unique_values",
     "as_strided_scatter", "cholesky_inverse", "coded_embedding_bag", "cov", "embedding_bag", "gaussian_nll_loss", "gru",
     "istft", "ldl_factors", "ldl_solution", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve",
-    "linalg_lu_factor", "linalg_matrix_exp", "lstm", "nonzero_static", "one_hot", "pdist", "rnn_relu", "rnn_tanh",
+    "linalg_lu_factor", "linalg_matrix_exp", "lstm", "nonzero_static", "pdist", "rnn_relu", "rnn_tanh",
 }  # fmt: skip
 
 
@@ -337,3 +337,51 @@ def test_debug_unwrap():
 
     func.vmap(func.vmap(inner))(x)
     assert shapes == [(3,), (2, 3)] and func.debug_unwrap(x) is x
+
+
+def test_new_tensors_lie_where_the_examples_do():
+    x = tensor(4, 3)
+
+    def f(x):
+        made = (
+            corefw.zeros(3, device=x.device)
+            + corefw.arange(3, device=x.device)
+            + corefw.as_tensor(2.0, device=x.device)
+        )
+        return made + corefw.ones(3).to(x.device) + corefw.ones(3).to(x)
+
+    close(func.vmap(f)(x), corefw.stack([f(row) for row in x]))
+
+
+def test_changes_in_place_of_what_is_made_inside():
+    def f(x, at):
+        y = corefw.zeros_like(x)
+        y[0] = x.sum()
+        y[at] += 2
+        y.add_(1).mul_(x)
+        y[x > 1] = x.max()
+        z = x.new_ones(2)
+        z[1:] = y[:1]
+        return corefw.cat([y, z])
+
+    x, at = tensor(5, 3), corefw.tensor([0, 1, 2, 1, 0])
+    close(func.vmap(f)(x, at), looped(f, x, at))
+
+
+def test_a_recurrent_network_and_its_gradients():
+    network, x = corefw.nn.GRU(3, 2, batch_first=True).double(), tensor(3, 2, 5, 3)
+    parameters = dict(network.named_parameters())
+
+    def energy(parameters, x):
+        return func.functional_call(network, parameters, (x,))[0].square().sum()
+
+    found = func.vmap(func.grad(energy), (None, 0))(parameters, x)
+    for name, gradient in found.items():
+        close(gradient, corefw.stack([func.grad(energy)(parameters, one)[name] for one in x]))
+
+
+def test_classes_by_number():
+    classes = corefw.tensor([[1, 0], [2, 1]])
+    assert func.vmap(lambda c: F.one_hot(c, 3))(classes).tolist() == F.one_hot(classes, 3).tolist()
+    with pytest.raises(BatchingError, match="no elements"):
+        func.vmap(F.one_hot)(classes)

@@ -106,7 +106,7 @@ def _fractional_max_pool(name: str, n: int):
                 f"{name}(): expected _random_samples of shape {[*input.shape[:2], n]}, got "
                 f"{list(_random_samples.shape)}"
             )
-        elif _random_samples.dispatch_key is not input.dispatch_key:
+        elif (_random_samples.dtype, _random_samples.device) != (input.dtype, input.device):
             raise DtypeError(f"{name}(): expected _random_samples to have the same dtype and device as input")
         samples = ops.stack([_random_samples.detach()[..., dim] for dim in order], -1)
         values, indices = _pooled(input, samples, windows, counts)

@@ -514,7 +514,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             raise ShapeError(
                 f"meshgrid: Expected 0D or 1D tensor in the tensor list but got shape {list(t.array.shape)}"
             )
-        if t.dispatch_key is not tensors[0].dispatch_key:
+        if (t.dtype, t.device) != (tensors[0].dtype, tensors[0].device):
             raise ShapeError("torch.meshgrid expects all tensors to have the same dtype and device")
     swap = indexing == "xy" and len(tensors) > 1
     ordered = (tensors[1], tensors[0], *tensors[2:]) if swap else tensors

@@ -34,8 +34,9 @@ class Op:
     def __init__(
         self, name: str, parameters: tuple[Parameter, ...], body: Callable, rule: Any, shape: Callable | None, *,
         primitive: bool = False, view: bool = False, update: bool = False, where: dict[str, str] | None = None,
-        outputs: tuple[str, ...] = (), rewrites: tuple[str, ...] = (), inplace: bool = False, overlapping: tuple[str,
-        ...] = (), out: bool = False, aliases: tuple[str, ...] = (), grad_name: str = "", other_names: bool = False,
+        outputs: tuple[str, ...] = (), rewrites: tuple[str, ...] = (), inplace: bool = False,
+        overlapping: tuple[str, ...] = (), out: bool = False, aliases: tuple[str, ...] = (), grad_name: str = "",
+        other_names: bool = False,
     ):  # fmt: skip
         self.name = name
         self.parameters = parameters

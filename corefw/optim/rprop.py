@@ -30,9 +30,9 @@ class Rprop(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2), step_sizes: tuple[float,
-        float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
     ):  # fmt: skip
         refuse_capturable("Rprop", capturable)
         if not 0 < etas[0] < 1 < etas[1]:

@@ -235,7 +235,7 @@ def _upload(array: np.ndarray, d: dtype, where: device) -> Tensor:
 def _where(given) -> device:
     if given is None:
         return get_default_device()
-    return given if given.__class__ is devices.device else devices.device(given)
+    return given if isinstance(given, devices.device) else devices.device(given)
 
 
 def _home(tensor: Tensor) -> device:

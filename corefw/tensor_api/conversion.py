@@ -153,7 +153,7 @@ def _target(first, rest: list, named: dict[str, Any], dispatch_key: DispatchKey)
         raise _WrongForm
     if where is None:
         where = dispatch_key.device
-    elif where.__class__ is not devices.device:
+    elif not isinstance(where, devices.device):
         if not isinstance(where, (str, int)) or isinstance(where, bool):
             raise _WrongForm
         where = devices.device(where)

@@ -35,8 +35,8 @@ def _stretched(images: Tensor, between: tuple[float, float] | None) -> Tensor:
 
 @corefw.no_grad()
 def make_grid(
-    tensor: Tensor | list[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False, value_range: tuple[float,
-    float] | None = None, scale_each: bool = False, pad_value: float = 0.0,
+    tensor: Tensor | list[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False,
+    value_range: tuple[float, float] | None = None, scale_each: bool = False, pad_value: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """Many images side by side, as one.
 

@@ -11,8 +11,8 @@ from corefw.tensor import Tensor
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: Mapping[str, Tensor], args: Any = None, kwargs: dict[str,
-    Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+    module: Module, parameters_and_buffers: Mapping[str, Tensor], args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """What a module gives with these tensors in the place of its own.
 

@@ -73,10 +73,11 @@ class CyclicLR(_WithMomentum):
 
     def __init__(
         self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
-        step_size_up: float = 2000, step_size_down: float | None = None, mode: Literal["triangular", "triangular2",
-        "exp_range"] = "triangular", gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None,
-        scale_mode: Literal["cycle", "iterations"] = "cycle", cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.8, max_momentum: float | list[float] = 0.9, last_epoch: int = -1,
+        step_size_up: float = 2000, step_size_down: float | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular", gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None, scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True, base_momentum: float | list[float] = 0.8, max_momentum: float | list[float] = 0.9,
+        last_epoch: int = -1,
     ):  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
