@@ -1,4 +1,4 @@
-"""Operations on boxes, in the form of `torchvision.ops`."""
+"""Operations on boxes and parts of models, in the form of `torchvision.ops`."""
 
 from corefw.vision.ops.boxes import (
     batched_nms,
@@ -9,8 +9,24 @@ from corefw.vision.ops.boxes import (
     nms,
     remove_small_boxes,
 )
+from corefw.vision.ops.misc import (
+    MLP,
+    Conv2dNormActivation,
+    Conv3dNormActivation,
+    FrozenBatchNorm2d,
+    Permute,
+    SqueezeExcitation,
+)
+from corefw.vision.ops.stochastic_depth import StochasticDepth, stochastic_depth
 
 __all__ = [
+    "MLP",
+    "Conv2dNormActivation",
+    "Conv3dNormActivation",
+    "FrozenBatchNorm2d",
+    "Permute",
+    "SqueezeExcitation",
+    "StochasticDepth",
     "batched_nms",
     "box_area",
     "box_convert",
@@ -18,4 +34,5 @@ __all__ = [
     "clip_boxes_to_image",
     "nms",
     "remove_small_boxes",
+    "stochastic_depth",
 ]

@@ -65,20 +65,12 @@ class ConvNormActivation(nn.Sequential):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int] = 3,
-        stride: int | Sequence[int] = 1,
-        padding: int | Sequence[int] | str | None = None,
-        groups: int = 1,
-        norm_layer: Layer | None = nn.BatchNorm2d,
-        activation_layer: Layer | None = nn.ReLU,
-        dilation: int | Sequence[int] = 1,
-        inplace: bool | None = True,
-        bias: bool | None = None,
+        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str | None = None, groups: int = 1,
+        norm_layer: Layer | None = nn.BatchNorm2d, activation_layer: Layer | None = nn.ReLU,
+        dilation: int | Sequence[int] = 1, inplace: bool | None = True, bias: bool | None = None,
         conv_layer: Layer = nn.Conv2d,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if padding is None:
             given = next((len(v) for v in (kernel_size, dilation) if not isinstance(v, int)), 0)
             sizes = zip(_each(kernel_size, given or 1), _each(dilation, given or 1))
@@ -133,19 +125,11 @@ class Conv2dNormActivation(ConvNormActivation):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int] = 3,
-        stride: int | tuple[int, int] = 1,
-        padding: int | tuple[int, int] | str | None = None,
-        groups: int = 1,
-        norm_layer: Layer | None = nn.BatchNorm2d,
-        activation_layer: Layer | None = nn.ReLU,
-        dilation: int | tuple[int, int] = 1,
-        inplace: bool | None = True,
-        bias: bool | None = None,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int] = 3, stride: int | tuple[int,
+        int] = 1, padding: int | tuple[int, int] | str | None = None, groups: int = 1,
+        norm_layer: Layer | None = nn.BatchNorm2d, activation_layer: Layer | None = nn.ReLU, dilation: int | tuple[int,
+        int] = 1, inplace: bool | None = True, bias: bool | None = None,
+    ) -> None:  # fmt: skip
         window = (in_channels, out_channels, kernel_size, stride, padding, groups)
         super().__init__(*window, norm_layer, activation_layer, dilation, inplace, bias, nn.Conv2d)
 
@@ -154,19 +138,11 @@ class Conv3dNormActivation(ConvNormActivation):
     """`Conv2dNormActivation` in three dimensions, of inputs (N, `in_channels`, D, H, W)."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int, int] = 3,
-        stride: int | tuple[int, int, int] = 1,
-        padding: int | tuple[int, int, int] | str | None = None,
-        groups: int = 1,
-        norm_layer: Layer | None = nn.BatchNorm3d,
-        activation_layer: Layer | None = nn.ReLU,
-        dilation: int | tuple[int, int, int] = 1,
-        inplace: bool | None = True,
-        bias: bool | None = None,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int, int] = 3, stride: int | tuple[int,
+        int, int] = 1, padding: int | tuple[int, int, int] | str | None = None, groups: int = 1,
+        norm_layer: Layer | None = nn.BatchNorm3d, activation_layer: Layer | None = nn.ReLU, dilation: int | tuple[int,
+        int, int] = 1, inplace: bool | None = True, bias: bool | None = None,
+    ) -> None:  # fmt: skip
         window = (in_channels, out_channels, kernel_size, stride, padding, groups)
         super().__init__(*window, norm_layer, activation_layer, dilation, inplace, bias, nn.Conv3d)
 
@@ -222,15 +198,9 @@ class MLP(nn.Sequential):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: list[int],
-        norm_layer: Layer | None = None,
-        activation_layer: Layer | None = nn.ReLU,
-        inplace: bool | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-    ) -> None:
+        self, in_channels: int, hidden_channels: list[int], norm_layer: Layer | None = None,
+        activation_layer: Layer | None = nn.ReLU, inplace: bool | None = None, bias: bool = True, dropout: float = 0.0,
+    ) -> None:  # fmt: skip
         layers: list[nn.Module] = []
         for place, size in enumerate(hidden_channels, start=1):
             layers.append(nn.Linear(in_channels, size, bias=bias))
