@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import corefw
 from corefw import Tensor
 
-__all__ = ["batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "nms", "remove_small_boxes"]
+__all__ = [
+    "batched_nms",
+    "box_area",
+    "box_convert",
+    "box_iou",
+    "clip_boxes_to_image",
+    "complete_box_iou",
+    "distance_box_iou",
+    "generalized_box_iou",
+    "masks_to_boxes",
+    "nms",
+    "remove_small_boxes",
+]
 
+_AT_ONCE = 256  # boxes that are compared with all others, so that memory grows with their number alone
 _FORMS = ("xyxy", "xywh", "cxcywh")
 
 
@@ -25,31 +40,113 @@ def _wide(boxes: Tensor) -> Tensor:
     return boxes if boxes.dtype in (corefw.int32, corefw.int64) else boxes.int()
 
 
-def box_area(boxes: Tensor) -> Tensor:
-    """Areas of `boxes` (..., 4), given as (x1, y1, x2, y2); shape (...).
+def _corners(op: str, boxes: Tensor, fmt: str) -> Tensor:
+    """Boxes of the form `fmt` as (x1, y1, x2, y2)."""
+    if fmt not in _FORMS:
+        raise ValueError(f"{op}: a form of {', '.join(_FORMS)} expected, got {fmt!r}")
+    return boxes if fmt == "xyxy" else box_convert(boxes, fmt, "xyxy")
+
+
+def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
+    """Areas of `boxes` (..., 4) of the form `fmt` (see `box_convert`); shape (...).
 
     >>> box_area(corefw.tensor([[0.0, 0.0, 2.0, 3.0]])).tolist()
     [6.0]
     """
-    boxes = _wide(_checked("box_area", boxes))
+    boxes = _corners("box_area", _wide(_checked("box_area", boxes)), fmt)
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
-def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+def _shared_and_union(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+    """Areas of the intersections and the unions of every pair of boxes, (N, M)."""
+    area1, area2 = box_area(boxes1), box_area(boxes2)
+    first = boxes1[:, None]
+    start, end = corefw.maximum(first[..., :2], boxes2[:, :2]), corefw.minimum(first[..., 2:], boxes2[:, 2:])
+    shared = _wide(end - start).clamp(min=0).prod(-1)
+    return shared, area1[:, None] + area2 - shared
+
+
+def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
     """Intersection over union of every one of `boxes1` (N, 4) with every one of `boxes2` (M, 4); shape (N, M).
 
-    Boxes are (x1, y1, x2, y2). Two boxes without any area give nan.
+    Boxes are of the form `fmt` (see `box_convert`). Two boxes without any area give nan.
 
     >>> box_iou(corefw.tensor([[0.0, 0.0, 2.0, 2.0]]), corefw.tensor([[1.0, 0.0, 2.0, 2.0]])).tolist()
     [[0.5]]
     """
-    area1, area2 = box_area(boxes1), box_area(boxes2)
+    boxes1, boxes2 = (_corners("box_iou", _checked("box_iou", boxes), fmt) for boxes in (boxes1, boxes2))
+    shared, union = _shared_and_union(boxes1, boxes2)
+    return shared / union
+
+
+def _around(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """Width and height of the smallest box around every pair of boxes, (N, M, 2)."""
     first = boxes1[:, None]
-    sides = _wide(corefw.minimum(first[..., 2:], boxes2[:, 2:]) - corefw.maximum(first[..., :2], boxes2[:, :2])).clamp(
-        min=0
-    )
-    shared = sides[..., 0] * sides[..., 1]
-    return shared / (area1[:, None] + area2 - shared)
+    start, end = corefw.minimum(first[..., :2], boxes2[:, :2]), corefw.maximum(first[..., 2:], boxes2[:, 2:])
+    return _wide(end - start).clamp(min=0)
+
+
+def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """`box_iou` less the part of the smallest box around a pair that neither covers; boxes are (x1, y1, x2, y2).
+
+    Source: Rezatofighi et al., "Generalized intersection over union", 2019.
+
+    >>> generalized_box_iou(corefw.tensor([[0.0, 0.0, 1.0, 1.0]]), corefw.tensor([[1.0, 0.0, 3.0, 1.0]])).tolist()
+    [[0.0]]
+    """
+    shared, union = _shared_and_union(boxes1, boxes2)
+    around = _around(boxes1, boxes2).prod(-1)
+    return shared / union - (around - union) / around
+
+
+def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
+    """`box_iou` less the squared distance of the centres by the squared diagonal of the smallest box around a pair, to
+    which `eps` is added; boxes are (x1, y1, x2, y2).
+
+    Source: Zheng et al., "Distance-IoU loss", 2020.
+
+    >>> distance_box_iou(corefw.tensor([[0.0, 0.0, 2.0, 2.0]]), corefw.tensor([[0.0, 0.0, 2.0, 2.0]])).tolist()
+    [[1.0]]
+    """
+    shared, union = _shared_and_union(boxes1, boxes2)
+    diagonal = _around(boxes1, boxes2).square().sum(-1) + eps
+    centres1, centres2 = ((_wide(boxes)[:, :2] + _wide(boxes)[:, 2:]) / 2 for boxes in (boxes1, boxes2))
+    return shared / union - (centres1[:, None] - centres2).square().sum(-1) / diagonal
+
+
+def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
+    """`distance_box_iou` less ``v * v / (1 - iou + v + eps)``, where v is the squared difference of the boxes' angles
+    ``atan(width / height)`` times ``4 / pi ** 2``; boxes are (x1, y1, x2, y2). No gradient flows through the weight
+    ``v / (1 - iou + v + eps)``.
+
+    Source: Zheng et al., "Distance-IoU loss", 2020, equations 8 to 11.
+
+    >>> complete_box_iou(corefw.tensor([[0.0, 0.0, 2.0, 2.0]]), corefw.tensor([[0.0, 0.0, 2.0, 2.0]])).tolist()
+    [[1.0]]
+    """
+    sizes1, sizes2 = (_wide(boxes)[:, 2:] - _wide(boxes)[:, :2] for boxes in (boxes1, boxes2))
+    angles1, angles2 = (corefw.atan(sizes[:, 0] / sizes[:, 1]) for sizes in (sizes1, sizes2))
+    difference = 4 / math.pi**2 * (angles1[:, None] - angles2).square()
+    with corefw.no_grad():
+        weight = difference / (1 - box_iou(boxes1, boxes2) + difference + eps)
+    return distance_box_iou(boxes1, boxes2, eps) - weight * difference
+
+
+def masks_to_boxes(masks: Tensor) -> Tensor:
+    """The smallest boxes (N, 4), as (x1, y1, x2, y2), around the elements of masks (N, H, W) that are not 0; zeros
+    around none.
+
+    >>> masks_to_boxes(corefw.tensor([[[0, 0, 0], [0, 1, 1]]])).tolist()
+    [[1.0, 1.0, 2.0, 1.0]]
+    """
+    if masks.ndim != 3:
+        raise ValueError(f"masks_to_boxes: masks of shape (N, H, W) expected, got {tuple(masks.shape)}")
+    boxes = corefw.zeros((len(masks), 4), device=masks.device, dtype=corefw.float)
+    for box, mask in zip(boxes, masks):
+        rows, columns = mask.nonzero(as_tuple=True)
+        if len(rows):
+            box.copy_(corefw.stack([columns.min(), rows.min(), columns.max(), rows.max()]))
+    return boxes
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
@@ -118,11 +215,13 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         )
     order = corefw.argsort(scores, descending=True, stable=True)
     ordered = boxes[order]
-    overlap = (box_iou(ordered, ordered) > iou_threshold).cpu().numpy()
-    gone = np.zeros(len(overlap), dtype=bool)
-    for index, row in enumerate(overlap):
-        if not gone[index]:
-            gone[index + 1 :] |= row[index + 1 :]
+    gone = np.zeros(len(ordered), dtype=bool)
+    for begin in range(0, len(ordered), _AT_ONCE):
+        rest = ordered[begin:]
+        overlap = (box_iou(rest[:_AT_ONCE], rest) > iou_threshold).cpu().numpy()
+        for index, row in enumerate(overlap):
+            if not gone[begin + index]:
+                gone[begin + index + 1 :] |= row[index + 1 :]
     return order[corefw.from_numpy(np.flatnonzero(~gone)).to(order.device)]
 
 
