@@ -1,6 +1,6 @@
 """Models of images, in the form of `torchvision.models`, whose weights they take."""
 
-from corefw.vision.models import resnet
+from corefw.vision.models import resnet, vgg
 from corefw.vision.models.registry import (
     Weights,
     WeightsEnum,
@@ -11,6 +11,7 @@ from corefw.vision.models.registry import (
     list_models,
 )
 from corefw.vision.models.resnet import *
+from corefw.vision.models.vgg import *
 
 __all__ = [
     "Weights",
@@ -21,4 +22,5 @@ __all__ = [
     "get_weight",
     "list_models",
     *resnet.__all__,
+    *vgg.__all__,
 ]

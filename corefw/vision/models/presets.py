@@ -1,12 +1,14 @@
-"""What pictures go through before a trained model sees them."""
+"""What pictures go through before a trained model sees them, and the weights that are trained so."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models.registry import Weights, WeightsEnum
 from corefw.vision.transforms import functional
 from corefw.vision.transforms.modes import InterpolationMode
 
@@ -48,3 +50,26 @@ class ImageClassification(nn.Module):
             f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std", "interpolation")
         )
         return f"{type(self).__name__}(\n{told}\n)"
+
+
+def trained_on_imagenet(
+    module: str, name: str, *files: str, sizes: tuple[int, ...] = (256, 232), smallest: int = 1
+) -> type[WeightsEnum]:
+    """The enumeration `name` of a model's weights, the best last.
+
+    Args:
+        module: where it stands.
+        files: their names without ending, at https://download.pytorch.org/models.
+        sizes: what the shorter sides of pictures are brought to first.
+        smallest: the least height and width of pictures.
+    """
+    members: dict[str, Any] = {}
+    for i, (file, size) in enumerate(zip(files, sizes), 1):
+        transforms = partial(ImageClassification, crop_size=224, resize_size=size)
+        meta = {"classes": 1000, "min_size": (smallest, smallest)}
+        members["DEFAULT"] = members[f"IMAGENET1K_V{i}"] = Weights(
+            f"https://download.pytorch.org/models/{file}.pth", transforms, meta
+        )
+    members["DEFAULT"] = members.pop("DEFAULT")  # another name of the best, which comes last
+    make: Any = WeightsEnum  # of an enumeration without members, another one
+    return make(name, members, module=module)

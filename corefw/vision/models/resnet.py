@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from corefw import Tensor, nn
-from corefw.vision.models.presets import ImageClassification
-from corefw.vision.models.registry import Weights, WeightsEnum, model
+from corefw.vision.models.presets import trained_on_imagenet
+from corefw.vision.models.registry import model
 
 __all__ = [
     "ResNeXt50_32X4D_Weights",
@@ -181,18 +181,7 @@ class ResNet(nn.Module):
 
 
 # -- the weights: https://github.com/pytorch/vision/tree/main/torchvision/models ---------------------------------------
-def _trained(file: str, resize_size: int = 256) -> Weights:
-    transforms = partial(ImageClassification, crop_size=224, resize_size=resize_size)
-    return Weights(f"https://download.pytorch.org/models/{file}.pth", transforms, {"classes": 1000, "min_size": (1, 1)})
-
-
-def _enumeration(name: str, *files: str, sizes: tuple[int, ...] = (256, 232)) -> type[WeightsEnum]:
-    """The enumeration of a model's weights, the best last, with the sizes that pictures are brought to first."""
-    members = {f"IMAGENET1K_V{i}": _trained(file, sizes[i - 1]) for i, file in enumerate(files, 1)}
-    members["DEFAULT"] = members[f"IMAGENET1K_V{len(files)}"]
-    make: Any = WeightsEnum  # of an enumeration without members, another one
-    return make(name, members, module=__name__)
-
+_enumeration = partial(trained_on_imagenet, __name__)
 
 ResNet18_Weights = _enumeration("ResNet18_Weights", "resnet18-f37072fd")
 ResNet34_Weights = _enumeration("ResNet34_Weights", "resnet34-b627a593")
