@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Self
 
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.modes import Mode
@@ -107,7 +108,7 @@ class profile(Mode):
         self._events: list[Event] = []
         self._stack = threading.local()
 
-    def wrap(self, op, dispatch_key, who, function):
+    def wrap(self, op: Any, dispatch_key: Any, who: Any, function: Any) -> Any:
         clock, runtime, index = time.perf_counter_ns, dispatch_key.runtime, dispatch_key.device.index
 
         def timed(*arguments, **options):
@@ -144,11 +145,11 @@ class profile(Mode):
             self._stack.open = []
         return self._stack.open
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         _active.append(self)
         return super().__enter__()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
         _active.remove(self)
 
@@ -214,10 +215,10 @@ class record_function:
     def __init__(self, name: str, args: str | None = None):
         self.name = name
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._opened = [(p, p.begin(self.name, "label")) for p in _active]
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         for profiler, event in self._opened:
             profiler.end(event, time.perf_counter_ns())

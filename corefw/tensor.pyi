@@ -865,7 +865,7 @@ class Tensor:
     ) -> Tensor:
         r"""The signal of which `input` is the `stft`: windows added where they were taken, divided by what they
         weigh there."""
-    def item(self) -> Any:
+    def item(self) -> builtins.float:
         r"""The only element as a Python number."""
     @property
     def itemsize(self) -> builtins.int:

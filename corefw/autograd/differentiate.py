@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from corefw.autograd.engine import run
 from corefw.dispatch.declare import ops
@@ -182,7 +182,7 @@ def grad(
     outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; nothing is added to any ``.grad``.
 
     Args:
@@ -222,6 +222,7 @@ def grad(
     gradients = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
     roots = _roots(outputs, gradients, is_grads_batched)
     targets = _targets(inputs)
+    results: list[Any]  # None for what was not used
     if is_grads_batched:
         results = _batched(roots, targets, retain_graph, create_graph)
     else:

@@ -187,7 +187,7 @@ class Function:
     generate_vmap_rule = False
     _backward_cls: type[FunctionNode]
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._backward_cls = type(
             cls.__name__ + "Backward", (FunctionNode,), {"__slots__": (), "__module__": cls.__module__, "function": cls}
@@ -210,8 +210,8 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """From the gradients of the outputs to those of the arguments."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """From the gradients of the outputs to those of the arguments: ``backward(ctx, *grad_outputs)``."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from threading import get_ident
+from typing import Any, Self, TypeVar, overload
 
 from corefw.graph.grad_mode import mode
 from corefw.versions import inferring
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _record(enabled: bool) -> None:
@@ -24,20 +28,20 @@ class _GradMode:
 
     enabled = True
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._stack = [*getattr(self, "_stack", ()), (mode.recording is not False, mode.inference)]
         self._start()
 
     def _start(self) -> None:
         _record(self.enabled)
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         enabled, inference = self._stack.pop()
         if mode.inference is not inference:
             _infer(inference)
         _record(enabled)
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         if inspect.isclass(function):
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
@@ -49,7 +53,7 @@ class _GradMode:
             with self._again():
                 return function(*args, **kwargs)
 
-        return decorated
+        return decorated  # type: ignore[return-value]
 
     def _again(self):
         return type(self)()
@@ -91,7 +95,11 @@ class no_grad(_GradMode):
 
     enabled = False
 
-    def __new__(cls, orig_func=None):
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+    def __new__(cls, orig_func: Any = None) -> Any:
         self = object.__new__(cls)
         return self if orig_func is None else self(orig_func)
 
@@ -106,7 +114,11 @@ class enable_grad(_GradMode):
     True
     """
 
-    def __new__(cls, orig_func=None):
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+    def __new__(cls, orig_func: Any = None) -> Any:
         self = object.__new__(cls)
         return self if orig_func is None else self(orig_func)
 
@@ -127,11 +139,11 @@ class set_grad_enabled(_GradMode):
         self.enabled = self.mode = bool(mode)
         super().__enter__()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if not self._stack:  # entered again
             super().__enter__()
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         self.__exit__()  # a decorator changes nothing where it stands
         return super().__call__(function)
 
@@ -153,7 +165,11 @@ class inference_mode(_GradMode):
     False
     """
 
-    def __new__(cls, mode=True):
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
         if callable(mode):
             self.mode = True

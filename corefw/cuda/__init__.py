@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from corefw.cuda._runtime import CudaUnavailableError, generator_of, index_of, is_initialized, runtime
 from corefw.cuda.graphed_callables import make_graphed_callables
@@ -100,11 +100,11 @@ class device:
     def __init__(self, device: Any):
         self.index = index_of(device)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = current_device()
         runtime().set_device(self.index)
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         runtime().set_device(self.before)
 
 
@@ -254,11 +254,11 @@ class stream:
     def __init__(self, stream: Any):
         self.stream = stream
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if self.stream is not None:
             self.stream.__enter__()
         return self.stream
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         if self.stream is not None:
             self.stream.__exit__(*exception)

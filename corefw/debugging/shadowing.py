@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,11 +53,11 @@ class shadow(Mode):
         self.compared: Counter[str] = Counter()
         self.uncompared: dict[str, str] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._step = exchange_step("shadow", _remember_line) if self.grads else None
         return super().__enter__()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
         if self.grads:
             exchange_step("shadow", self._step)
@@ -66,7 +66,7 @@ class shadow(Mode):
         counted = f"{sum(self.compared.values())} calls of {len(self.compared)} ops compared with {self.reference.name}"
         return "\n".join([*map(str, self.differences), f"{counted}: {len(self.differences)} differ"])
 
-    def wrap(self, op, dispatch_key, who, function):
+    def wrap(self, op: Any, dispatch_key: Any, who: Any, function: Any) -> Any:
         if not computes(op, dispatch_key, who):
             return function
         call, reference, declared = silent(function), self.reference, _declared(op, dispatch_key, who)

@@ -256,7 +256,7 @@ def repeat_interleave(
     dim = canonical_dim(dim, input.array.ndim)
     shape = input.array.shape
     if isinstance(repeats, Tensor) and prod(repeats.array.shape) == 1:
-        repeats = repeats.item()
+        repeats = int(repeats.item())
     if not isinstance(repeats, Tensor):
         if repeats < 0:
             raise ShapeError(f"Repeats must be non-negative, got {repeats}")

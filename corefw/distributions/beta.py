@@ -1,10 +1,15 @@
 """The beta distribution."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.dirichlet import Dirichlet
 from corefw.distributions.exp_family import ExponentialFamily
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class Beta(ExponentialFamily):
@@ -23,7 +28,9 @@ class Beta(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         super().__init__(self.concentration1.shape, validate_args=validate_args)
 
@@ -33,27 +40,27 @@ class Beta(ExponentialFamily):
         return Dirichlet(ops.stack([self.concentration1, self.concentration0], -1), validate_args=False)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self._dirichlet.mode[..., 0]
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(ops.stack([value, 1 - value], -1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
     @property

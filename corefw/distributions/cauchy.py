@@ -1,9 +1,13 @@
 """The Cauchy distribution."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions.location_scale import LocationScale
+from corefw.tensor import Tensor
 
 
 class Cauchy(LocationScale):
@@ -19,28 +23,28 @@ class Cauchy(LocationScale):
     """
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return ops.full_like(self.loc, math.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return ops.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + self.loc.detach().new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()

@@ -1,8 +1,11 @@
 """The chi-squared distribution."""
 
+from __future__ import annotations
+
 from corefw.distributions import constraints
 from corefw.distributions.gamma import Gamma
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class Chi2(Gamma):
@@ -18,11 +21,11 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df, validate_args=None):
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         (df,) = broadcast_all(df)
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property
-    def df(self):
+    def df(self) -> Tensor:
         """The degrees of freedom."""
         return self.concentration * 2

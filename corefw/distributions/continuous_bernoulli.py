@@ -1,11 +1,16 @@
 """The continuous Bernoulli distribution."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.exp_family import ExponentialFamily
 from corefw.distributions.utils import ProbsOrLogits, broadcast_all, clamp_probs
+from corefw.tensor import Tensor
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
@@ -31,7 +36,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        lims: Any = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_parameter(probs, logits)
         self._lims = lims
         super().__init__(self.param_shape, validate_args=validate_args)
@@ -54,30 +65,30 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         )
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._by_region(
             lambda p: p / (2 * p - 1) + 1 / ((-p).log1p() - p.log()),
             lambda x: 0.5 + (1 / 3 + 16 / 45 * x.square()) * x,
         )
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self._by_region(
             lambda p: p * (p - 1) / (1 - 2 * p).square() + ((-p).log1p() - p.log()).square().reciprocal(),
             lambda x: 1 / 12 - (1 / 15 - 128 / 945 * x.square()) * x.square(),
         )
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(ops.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return self._log_constant - ops.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         inside = self._by_region(
@@ -86,13 +97,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         )
         return ops.where(value <= 0, 0.0, ops.where(value >= 1, 1.0, inside))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self._by_region(
             lambda p: ((value * (2 * p - 1) - p).log1p() - (-p).log1p()) / (p.log() - (-p).log1p()),
             lambda x: value + value * (1 - value) * (2 * x + 8 / 3 * (1 - 2 * value) * x.square()),
         )
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         log_zero, log_one = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log_zero - log_one) - self._log_constant - log_zero
 

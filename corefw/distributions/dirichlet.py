@@ -1,8 +1,13 @@
 """The Dirichlet distribution."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.exp_family import ExponentialFamily
+from corefw.tensor import Tensor
 
 
 class Dirichlet(ExponentialFamily):
@@ -21,7 +26,7 @@ class Dirichlet(ExponentialFamily):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, concentration, validate_args=None):
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
@@ -32,30 +37,30 @@ class Dirichlet(ExponentialFamily):
         return self.concentration.sum(-1, keepdim=True)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.concentration / self._total
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0)
         mode = above / above.sum(-1, keepdim=True)
         peak = ops.one_hot(mode.argmax(-1), self.event_shape[0]).to(mode.dtype)  # where no concentration exceeds 1
         return ops.where((self.concentration < 1).all(-1, keepdim=True), peak, mode)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         total = self._total
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return ops.sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return ops.xlogy(self.concentration - 1, value).sum(-1) - self._log_normalizer(self.concentration)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, total = self.concentration, self._total.squeeze(-1)
         terms = ((a - 1) * a.digamma()).sum(-1)
         return self._log_normalizer(a) + (total - a.shape[-1]) * total.digamma() - terms

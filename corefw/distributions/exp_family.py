@@ -6,6 +6,7 @@ from corefw.autograd.differentiate import grad
 from corefw.autograd.grad_mode import enable_grad
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.utils import sum_rightmost
+from corefw.tensor import Tensor
 
 
 class ExponentialFamily(Distribution):
@@ -46,7 +47,7 @@ class ExponentialFamily(Distribution):
         """The sum over the dimensions of a parameter that are not those of the batch."""
         return sum_rightmost(value, value.ndim - len(self._batch_shape))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         normalizer, parameters, means = self._normalizer_and_means()
         products = (self._summed(p * mean) for p, mean in zip(parameters, means))
         return normalizer - sum(products) - self._mean_carrier_measure

@@ -1,5 +1,7 @@
 """The Gumbel distribution."""
 
+from __future__ import annotations
+
 import math
 
 from corefw.dispatch.declare import ops
@@ -8,6 +10,7 @@ from corefw.distributions.exponential import Exponential
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import AffineTransform, ExpTransform
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 EULER = 0.57721566490153286061
 
@@ -29,27 +32,27 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         base = Exponential(ops.ones_like(self.loc), validate_args=False)
         transforms = [ExpTransform().inv, AffineTransform(self.loc, -self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         return math.pi / math.sqrt(6) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.stddev.square()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + EULER)

@@ -1,10 +1,13 @@
 """The half-Cauchy distribution."""
 
+from __future__ import annotations
+
 import math
 
 from corefw.dispatch.declare import ops
 from corefw.distributions.cauchy import Cauchy
 from corefw.distributions.half import Half
+from corefw.tensor import Tensor
 
 
 class HalfCauchy(Half):
@@ -21,9 +24,9 @@ class HalfCauchy(Half):
     _symmetric = Cauchy
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return ops.full_like(self.scale, math.inf)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.base_dist.variance

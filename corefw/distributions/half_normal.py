@@ -1,9 +1,12 @@
 """The half-normal distribution."""
 
+from __future__ import annotations
+
 import math
 
 from corefw.distributions.half import Half
 from corefw.distributions.normal import Normal
+from corefw.tensor import Tensor
 
 
 class HalfNormal(Half):
@@ -20,9 +23,9 @@ class HalfNormal(Half):
     _symmetric = Normal
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / math.pi)

@@ -1,5 +1,7 @@
 """The Kumaraswamy distribution."""
 
+from __future__ import annotations
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.gumbel import EULER
@@ -7,6 +9,7 @@ from corefw.distributions.transformed_distribution import TransformedDistributio
 from corefw.distributions.transforms import AffineTransform, PowerTransform
 from corefw.distributions.uniform import Uniform
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -25,7 +28,9 @@ class Kumaraswamy(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zeros = ops.zeros_like(self.concentration1)
         transforms = [
@@ -41,20 +46,20 @@ class Kumaraswamy(TransformedDistribution):
         return (b.log() + a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._moment(1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         mode = ((a - 1) / (a * b - 1)) ** a.reciprocal()
         return ops.where((a < 1) | (b < 1), float("nan"), mode)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self._moment(2) - self._moment(1).square()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         harmonic = (b + 1).digamma() + EULER
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - a.log() - b.log()

@@ -1,7 +1,12 @@
 """The Laplace distribution."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from corefw.distributions.location_scale import LocationScale
 from corefw.dtypes import finfo
+from corefw.tensor import Tensor
 
 
 class Laplace(LocationScale):
@@ -13,33 +18,33 @@ class Laplace(LocationScale):
     """
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         return 2**0.5 * self.scale
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # -1 is left out: its logarithm below would be infinite
         u = self.loc.detach().new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = value - self.loc
         return 0.5 - 0.5 * distance.sign() * (-distance.abs() / self.scale).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         term = value - 0.5
         return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

@@ -1,6 +1,9 @@
 """The distribution of Cholesky factors of correlation matrices."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
@@ -9,6 +12,7 @@ from corefw.distributions.beta import Beta
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.utils import broadcast_all
 from corefw.dtypes import finfo
+from corefw.tensor import Tensor
 
 
 class LKJCholesky(Distribution):
@@ -30,7 +34,7 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim, concentration=1.0, validate_args=None):
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
@@ -41,7 +45,7 @@ class LKJCholesky(Distribution):
         """0 to dim - 1."""
         return ops.arange(self.dim, dtype=self.concentration.dtype, device=self.concentration.device)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Factors made by the onion method: the direction of each row off the diagonal, and how long that part is."""
         with no_grad():
             rows = self._row_numbers()[1:]
@@ -54,7 +58,7 @@ class LKJCholesky(Distribution):
             diagonal = (1 - below.square().sum(-1)).clamp(min=finfo(below.dtype).tiny).sqrt()
             return below + diagonal.diag_embed()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         # the Jacobian of the factors gives row i the power dim - 1 - i of its diagonal besides

@@ -1,5 +1,7 @@
 """Bases of distributions around a location, and of those that are stretched by a scale as well."""
 
+from __future__ import annotations
+
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.utils import broadcast_all
@@ -12,11 +14,11 @@ class Located(Distribution):
     loc: Tensor
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
 
@@ -27,6 +29,6 @@ class LocationScale(Located):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)

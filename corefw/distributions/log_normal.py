@@ -1,9 +1,12 @@
 """The log-normal distribution."""
 
+from __future__ import annotations
+
 from corefw.distributions import constraints
 from corefw.distributions.normal import Normal
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import ExpTransform
+from corefw.tensor import Tensor
 
 
 class LogNormal(TransformedDistribution):
@@ -18,31 +21,31 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args=validate_args)
 
     @property
-    def loc(self):
+    def loc(self) -> Tensor:
         """The mean of the logarithm."""
         return self.base_dist.loc
 
     @property
-    def scale(self):
+    def scale(self) -> Tensor:
         """The standard deviation of the logarithm."""
         return self.base_dist.scale
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return (self.loc + self.scale.square() / 2).exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return (self.loc - self.scale.square()).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         square = self.scale.square()
         return square.expm1() * (2 * self.loc + square).exp()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc

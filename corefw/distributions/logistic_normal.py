@@ -1,9 +1,12 @@
 """The logistic-normal distribution."""
 
+from __future__ import annotations
+
 from corefw.distributions import constraints
 from corefw.distributions.normal import Normal
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import StickBreakingTransform
+from corefw.tensor import Tensor
 
 
 class LogisticNormal(TransformedDistribution):
@@ -22,18 +25,18 @@ class LogisticNormal(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=False)
         if not base.batch_shape:
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     @property
-    def loc(self):
+    def loc(self) -> Tensor:
         """The means of the normal numbers."""
         return self.base_dist.base_dist.loc
 
     @property
-    def scale(self):
+    def scale(self) -> Tensor:
         """The standard deviations of the normal numbers."""
         return self.base_dist.base_dist.scale

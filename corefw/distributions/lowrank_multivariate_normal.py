@@ -1,6 +1,9 @@
 """The normal distribution of vectors whose covariance is of low rank but for its diagonal."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
@@ -8,6 +11,7 @@ from corefw.distributions.covariance import half_log_determinant, mahalanobis, n
 from corefw.distributions.location_scale import Located
 from corefw.distributions.utils import lazy_property
 from corefw.shapes import broadcast
+from corefw.tensor import Tensor
 
 
 class LowRankMultivariateNormal(Located):
@@ -35,7 +39,7 @@ class LowRankMultivariateNormal(Located):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event = loc.shape[-1:]
@@ -76,14 +80,14 @@ class LowRankMultivariateNormal(Located):
         solved = ops.linalg_solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self.cov_diag.reciprocal().diag_embed() - solved.mT @ solved
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         options = {"dtype": self.loc.dtype, "device": self.loc.device}
         low = ops.randn((*shape[:-1], self.cov_factor.shape[-1]), **options)
         noise = ops.randn(shape, **options)
         return self.loc + (self.cov_factor @ low.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * noise
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = low_rank_mahalanobis(self.cov_factor, self.cov_diag, value - self.loc, self._capacitance_tril)
@@ -94,7 +98,7 @@ class LowRankMultivariateNormal(Located):
     def _half_log_determinant(self):
         return half_log_determinant(self._capacitance_tril) + 0.5 * self.cov_diag.log().sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return normal_entropy(self.event_shape[0], self._half_log_determinant)
 
 

@@ -1,9 +1,16 @@
 """Mixtures of distributions of one family."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 from corefw.autograd.grad_mode import no_grad
 from corefw.distributions import constraints
 from corefw.distributions.categorical import Categorical
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.distribution import Distribution
+from corefw.tensor import Tensor
 
 
 class MixtureSameFamily(Distribution):
@@ -22,7 +29,12 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints = {}
 
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
+    def __init__(
+        self,
+        mixture_distribution: Distribution,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
                 " The Mixture distribution needs to be an instance of Categorical, "
@@ -48,7 +60,7 @@ class MixtureSameFamily(Distribution):
         self._component_distribution = component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         components = self._mixture_distribution.param_shape[-1]
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
@@ -56,16 +68,16 @@ class MixtureSameFamily(Distribution):
         return new
 
     @constraints.dependent_property
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property
-    def mixture_distribution(self):
+    def mixture_distribution(self) -> Distribution:
         """The distribution of the component."""
         return self._mixture_distribution
 
     @property
-    def component_distribution(self):
+    def component_distribution(self) -> Distribution:
         """The distributions of values, for each component."""
         return self._component_distribution
 
@@ -79,28 +91,28 @@ class MixtureSameFamily(Distribution):
         return value.unsqueeze(-1 - len(self.event_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._mixed(self._component_distribution.mean)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         # the mean of the variances and the variance of the means
         means = self._component_distribution.mean
         apart = (means - self._for_components(self.mean)).square()
         return self._mixed(self._component_distribution.variance) + self._mixed(apart)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return (self._component_distribution.cdf(self._for_components(value)) * self._mixture_distribution.probs).sum(
             -1
         )
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         log_prob = self._component_distribution.log_prob(self._for_components(value))
         return (log_prob + self._mixture_distribution.logits).logsumexp(-1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             dims = len(self.event_shape)
             values = self._component_distribution.sample(sample_shape)
@@ -109,5 +121,5 @@ class MixtureSameFamily(Distribution):
             index = index.expand((*component.shape, 1, *self.event_shape))
             return values.gather(-1 - dims, index).squeeze(-1 - dims)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(\n  {self._mixture_distribution},\n  {self._component_distribution})"

@@ -1,11 +1,15 @@
 """The normal distribution of vectors."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.covariance import CovarianceMatrix, half_log_determinant, mahalanobis, normal_entropy
 from corefw.distributions.location_scale import Located
+from corefw.tensor import Tensor
 
 
 class MultivariateNormal(CovarianceMatrix, Located):
@@ -31,7 +35,14 @@ class MultivariateNormal(CovarianceMatrix, Located):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
         batch = self._set_covariance(covariance_matrix, precision_matrix, scale_tril, loc.shape[:-1])
@@ -39,20 +50,20 @@ class MultivariateNormal(CovarianceMatrix, Located):
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale_tril.square().sum(-1)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = ops.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = mahalanobis(self.scale_tril, value - self.loc)
         constant = self.event_shape[0] * math.log(2 * math.pi)
         return -0.5 * (constant + distance) - half_log_determinant(self.scale_tril)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return normal_entropy(self.event_shape[0], half_log_determinant(self.scale_tril))

@@ -1,11 +1,16 @@
 """The negative binomial distribution."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.gamma import Gamma
 from corefw.distributions.utils import ProbsOrLogits
+from corefw.tensor import Tensor
 
 
 class NegativeBinomial(ProbsOrLogits, Distribution):
@@ -28,29 +33,35 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     }
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        total_count: Tensor | int,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         (total_count,) = self._set_parameter(probs, logits, total_count)
         self.total_count = total_count.to(self._parameter.dtype)
         super().__init__(self.param_shape, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.total_count * self.logits.exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             rates = Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape)
             return ops.poisson(rates)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         r = self.total_count

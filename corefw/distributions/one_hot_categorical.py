@@ -1,9 +1,14 @@
 """The categorical distribution in one-hot vectors."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.categories import Categories
+from corefw.tensor import Tensor
 
 
 class OneHotCategorical(Categories):
@@ -22,33 +27,33 @@ class OneHotCategorical(Categories):
     has_enumerate_support = True
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.probs
 
     def _one_hot(self, indices):
         return ops.one_hot(indices, self.event_shape[0]).to(self._categorical._parameter.dtype)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self._one_hot(self._categorical.mode)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self._one_hot(self._categorical.sample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.argmax(-1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._one_hot(self._categorical.enumerate_support(expand))
 
 
@@ -66,5 +71,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

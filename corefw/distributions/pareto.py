@@ -1,10 +1,14 @@
 """The Pareto distribution."""
 
+from __future__ import annotations
+
 from corefw.distributions import constraints
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.exponential import Exponential
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import AffineTransform, ExpTransform
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class Pareto(TransformedDistribution):
@@ -21,28 +25,28 @@ class Pareto(TransformedDistribution):
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
-    def __init__(self, scale, alpha, validate_args=None):
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=False)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.greater_than_eq(self.scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         alpha = self.alpha.clamp(min=1)  # infinite from there on
         return alpha * self.scale / (alpha - 1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         alpha = self.alpha.clamp(min=2)
         return self.scale.square() * alpha / ((alpha - 1).square() * (alpha - 2))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + 1 + self.alpha.reciprocal()

@@ -4,12 +4,15 @@ Sources: Maddison, Mnih, Teh, "The concrete distribution", 2017; Jang, Gu, Poole
 Gumbel-softmax", 2017.
 """
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from corefw.dispatch.declare import ops
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import Transform
 from corefw.distributions.utils import clamp_probs
+from corefw.tensor import Tensor
 
 
 class Relaxed(TransformedDistribution):
@@ -19,22 +22,28 @@ class Relaxed(TransformedDistribution):
     transform: ClassVar[type[Transform]]
     has_rsample = True
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = self.base(temperature, probs, logits, validate_args=False)
         super().__init__(base, self.transform(), validate_args=validate_args)
 
     @property
-    def temperature(self):
+    def temperature(self) -> Tensor:
         """The temperature."""
         return self.base_dist.temperature
 
     @property
-    def logits(self):
+    def logits(self) -> Tensor:
         """The log-odds of 1, or the logarithms of the probabilities."""
         return self.base_dist.logits
 
     @property
-    def probs(self):
+    def probs(self) -> Tensor:
         """The probability of 1, or the probabilities, which sum to 1."""
         return self.base_dist.probs
 

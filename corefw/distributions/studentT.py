@@ -1,12 +1,16 @@
 """Student's t-distribution."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.chi2 import Chi2
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class StudentT(Distribution):
@@ -26,24 +30,30 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
+    def __init__(
+        self,
+        df: Tensor | float,
+        loc: Tensor | float = 0.0,
+        scale: Tensor | float = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         super().__init__(self.df.shape, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return ops.where(self.df > 1, self.loc, math.nan)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         finite = self.scale.square() * self.df / (self.df - 2)
         return ops.where(self.df > 1, ops.where(self.df > 2, finite, math.inf), math.nan)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = ops.randn(self._extended_shape(sample_shape), dtype=self.df.dtype, device=self.df.device)
         squares = Chi2(self.df, validate_args=False).rsample(sample_shape)
         return self.loc + self.scale * noise * (squares / self.df).rsqrt()
@@ -53,14 +63,14 @@ class StudentT(Distribution):
         """``log B(df / 2, 1 / 2)``."""
         return (0.5 * self.df).lgamma() + 0.5 * math.log(math.pi) - (0.5 * (self.df + 1)).lgamma()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         y = (value - self.loc) / self.scale
         constant = self.scale.log() + 0.5 * self.df.log() + self._log_beta
         return -0.5 * (self.df + 1) * (y.square() / self.df).log1p() - constant
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         half = 0.5 * (self.df + 1)
         return (
             self.scale.log()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.distributions import constraints
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.distribution import Distribution
 from corefw.distributions.independent import Independent
 from corefw.distributions.transforms import ComposeTransform, Transform
 from corefw.distributions.utils import sum_rightmost
+from corefw.tensor import Tensor
 
 
 class TransformedDistribution(Distribution):
@@ -27,7 +30,9 @@ class TransformedDistribution(Distribution):
     tensor(-2.0794)
     """
 
-    def __init__(self, base_distribution, transforms, validate_args=None):
+    base_dist: Any
+
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(self.transforms, list) or not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list, but was {transforms}")
@@ -49,18 +54,18 @@ class TransformedDistribution(Distribution):
         cut = len(result) - transform.codomain.event_dim - max(event_dim - needed, 0)
         super().__init__(result[:cut], result[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape(new.batch_shape + new.event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         return new
 
     @property
-    def has_rsample(self):
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @constraints.dependent_property(is_discrete=False)
-    def support(self):
+    def support(self) -> Constraint:
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain
@@ -84,14 +89,14 @@ class TransformedDistribution(Distribution):
             sign = sign * transform.sign
         return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         event_dim = len(self.event_shape)
@@ -105,10 +110,10 @@ class TransformedDistribution(Distribution):
             y = x
         return change + sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._reflected(self.base_dist.cdf(self._backward(value)))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self._forward(self.base_dist.icdf(self._reflected(value)))

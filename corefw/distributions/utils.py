@@ -7,6 +7,7 @@ from functools import cached_property
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
 from corefw.dtypes import finfo, get_default_dtype
+from corefw.shapes import Size
 from corefw.tensor import Tensor
 from corefw.tensor_api import tensor
 
@@ -85,7 +86,7 @@ class ProbsOrLogits:
         return self.logits if given is None else given
 
     @property
-    def param_shape(self):
+    def param_shape(self) -> Size:
         """The shape of the parameter."""
         return self._parameter.shape
 

@@ -1,6 +1,9 @@
 """The von Mises distribution."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.dispatch.declare import ops
@@ -8,6 +11,7 @@ from corefw.distributions import constraints
 from corefw.distributions.location_scale import Located
 from corefw.distributions.utils import broadcast_all
 from corefw.dtypes import float64
+from corefw.tensor import Tensor
 
 
 class VonMises(Located):
@@ -25,16 +29,16 @@ class VonMises(Located):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, concentration, validate_args=None):
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The circular variance, 1 less the length of the mean direction."""
         return 1 - ops.special_i1e(self.concentration) / ops.special_i0e(self.concentration)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Random angles in [-pi, pi), by rejection from a wrapped Cauchy distribution.
 
         Source: Best, Fisher, "Efficient simulation of the von Mises distribution", 1979.
@@ -58,7 +62,7 @@ class VonMises(Located):
                 done = done | accepted
             return ((angle + loc + math.pi) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         # log(I0(k)) = log(i0e(k)) + k

@@ -1,5 +1,7 @@
 """The Weibull distribution."""
 
+from __future__ import annotations
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.exponential import Exponential
@@ -7,6 +9,7 @@ from corefw.distributions.gumbel import EULER
 from corefw.distributions.transformed_distribution import TransformedDistribution
 from corefw.distributions.transforms import AffineTransform, PowerTransform
 from corefw.distributions.utils import broadcast_all
+from corefw.tensor import Tensor
 
 
 class Weibull(TransformedDistribution):
@@ -24,7 +27,7 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale, concentration, validate_args=None):
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(ops.ones_like(self.scale), validate_args=False)
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
@@ -35,17 +38,17 @@ class Weibull(TransformedDistribution):
         return (1 + order / self.concentration).lgamma().exp()
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self.scale * self._moment(1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         power = self.concentration.reciprocal()
         return self.scale * (1 - power).clamp(min=0) ** power
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         return self.scale.square() * (self._moment(2) - self._moment(1).square())
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return EULER * (1 - self.concentration.reciprocal()) + (self.scale / self.concentration).log() + 1

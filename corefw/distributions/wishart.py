@@ -1,6 +1,9 @@
 """The Wishart distribution."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
@@ -36,7 +39,14 @@ class Wishart(CovarianceMatrix, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(
+        self,
+        df: Tensor | float,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         batch = self._set_covariance(
             covariance_matrix, precision_matrix, scale_tril, df.shape if isinstance(df, Tensor) else ()
         )
@@ -56,21 +66,21 @@ class Wishart(CovarianceMatrix, ExponentialFamily):
         return self.df.reshape((*self.df.shape, 1, 1))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         return self._df() * self.covariance_matrix
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         factor = self._df() - self._size - 1
         return ops.where(factor > 0, factor * self.covariance_matrix, math.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         v = self.covariance_matrix
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         return self._df() * (v.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Random matrices, by Bartlett's decomposition: chi numbers on the diagonal of a factor, normal ones below."""
         shape = self._extended_shape(sample_shape)
         rows = ops.arange(self._size, dtype=self.df.dtype, device=self.df.device)
@@ -79,7 +89,7 @@ class Wishart(CovarianceMatrix, ExponentialFamily):
         factor = self.scale_tril @ (noise + squares.sqrt().diag_embed())
         return factor @ factor.mT
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         factor = ops.linalg_cholesky(value)
@@ -94,7 +104,7 @@ class Wishart(CovarianceMatrix, ExponentialFamily):
         scale = half * self._size * math.log(2) + self.df * half_log_determinant(self.scale_tril)
         return scale + half.mvlgamma(self._size)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         half, size = 0.5 * self.df, self._size
         numbers = ops.arange(size, dtype=self.df.dtype, device=self.df.device)
         digammas = (half.unsqueeze(-1) - 0.5 * numbers).digamma().sum(-1)

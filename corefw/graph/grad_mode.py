@@ -33,9 +33,9 @@ class no_recording:
 
     __slots__ = ("before",)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = mode.recording
         mode.recording = False
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         mode.recording = self.before

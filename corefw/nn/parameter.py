@@ -49,12 +49,12 @@ class Parameter(Tensor):
     def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.detach().clone(), node_of(self) is not None)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild_parameter, (type(self), self.detach().clone(), node_of(self) is not None)
 
 
@@ -101,7 +101,7 @@ class _Uninitialized(Tensor):
     cls_to_become: ClassVar[type[Tensor]]
 
     @property
-    def array(self):
+    def array(self) -> Any:
         """Raises ValueError: there are no elements yet."""
         raise ValueError(
             "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule` or "
@@ -110,11 +110,11 @@ class _Uninitialized(Tensor):
         )
 
     @array.setter
-    def array(self, value):
+    def array(self, value: Tensor) -> Any:
         _memory.__set__(self, value)
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         """Raises RuntimeError: it is not known yet."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
@@ -123,12 +123,12 @@ class _Uninitialized(Tensor):
         )
 
     @property
-    def data(self):
+    def data(self) -> Any:
         """An empty tensor of the dtype and device; settable to one of others."""
         return wrap(_memory.__get__(self), self.dispatch_key)
 
     @data.setter
-    def data(self, value):
+    def data(self, value: Tensor) -> Any:
         self.array, self.dispatch_key = value.array, value.dispatch_key
         if self.node is not None:
             self.node.shape, self.node.dispatch_key = value.array.shape, value.dispatch_key
@@ -144,17 +144,17 @@ class _Uninitialized(Tensor):
         self.data = ops.empty(shape, device=device, dtype=self.dispatch_key.dtype if dtype is None else dtype)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
-    def detach(self):
+    def detach(self) -> Any:
         """The tensor itself: a `state_dict` holds it as it is."""
         return self
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"<{type(self).__name__}>"
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         return memo.setdefault(id(self), _rebuild_uninitialized(*self._options()))
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild_uninitialized, self._options()
 
     def _options(self) -> tuple:

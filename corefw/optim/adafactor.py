@@ -9,6 +9,7 @@ from typing import Any
 from corefw.dispatch.declare import ops
 from corefw.dtypes import finfo
 from corefw.optim.optimizer import Optimizer, options_of
+from corefw.tensor import Tensor
 
 
 class Adafactor(Optimizer):
@@ -50,7 +51,7 @@ class Adafactor(Optimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         super().__init__(params, options_of(locals()))
 
-    def initial(self, name, parameter):
+    def initial(self, name: str, parameter: Tensor) -> Any:
         shape = list(parameter.shape)
         if name == "row_var":
             shape[-1] = 1
@@ -60,7 +61,7 @@ class Adafactor(Optimizer):
             return super().initial(name, parameter)
         return ops.zeros(tuple(shape), dtype=parameter.dtype, device=parameter.device)
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         lr, (least, least_scale) = float(group["lr"]), group["eps"]
         for p in params:
             if p.is_complex():

@@ -7,6 +7,7 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.optim.optimizer import Optimizer, options_of
+from corefw.tensor import Tensor
 
 
 class Adagrad(Optimizer):
@@ -41,7 +42,7 @@ class Adagrad(Optimizer):
             for name in ("step", "sum"):
                 self.states(name, group["params"])
 
-    def initial(self, name, parameter):
+    def initial(self, name: str, parameter: Tensor) -> Any:
         if name != "sum":
             return super().initial(name, parameter)
         begin = self.defaults["initial_accumulator_value"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.optim.optimizer import Optimizer, options_of, refuse_capturable, scalar
+from corefw.tensor import Tensor
 
 
 class ASGD(Optimizer):
@@ -40,12 +41,12 @@ class ASGD(Optimizer):
         refuse_capturable("ASGD", capturable)
         super().__init__(params, options_of(locals()))
 
-    def initial(self, name, parameter):
+    def initial(self, name: str, parameter: Tensor) -> Any:
         if name == "eta":
             return scalar(float(self.defaults["lr"]))
         return scalar(1) if name == "mu" else super().initial(name, parameter)
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         lr, lambd, weight_decay = float(group["lr"]), group["lambd"], group["weight_decay"]
         states = (self.states(name, params) for name in ("step", "eta", "mu", "ax"))
         for p, step, eta, mu, average in zip(params, *states, strict=True):

@@ -64,7 +64,7 @@ class Muon(Optimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {tuple(p.shape)}"
                     )
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         lr, momentum = float(group["lr"]), group["momentum"]
         adjustment = _ADJUSTMENTS[group["adjust_lr_fn"] or "original"]
         for p, buffer in zip(params, self.states("momentum_buffer", params), strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.optim.optimizer import Optimizer, options_of, scalar
+from corefw.tensor import Tensor
 
 
 class NAdam(Optimizer):
@@ -39,5 +40,5 @@ class NAdam(Optimizer):
     ):  # fmt: skip
         super().__init__(params, options_of(locals()))
 
-    def initial(self, name, parameter):
+    def initial(self, name: str, parameter: Tensor) -> Any:
         return scalar(1) if name == "mu_product" else super().initial(name, parameter)

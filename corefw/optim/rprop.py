@@ -7,6 +7,7 @@ from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.optim.optimizer import Optimizer, as_reals, options_of, refuse_capturable
+from corefw.tensor import Tensor
 
 
 class Rprop(Optimizer):
@@ -39,13 +40,13 @@ class Rprop(Optimizer):
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, options_of(locals()))
 
-    def initial(self, name, parameter):
+    def initial(self, name: str, parameter: Tensor) -> Any:
         if name != "step_size":
             return super().initial(name, parameter)
         lr = float(self.defaults["lr"])
         return ops.full_like(parameter, complex(lr, lr) if parameter.is_complex() else lr).detach()
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         (shrink, grow), (least, greatest) = group["etas"], group["step_sizes"]
         steps, before, sizes = (self.states(name, params) for name in ("step", "prev", "step_size"))
         for p, step, *state in zip(params, steps, before, sizes, strict=True):

@@ -42,7 +42,7 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, options_of(locals()))
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         options, maximize = _options(group), group["maximize"]
         if SparseTensor.made:
             params = self._step_sparse(group, params)

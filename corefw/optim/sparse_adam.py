@@ -50,7 +50,7 @@ class SparseAdam(Optimizer):
         if sparse:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
-    def update(self, group, params):
+    def update(self, group: dict[str, Any], params: list[Any]) -> None:
         for p in params:
             if not is_sparse(p._grad):
                 raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")

@@ -129,7 +129,7 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
@@ -231,7 +231,7 @@ class SWALR(LRScheduler):
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - cos(pi * t)) / 2
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

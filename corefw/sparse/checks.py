@@ -42,11 +42,11 @@ class check_sparse_tensor_invariants:
         """Unset it."""
         check_sparse_tensor_invariants._enabled = False
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = self.is_enabled()
         check_sparse_tensor_invariants._enabled = self.wanted
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         check_sparse_tensor_invariants._enabled = self._before
 
     def __call__(self, function: Callable) -> Callable:

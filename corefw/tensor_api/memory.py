@@ -83,7 +83,7 @@ class UntypedStorage:
         """A byte as a number, or the memory of a part."""
         found = self._flat().view(dtypes.uint8)[index]
         if not isinstance(index, slice):
-            return found.item()
+            return int(found.item())
         part = UntypedStorage(found)
         part._is_part = True
         return part

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from corefw import dtypes, printing
 from corefw.dispatch.batching.arrays import BatchedDevice
@@ -19,7 +18,7 @@ class ValueAmbiguousError(CorefwError, RuntimeError, ValueError):
 
 
 @method
-def item(self) -> Any:
+def item(self) -> int | float | bool:
     """The only element as a Python number.
 
     >>> import corefw as torch

@@ -59,7 +59,7 @@ class CheckpointFunction(Function):
     """The reentrant form: the forward is not recorded at all; the backward records it and goes back through it."""
 
     @staticmethod
-    def forward(ctx, run_function, preserve_rng_state, *args):
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: Any, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random_state = _RandomState(args, preserve_rng_state)
         ctx.arguments = [None if isinstance(a, Tensor) else a for a in args]
@@ -68,7 +68,7 @@ class CheckpointFunction(Function):
         return run_function(*args)
 
     @staticmethod
-    def backward(ctx, *gradients):
+    def backward(ctx: Any, *gradients: Any) -> Any:
         if mode.targeted:
             raise RuntimeError(
                 "When use_reentrant=True, corefw.utils.checkpoint is incompatible with .grad() or passing an `inputs` "

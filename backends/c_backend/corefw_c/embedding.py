@@ -4,8 +4,8 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
-from corefw_c.library import fail
-from corefw_c.positions import OUT_OF_RANGE, Blocks, checked
+from corefw_c.library import OUT_OF_RANGE, fail
+from corefw_c.positions import Blocks, checked
 
 
 def kernels(lib):

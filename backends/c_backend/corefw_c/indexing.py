@@ -8,8 +8,8 @@ from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import SMALL, dense, empty, like
-from corefw_c.library import fail
-from corefw_c.positions import UNSUPPORTED, Blocks, Substitute, changed, checked
+from corefw_c.library import UNSUPPORTED, fail
+from corefw_c.positions import Blocks, Substitute, changed, checked
 
 
 def as_mask(mask, name):

@@ -6,7 +6,8 @@ from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import dense, empty
 from corefw_c.creation import scalar
-from corefw_c.positions import HALF, UNSUPPORTED, Blocks, Substitute, changed, checked, explain
+from corefw_c.library import UNSUPPORTED
+from corefw_c.positions import HALF, Blocks, Substitute, changed, checked, explain
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 REDUCTIONS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3}  # as in elements.c

@@ -6,6 +6,7 @@ from corefw.dispatch.declare import ops
 from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.constraints.scalars import Boolean
 from corefw.dtypes import finfo
+from corefw.tensor import Tensor
 
 
 class Simplex(Constraint):
@@ -34,10 +35,10 @@ class Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.declare import ops
 from corefw.distributions.constraints.constraint import Constraint
+from corefw.tensor import Tensor
 
 
 class IndependentConstraint(Constraint):
@@ -19,14 +20,14 @@ class IndependentConstraint(Constraint):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         result = self.base_constraint.check(value)
         if result.ndim < self.reinterpreted_batch_ndims:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
@@ -44,19 +45,19 @@ class MixtureSameFamilyConstraint(Constraint):
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         if value.ndim < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
         return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_constraint!r})"
 
 
@@ -71,14 +72,14 @@ class Cat(Constraint):
             raise AssertionError(f"cat: {len(self.cseq)} constraints with {len(self.lengths)} lengths")
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         return any(c.is_discrete for c in self.cseq)
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         parts = value.split(self.lengths, self.dim)
         return ops.cat([constraint.check(part) for constraint, part in zip(self.cseq, parts)], self.dim)
 
@@ -91,14 +92,14 @@ class Stack(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         return any(c.is_discrete for c in self.cseq)
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim  # a slice is a part of a value
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         slices = value.unbind(self.dim)
         return ops.stack([constraint.check(part) for constraint, part in zip(self.cseq, slices)], self.dim)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from corefw.tensor import Tensor
+
 
 class Constraint:
     """A set of values; ``check`` says of each whether it belongs.
@@ -15,16 +19,16 @@ class Constraint:
     """
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         """Whether the values are isolated."""
         return False
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         """How many of the last dimensions together are one value."""
         return 0
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         """A bool tensor: for every value whether it satisfies the constraint."""
         raise NotImplementedError(f"{type(self).__name__} does not implement check")
 
@@ -42,7 +46,7 @@ class Dependent(Constraint):
     Either may be left out where the class does not know it; to ask for it then raises NotImplementedError.
     """
 
-    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __init__(self, *, is_discrete: bool = NotImplemented, event_dim: int = NotImplemented) -> None:
         self._known = {"is_discrete": is_discrete, "event_dim": event_dim}
 
     def _get(self, name):
@@ -51,21 +55,21 @@ class Dependent(Constraint):
         return self._known[name]
 
     @property
-    def is_discrete(self):
+    def is_discrete(self) -> bool:
         return self._get("is_discrete")
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return self._get("event_dim")
 
-    def __call__(self, **known):
+    def __call__(self, **known: Any) -> Any:
         """The same, with more known."""
         return Dependent(**(self._known | known))
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
@@ -78,11 +82,11 @@ class DependentProperty(property, Dependent):
     (True, Interval(lower_bound=0.0, upper_bound=1.0))
     """
 
-    def __init__(self, function=None, **known):
+    def __init__(self, function: Any = None, **known: Any) -> None:
         property.__init__(self, function)
         Dependent.__init__(self, **known)
 
-    def __call__(self, function):  # type: ignore[override]
+    def __call__(self, function: Any) -> Any:  # type: ignore[override]
         """Decorate a method; what is known has been given before."""
         return DependentProperty(function, **self._known)
 

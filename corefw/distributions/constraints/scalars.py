@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corefw.distributions.constraints.constraint import Constraint
+from corefw.tensor import Tensor
 
 
 class Real(Constraint):
@@ -24,14 +25,14 @@ class Boolean(Constraint):
 class _Bounded(Constraint):
     """Numbers with a lower and an upper bound."""
 
-    def __init__(self, lower_bound, upper_bound):
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
 
 class _BoundedBelow(Constraint):
     """Numbers with a lower bound."""
 
-    def __init__(self, lower_bound):
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
 
@@ -40,7 +41,7 @@ class IntegerInterval(_Bounded):
 
     is_discrete = True
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
@@ -56,36 +57,36 @@ class IntegerGreaterThan(_BoundedBelow):
 class Interval(_Bounded):
     """Numbers from `lower_bound` to `upper_bound`, both included."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 class HalfOpenInterval(_Bounded):
     """Numbers from `lower_bound` up to, but not `upper_bound`."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
 class GreaterThan(_BoundedBelow):
     """Numbers above `lower_bound`."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return value > self.lower_bound
 
 
 class GreaterThanEq(_BoundedBelow):
     """Numbers not below `lower_bound`."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
 class LessThan(Constraint):
     """Numbers below `upper_bound`."""
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound

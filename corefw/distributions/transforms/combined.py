@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.transforms.transform import Transform
 from corefw.distributions.utils import sum_rightmost
 from corefw.shapes import Size
+from corefw.tensor import Tensor
 
 
 class IndependentTransform(Transform):
@@ -33,19 +37,19 @@ class IndependentTransform(Transform):
         return self.base_transform, self.reinterpreted_batch_ndims
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self):
+    def bijective(self) -> bool:
         return self.base_transform.bijective
 
     @property
-    def sign(self):
+    def sign(self) -> Tensor | int:
         return self.base_transform.sign
 
     def _call(self, x):
@@ -54,16 +58,16 @@ class IndependentTransform(Transform):
     def _inverse(self, y):
         return self.base_transform.inv(_at_least(y, self.codomain.event_dim))
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.inverse_shape(shape)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
@@ -96,11 +100,11 @@ class ReshapeTransform(Transform):
         return self.in_shape, self.out_shape
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x):
@@ -109,13 +113,13 @@ class ReshapeTransform(Transform):
     def _inverse(self, y):
         return y.reshape(self.inverse_shape(y.shape))
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x.new_zeros(x.shape[: x.ndim - len(self.in_shape)])
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _replaced(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _replaced(shape, self.out_shape, self.in_shape)
 
 
@@ -145,7 +149,7 @@ class _Parts(Transform):
         return self.transforms, self.dim
 
     @property
-    def bijective(self):
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
     def _split(self, value):
@@ -188,20 +192,20 @@ class CatTransform(_Parts):
         return self.transforms, self.dim, self.lengths
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return max(t.event_dim for t in self.transforms)
 
     @property
-    def length(self):
+    def length(self) -> int:
         """The length of all parts together."""
         return sum(self.lengths)
 
     @constraints.dependent_property
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def _split(self, value):
@@ -214,13 +218,13 @@ class CatTransform(_Parts):
     def _joined(self, parts):
         return ops.cat(parts, self.dim)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         terms = []
         for t, a, b in zip(self.transforms, self._split(x), self._split(y)):
             terms.append(sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim))
         dim = self.dim - x.ndim if self.dim >= 0 else self.dim
         dim += self.event_dim
-        return ops.cat(terms, dim) if dim < 0 else sum(terms)  # the parts may be parts of one value
+        return ops.cat(terms, dim) if dim < 0 else sum(terms[1:], terms[0])  # the parts may be parts of one value
 
 
 class StackTransform(_Parts):
@@ -238,11 +242,11 @@ class StackTransform(_Parts):
     """
 
     @constraints.dependent_property
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def _split(self, value):
@@ -256,6 +260,6 @@ class StackTransform(_Parts):
     def _joined(self, parts):
         return ops.stack(parts, self.dim)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         terms = zip(self.transforms, self._split(x), self._split(y))
         return ops.stack([t.log_abs_det_jacobian(a, b) for t, a, b in terms], self.dim)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.transforms.transform import Transform
 from corefw.distributions.utils import broadcast_all, sum_rightmost
 from corefw.dtypes import finfo
@@ -55,7 +57,7 @@ class ExpTransform(_Increasing):
     def _inverse(self, y):
         return y.log()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
 
 
@@ -83,7 +85,7 @@ class PowerTransform(Transform):
         return (self.exponent,)
 
     @property
-    def sign(self):
+    def sign(self) -> Tensor | int:
         return self.exponent.sign()
 
     def _call(self, x):
@@ -92,10 +94,10 @@ class PowerTransform(Transform):
     def _inverse(self, y):
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return Size(broadcast(tuple(shape), tuple(self.exponent.shape)))
 
     inverse_shape = forward_shape
@@ -122,7 +124,7 @@ class SigmoidTransform(_Increasing):
     def _clipped(y):
         return y.clamp(finfo(y.dtype).tiny, 1 - finfo(y.dtype).eps)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -ops.softplus(-x) - ops.softplus(x)
 
 
@@ -142,7 +144,7 @@ class SoftplusTransform(_Increasing):
     def _inverse(self, y):
         return y + (-(-y).expm1()).log()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -ops.softplus(-x)
 
 
@@ -162,7 +164,7 @@ class TanhTransform(_Increasing):
     def _inverse(self, y):
         return y.atanh()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2 * (math.log(2.0) - x - ops.softplus(-2 * x))  # log(1 - tanh(x)²), precise for large x
 
 
@@ -191,17 +193,17 @@ class AffineTransform(Transform):
         return self.loc, self.scale, self._event_dim
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     codomain = domain
 
     @property
-    def sign(self):
+    def sign(self) -> Tensor | int:
         if isinstance(self.scale, Tensor):
             return self.scale.sign()
         return (self.scale > 0) - (self.scale < 0)
@@ -212,14 +214,14 @@ class AffineTransform(Transform):
     def _inverse(self, y):
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, Tensor):
             result = self.scale.abs().log().expand(self.forward_shape(x.shape))
         else:
             result = ops.full_like(x, math.log(abs(self.scale)))
         return sum_rightmost(result, self._event_dim)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         parameters = (tuple(p.shape) for p in (self.loc, self.scale) if isinstance(p, Tensor))
         return Size(broadcast(tuple(shape), *parameters))
 
@@ -251,7 +253,7 @@ class CumulativeDistributionTransform(Transform):
         return (self.distribution,)
 
     @property
-    def domain(self):
+    def domain(self) -> Constraint:
         return self.distribution.support
 
     def _call(self, x):
@@ -260,5 +262,5 @@ class CumulativeDistributionTransform(Transform):
     def _inverse(self, y):
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
@@ -10,6 +11,7 @@ from corefw.distributions.transforms.transform import Transform
 from corefw.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from corefw.dtypes import finfo
 from corefw.shapes import Size
+from corefw.tensor import Tensor
 
 
 class LowerCholeskyTransform(Transform):
@@ -82,12 +84,12 @@ class CorrCholeskyTransform(Transform):
         partial = tril_matrix_to_vec(y, -1) / _rests_before(rests).sqrt()
         return partial.atanh()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         # an element below the diagonal is tanh(x) times the root of the rest of its row, which those before it fix
         rests = _rests_before(1 - y.square().cumsum(-1)[..., :-1])
         return 0.5 * rests.log().sum(-1) - 2 * (x + ops.softplus(-2 * x) - math.log(2.0)).sum(-1)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         if len(shape) < 1:
             raise ValueError("CorrCholeskyTransform: expected a vector, got a number: too few dimensions on input")
         n = shape[-1]
@@ -96,7 +98,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError(f"CorrCholeskyTransform: input is not a flattened lower-diagonal matrix: length {n}")
         return Size((*shape[:-1], size, size))
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         if len(shape) < 2:
             raise ValueError("CorrCholeskyTransform: expected a matrix: too few dimensions on input")
         if shape[-2] != shape[-1]:

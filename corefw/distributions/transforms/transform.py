@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
+from corefw.distributions.constraints.constraint import Constraint
 from corefw.distributions.utils import sum_rightmost
+from corefw.tensor import Tensor
 
 
 class Transform:
@@ -36,7 +39,7 @@ class Transform:
         self._cached: tuple[Any, Any] = (None, None)
         self._inv: Transform | None = None
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.__dict__ | {"_inv": None, "_cached": (None, None)}
 
     def _parameters(self) -> tuple:
@@ -69,12 +72,12 @@ class Transform:
         cls: Any = type(self)
         return cls(*self._parameters(), cache_size=cache_size)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         if type(self) is not type(other):
             return False
         return all(_equal(a, b) for a, b in zip(self._parameters(), other._parameters(), strict=True))
 
-    def __call__(self, x):
+    def __call__(self, x: Tensor) -> Any:
         """The transformed `x`."""
         if not self._cache_size:
             return self._call(x)
@@ -95,19 +98,19 @@ class Transform:
     def _inverse(self, y):
         raise NotImplementedError(f"{type(self).__name__} does not implement _inverse")
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The logarithm of ``|dy / dx|``, or of the absolute determinant of the Jacobian, for ``y`` made of ``x``."""
         raise NotImplementedError(f"{type(self).__name__} does not implement log_abs_det_jacobian")
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for a value of the shape `shape`."""
         return shape
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the value for a result of the shape `shape`."""
         return shape
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
@@ -203,32 +206,32 @@ class ComposeTransform(Transform):
         return constraints.independent(first, event_dim - first.event_dim) if event_dim > first.event_dim else first
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return self._constraint([(part.domain, part.codomain) for part in self.parts])
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return self._constraint([(part.codomain, part.domain) for part in reversed(self.parts)])
 
     @property
-    def bijective(self):
+    def bijective(self) -> bool:
         return all(part.bijective for part in self.parts)
 
     @property
-    def sign(self):
+    def sign(self) -> Tensor | int:
         sign = 1
         for part in self.parts:
             sign = sign * part.sign
         return sign
 
     @property
-    def inv(self):
+    def inv(self) -> Any:
         if self._inv is None:
             self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
             self._inv._inv = self
         return self._inv
 
-    def __call__(self, x):
+    def __call__(self, x: Tensor) -> Any:
         for part in self.parts:
             x = part(x)
         return x
@@ -236,8 +239,8 @@ class ComposeTransform(Transform):
     def _inv_call(self, y):
         return self.inv(y)
 
-    def log_abs_det_jacobian(self, x, y):
-        result = ops.zeros_like(x) if not self.parts else 0
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        result: Any = ops.zeros_like(x) if not self.parts else 0
         event_dim = self.domain.event_dim
         for i, part in enumerate(self.parts):
             after = y if i == len(self.parts) - 1 else part(x)
@@ -247,17 +250,17 @@ class ComposeTransform(Transform):
             x = after
         return result
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = ",\n    ".join(map(repr, self.parts))
         return f"{type(self).__name__}(\n    {parts}\n)"
 

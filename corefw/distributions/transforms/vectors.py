@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
 from corefw.distributions.transforms.transform import Transform
 from corefw.dtypes import finfo
 from corefw.shapes import Size
+from corefw.tensor import Tensor
 
 
 class SoftmaxTransform(Transform):
@@ -26,7 +29,7 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y):
         return y.log()
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         if len(shape) < 1:
             raise ValueError("SoftmaxTransform: expected a vector, got a number: too few dimensions on input")
         return shape
@@ -66,7 +69,7 @@ class StickBreakingTransform(Transform):
         rests = (1 - parts.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return parts.log() - rests.log() + self._offset(parts)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         # dy[k] / dx[k] = y[k] * (1 - part[k]), and the Jacobian is triangular
         return (y[..., :-1].log() - ops.softplus(x - self._offset(x))).sum(-1)
 
@@ -75,8 +78,8 @@ class StickBreakingTransform(Transform):
             raise ValueError("StickBreakingTransform: expected a vector, got a number: too few dimensions on input")
         return Size((*shape[:-1], shape[-1] + by))
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._changed(shape, 1)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._changed(shape, -1)

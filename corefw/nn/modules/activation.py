@@ -8,6 +8,7 @@ from corefw.dispatch.declare import ops
 from corefw.nn import functional
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter
+from corefw.tensor import Tensor
 
 
 class _Inplace(Module):
@@ -24,49 +25,49 @@ class _Inplace(Module):
 class ReLU(_Inplace):
     """``max(x, 0)``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input.relu_() if self.inplace else input.relu()
 
 
 class ReLU6(_Inplace):
     """``min(max(x, 0), 6)``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.relu6(input, self.inplace)
 
 
 class SELU(_Inplace):
     """Scaled exponential linear unit (Klambauer et al. 2017)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.selu(input, self.inplace)
 
 
 class SiLU(_Inplace):
     """``x * sigmoid(x)``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.silu(input, self.inplace)
 
 
 class Mish(_Inplace):
     """``x * tanh(softplus(x))`` (Misra 2019)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.mish(input, self.inplace)
 
 
 class Hardsigmoid(_Inplace):
     """``relu6(x + 3) / 6``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Inplace):
     """``x * relu6(x + 3) / 6`` (Howard et al. 2019)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.hardswish(input, self.inplace)
 
 
@@ -77,35 +78,35 @@ class _Plain(Module):
 class Sigmoid(_Plain):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(_Plain):
     """The hyperbolic tangent."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
 
 class LogSigmoid(_Plain):
     """``log(sigmoid(x))``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.logsigmoid(input)
 
 
 class Softsign(_Plain):
     """``x / (1 + |x|)``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.softsign(input)
 
 
 class Tanhshrink(_Plain):
     """``x - tanh(x)``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.tanhshrink(input)
 
 
@@ -116,7 +117,7 @@ class ELU(_Inplace):
         super().__init__(inplace)
         self.alpha = alpha
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
@@ -130,7 +131,7 @@ class CELU(_Inplace):
         super().__init__(inplace)
         self.alpha = alpha
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
@@ -144,7 +145,7 @@ class LeakyReLU(_Inplace):
         super().__init__(inplace)
         self.negative_slope = negative_slope
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
@@ -159,7 +160,7 @@ class RReLU(_Inplace):
         super().__init__(inplace)
         self.lower, self.upper = lower, upper
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -173,7 +174,7 @@ class Threshold(_Inplace):
         super().__init__(inplace)
         self.threshold, self.value = threshold, value
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
@@ -202,7 +203,7 @@ class Hardtanh(_Inplace):
             raise ValueError(f"min_val ({min_val}) must be less than max_val ({max_val})")
         self.min_val, self.max_val = min_val, max_val
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
@@ -220,7 +221,7 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
@@ -234,7 +235,7 @@ class GLU(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.glu(input, self.dim)
 
     def extra_repr(self) -> str:
@@ -248,7 +249,7 @@ class Hardshrink(Module):
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
@@ -262,7 +263,7 @@ class Softshrink(Module):
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
@@ -276,7 +277,7 @@ class Softplus(Module):
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
@@ -297,7 +298,7 @@ class PReLU(Module):
         self.init = init
         self.weight = Parameter(ops.full((num_parameters,), init, device=device, dtype=dtype))
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
@@ -316,28 +317,28 @@ class _AlongDim(Module):
 class Softmax(_AlongDim):
     """Exponentials scaled to sum to one along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return functional.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """The logarithm of softmax along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return functional.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
     """The softmax of ``-x`` along `dim`."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return functional.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
     """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return ops.softmax(input, -3)

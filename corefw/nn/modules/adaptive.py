@@ -10,6 +10,7 @@ from corefw.dispatch.declare import ops
 from corefw.nn.modules.container import ModuleList, Sequential
 from corefw.nn.modules.linear import Linear
 from corefw.nn.modules.module import Module
+from corefw.tensor import Tensor
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
@@ -66,7 +67,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for layer in (layer for cluster in self.tail for layer in cluster.children()):
             layer.reset_parameters()
 
-    def forward(self, input_, target_):
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         if target_.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if input_.ndim != target_.ndim + 1:
@@ -107,11 +108,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             found.append(ops.log_softmax(cluster(input), 1) + head[:, self.shortlist_size + i].unsqueeze(1))
         return ops.cat(found, 1)
 
-    def log_prob(self, input):
+    def log_prob(self, input: Tensor) -> Tensor:
         """The log-probabilities of all classes, shape (N, n_classes), for inputs (N, D)."""
         return self._log_prob_behind(input, ops.log_softmax(self.head(input), 1))
 
-    def predict(self, input):
+    def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each input, which costs less than `log_prob`: (N, D) gives (N,).
 
         As PyTorch's, it looks into the clusters only where one of them is what the head holds most probable.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter
@@ -36,7 +36,7 @@ class _Listed(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             chosen = list(self._modules.items())[index]
             return type(self)(OrderedDict(chosen)) if isinstance(self, Sequential) else type(self)(m for _, m in chosen)
@@ -57,12 +57,12 @@ class _Listed(Module):
         modules.insert(index, module)
         self._renumber(modules)
 
-    def append(self, module: Module):
+    def append(self, module: Module) -> Self:
         """Add a module at the end; returns self."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]):
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end; returns self."""
         for module in modules:
             self.append(module)
@@ -89,13 +89,13 @@ class Sequential(_Listed):
     )
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
         for name, module in named:
             self.add_module(str(name), module)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         for module in self._modules.values():
             input = module(input)
         return input
@@ -119,7 +119,7 @@ class ModuleList(_Listed):
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 
-    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
     def __repr__(self) -> str:
@@ -177,15 +177,15 @@ class ModuleDict(Module):
         """Remove and return a module."""
         return self._modules.pop(key)
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._modules.keys()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Module]:
         """Names and modules."""
         return self._modules.items()
 
-    def values(self):
+    def values(self) -> ValuesView[Module]:
         """The modules."""
         return self._modules.values()
 
@@ -218,7 +218,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return ParameterList(self[i] for i in range(*index.indices(len(self))))
         return getattr(self, str(_position(index, len(self))))
@@ -288,15 +288,15 @@ class ParameterDict(Module):
         """Raises RuntimeError: a dict of parameters computes nothing."""
         raise RuntimeError("ParameterDict should not be called.")
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._keys.keys()
 
-    def values(self):
+    def values(self) -> list[Any]:
         """The values."""
         return [self[key] for key in self._keys]
 
-    def items(self):
+    def items(self) -> list[tuple[str, Any]]:
         """Names and values."""
         return [(key, self[key]) for key in self._keys]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.nn import init
 from corefw.nn.modules.module import Module
 from corefw.nn.modules.spatial import Spatial
 from corefw.nn.parameter import Parameter
+from corefw.tensor import Tensor
 from corefw.windows import per_dimension
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -116,7 +119,7 @@ class _Direct(_ConvNd):
         totals = [d * (k - 1) for k, d in zip(self.kernel_size, self.dilation, strict=True)]
         return [amount for total in reversed(totals) for amount in (total // 2, total - total // 2)]
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input, weight, bias):
@@ -185,7 +188,7 @@ class _ConvTransposeNd(_ConvNd):
             )
         return tuple(size - low for size, low in zip(wanted, least))
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         convolve = getattr(ops, f"conv_transpose{self.dimensions}d")
         added = self._output_padding(input, output_size)
         return convolve(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
@@ -217,11 +220,17 @@ class Unfold(Module):
     torch.Size([1, 12, 9])
     """
 
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.functional_unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -236,12 +245,19 @@ class Fold(Module):
     torch.Size([1, 3, 4, 4])
     """
 
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ) -> None:
         super().__init__()
         self.output_size = output_size
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
+from corefw.tensor import Tensor
 
 
 class CosineSimilarity(Module):
@@ -18,7 +19,7 @@ class CosineSimilarity(Module):
         super().__init__()
         self.dim, self.eps = dim, eps
 
-    def forward(self, x1, x2):
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return ops.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
@@ -34,5 +35,5 @@ class PairwiseDistance(Module):
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
-    def forward(self, x1, x2):
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return ops.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
+from corefw.tensor import Tensor
 
 
 class _Dropout(Module):
@@ -32,7 +33,7 @@ class Dropout(_Dropout):
     tensor([1., 1., 1.])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -44,7 +45,7 @@ class Dropout1d(_Dropout):
     torch.Size([2, 3])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.dropout1d(input, self.p, self.training, self.inplace)
 
 
@@ -56,7 +57,7 @@ class Dropout2d(_Dropout):
     torch.Size([1, 2, 3, 3])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.dropout2d(input, self.p, self.training, self.inplace)
 
 
@@ -68,7 +69,7 @@ class Dropout3d(_Dropout):
     torch.Size([1, 2, 3, 3, 3])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.dropout3d(input, self.p, self.training, self.inplace)
 
 
@@ -76,12 +77,12 @@ class AlphaDropout(_Dropout):
     """In training, each element with probability `p` where SELU saturates, then scaled so that mean 0 and variance 1
     are kept (Klambauer et al. 2017)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class FeatureAlphaDropout(_Dropout):
     """`AlphaDropout` of whole channels."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.feature_alpha_dropout(input, self.p, self.training, self.inplace)

@@ -89,7 +89,7 @@ class Embedding(_Table):
         options: dict[str, Any] = {"padding_idx": padding_idx, "max_norm": max_norm, "norm_type": norm_type}
         return cls._of(embeddings, freeze, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, **options)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.functional_embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
@@ -158,7 +158,7 @@ class EmbeddingBag(_Table):
         options |= {"mode": mode, "sparse": sparse, "include_last_offset": include_last_offset}
         return cls._of(embeddings, freeze, padding_idx=padding_idx, **options)
 
-    def forward(self, input, offsets=None, per_sample_weights=None):
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return ops.embedding_bag(
             input,
             self.weight,

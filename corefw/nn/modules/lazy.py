@@ -57,7 +57,7 @@ class LazyModuleMixin(_Base):
         """Whether a parameter or buffer has no shape yet."""
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with no_recording():
             self.initialize_parameters(*args, **kwargs)
         if self.has_uninitialized_params():

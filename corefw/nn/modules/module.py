@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
@@ -59,7 +59,7 @@ class Module(PrivateNames, ModuleState):
     training: bool
     _hooked = False  # whether any hook is registered: a call without hooks goes straight to forward
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         state = self.__dict__
         state["training"] = True
         state["_parameters"] = Members(self)
@@ -85,11 +85,11 @@ class Module(PrivateNames, ModuleState):
                 own[kind][name] = value
 
     # -- calling ------------------------------------------------------------------------------------------------
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if self._hooked:
                 return self._call_with_hooks(args, kwargs)
@@ -258,7 +258,7 @@ class Module(PrivateNames, ModuleState):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def __dir__(self):
+    def __dir__(self) -> Any:
         return sorted({*object.__dir__(self), *self._parameters, *self._modules, *self._buffers})
 
     def _check_name(self, kind: str, name: str, members: dict) -> None:
@@ -401,14 +401,14 @@ class Module(PrivateNames, ModuleState):
         return found
 
     # -- changing -------------------------------------------------------------------------------------------------
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every module of the tree, the innermost first; returns self."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the data of every parameter, gradient and buffer by what `fn` makes of it."""
         if recurse:
             for module in self.children():
@@ -431,7 +431,7 @@ class Module(PrivateNames, ModuleState):
                     self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, **kwargs) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and convert parameters and buffers; the arguments are those of `Tensor.to`. Integer tensors keep their
         dtype and complex ones are not made real."""
 
@@ -443,47 +443,47 @@ class Module(PrivateNames, ModuleState):
 
         return self._apply(convert)
 
-    def _to_floating(self, dtype) -> Module:
+    def _to_floating(self, dtype) -> Self:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         """Convert floating parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def type(self, dst_type) -> Module:
+    def type(self, dst_type) -> Self:
         """Convert all parameters and buffers to a dtype."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         """Move parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device=None) -> Module:
+    def cuda(self, device=None) -> Self:
         """Move parameters and buffers to a CUDA device."""
         return self._apply(lambda t: t.cuda(device))
 
-    def to_empty(self, *, device, recurse: bool = True) -> Module:
+    def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Move to a device without copying the values."""
         from_like = self._apply
         return from_like(lambda t: t.new_empty(t.shape, device=device), recurse)
 
-    def share_memory(self) -> Module:
+    def share_memory(self) -> Self:
         """Move parameters and buffers to shared memory."""
         return self._apply(lambda t: t.share_memory_())
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode (dropout, batch norm) for the whole tree."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -491,11 +491,11 @@ class Module(PrivateNames, ModuleState):
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Set evaluation mode for the whole tree."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Have gradients recorded for all parameters, or not (freezing)."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)

@@ -9,6 +9,7 @@ from corefw.dispatch.declare import ops
 from corefw.nn import init
 from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Parameter
+from corefw.tensor import Tensor
 
 
 def _register_affine(module: Module, shape, weight: bool, bias: bool, device, dtype) -> None:
@@ -56,7 +57,7 @@ class LayerNorm(Module):
         """Set the weight to 1 and the bias to 0."""
         _reset_affine(self)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -94,7 +95,7 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -132,7 +133,7 @@ class GroupNorm(Module):
         """Set the weight to 1 and the bias to 0."""
         _reset_affine(self)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -196,7 +197,7 @@ class _ChannelNorm(Module):
 
 
 class _BatchNorm(_ChannelNorm):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         training, momentum = self.training, self.momentum
         if training and self.num_batches_tracked is not None:
@@ -266,7 +267,7 @@ class _InstanceNorm(_ChannelNorm):
     ):  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         single = input.ndim == self.dimensions[0]
         dim = 0 if single else 1
@@ -349,7 +350,7 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.spatial import Spatial
+from corefw.tensor import Tensor
 
 
 class _Pad(Spatial):
@@ -21,11 +24,11 @@ class _Pad(Spatial):
     torch.Size([1, 2, {5}])
     """
 
-    def __init__(self, padding):
+    def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
         self.padding = (padding,) * (2 * self.dimensions) if isinstance(padding, int) else tuple(padding)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
@@ -50,7 +53,7 @@ class _ConstantPad(_Pad):
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.spatial import Spatial
+from corefw.tensor import Tensor
 from corefw.windows import per_dimension
 
 
 class _Pool(Spatial):
     """What all layers share whose windows slide: the windows."""
 
-    def __init__(self, kernel_size, stride, padding):
+    def __init__(
+        self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None, padding: int | Sequence[int]
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
@@ -40,11 +46,19 @@ class _MaxPool(_Pool):
     torch.Size([1, 3, {2}])
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__(kernel_size, stride, padding)
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return self._pooled("max_pool", input, self.dilation, self.ceil_mode, self.return_indices)
 
     def extra_repr(self) -> str:
@@ -63,7 +77,12 @@ class _MaxUnpool(_Pool):
         kernel_size, stride, padding: of the pooling.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ) -> None:
         n = self.dimensions
         super().__init__(
             per_dimension(kernel_size, n),
@@ -71,7 +90,7 @@ class _MaxUnpool(_Pool):
             per_dimension(padding, n),
         )
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         unpool = getattr(ops, f"max_unpool{self.dimensions}d")
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -98,12 +117,18 @@ class _AvgPool(_Pool):
     """
 
     def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
-    ):
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
         super().__init__(kernel_size, stride, padding)
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         options = (self.ceil_mode, self.count_include_pad, self.divisor_override)
         return self._pooled("avg_pool", input, *options)
 
@@ -128,7 +153,14 @@ class _FractionalMaxPool(Spatial):
     torch.Size([1, 3, {3}])
     """
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
         super().__init__()
         n, name = self.dimensions, type(self).__name__
         if (output_size is None) == (output_ratio is None):
@@ -140,7 +172,7 @@ class _FractionalMaxPool(Spatial):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         self.register_buffer("_random_samples", _random_samples)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         pool = getattr(ops, f"fractional_max_pool{self.dimensions}d")
         options = (self.kernel_size, self.output_size, self.output_ratio, self.return_indices)
         return pool(input, *options, _random_samples=self._random_samples)
@@ -162,7 +194,7 @@ class _LPPool(Spatial):
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         pool = getattr(ops, f"lp_pool{self.dimensions}d")
         return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
@@ -191,7 +223,7 @@ class _AdaptiveMaxPool(Spatial):
         super().__init__()
         self.output_size, self.return_indices = output_size, return_indices
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         pool = getattr(ops, f"adaptive_max_pool{self.dimensions}d")
         return pool(input, self.output_size, self.return_indices)
 
@@ -212,11 +244,11 @@ class _AdaptiveAvgPool(Spatial):
     torch.Size([1, 3, {2}])
     """
 
-    def __init__(self, output_size):
+    def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return getattr(ops, f"adaptive_avg_pool{self.dimensions}d")(input, self.output_size)
 
     def extra_repr(self) -> str:
@@ -252,7 +284,14 @@ class AvgPool1d(_AvgPool, dimensions=1):
     torch.Size([1, 3, 2])
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
         stride = kernel_size if stride is None else stride
         super().__init__(
             per_dimension(kernel_size, 1),
@@ -262,7 +301,7 @@ class AvgPool1d(_AvgPool, dimensions=1):
             count_include_pad,
         )
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.avg_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.nn import init
@@ -251,7 +252,7 @@ class GRU(RNNBase):
     (torch.Size([5, 2, 3]), torch.Size([2, 2, 3]))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError(_NO_PROJECTION)
         super().__init__("GRU", *args, **kwargs)
@@ -276,7 +277,7 @@ class LSTM(RNNBase):
     (torch.Size([5, 2, 6]), torch.Size([2, 2, 3]), torch.Size([2, 2, 3]))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:

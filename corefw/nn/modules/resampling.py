@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
+from corefw.tensor import Tensor
 
 
 class Upsample(Module):
@@ -38,7 +41,7 @@ class Upsample(Module):
             self.scale_factor = float(scale_factor) if scale_factor else None
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )
@@ -51,14 +54,14 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """An older name of `Upsample` with mode "nearest"."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """An older name of `Upsample` with mode "bilinear" and aligned corners."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -74,7 +77,7 @@ class PixelShuffle(Module):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -93,7 +96,7 @@ class PixelUnshuffle(Module):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
@@ -112,7 +115,7 @@ class ChannelShuffle(Module):
         super().__init__()
         self.groups = groups
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:

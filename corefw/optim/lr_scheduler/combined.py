@@ -30,7 +30,7 @@ class _Combined(LRScheduler):
                     f"{type(scheduler).__name__} at index {i} of another {type(scheduler.optimizer).__name__}."
                 )
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         raise NotImplementedError(
             f"{type(self).__name__} has no rates of its own: in a SequentialLR it can only be the first"
         )

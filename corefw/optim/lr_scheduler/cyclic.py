@@ -118,7 +118,7 @@ class CyclicLR(_WithMomentum):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         return height, self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         height, scale = self._height()
         if self.cycle_momentum:
             for low, high, group in zip(
@@ -212,7 +212,7 @@ class OneCycleLR(_WithMomentum):
             return end + (start - end) / 2.0 * (cos(pi * share) + 1)
         return (end - start) * share + start
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

@@ -55,7 +55,7 @@ class LambdaLR(_ByFunction):
     [0.5]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         return [base * factor for base, factor in zip(self.base_lrs, self._factors(), strict=True)]
 
 
@@ -72,7 +72,7 @@ class MultiplicativeLR(_ByFunction):
     [0.125]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         rates = [group["lr"] for group in self.optimizer.param_groups]
         if self._is_initial:
             return rates

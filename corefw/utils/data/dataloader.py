@@ -12,13 +12,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic
 
 from corefw.dispatch.declare import ops
 from corefw.tensor import Tensor
 from corefw.tensor_api.memory import accelerator
 from corefw.utils.data.collate import default_collate, default_convert
-from corefw.utils.data.dataset import IterableDataset
+from corefw.utils.data.dataset import Indexed, IterableDataset, T_co
 from corefw.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from corefw.utils.data.worker import Exhausted, Failure, Fetcher, work
 
@@ -32,7 +32,7 @@ class _Endless:
         return itertools.repeat(None)
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Iterates over batches of a data set.
 
     Args:
@@ -59,7 +59,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Any,  # a Dataset or an object like one, with a length unless it is a stream
+        dataset: Indexed[T_co],  # with a length unless it is a stream
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable | None = None,
@@ -90,6 +90,7 @@ class DataLoader:
             raise ValueError("persistent_workers option needs num_workers > 0")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
+        self.dataset: Any = dataset
         self.streaming = isinstance(dataset, IterableDataset)
         if self.streaming and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError(
@@ -104,16 +105,17 @@ class DataLoader:
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
+            samples: Any = dataset
             sampler = (
                 _Endless()
                 if self.streaming
-                else RandomSampler(dataset, generator=generator)
+                else RandomSampler(samples, generator=generator)
                 if shuffle
-                else SequentialSampler(dataset)
+                else SequentialSampler(samples)
             )
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset, self.batch_size, self.drop_last, self.timeout = dataset, batch_size, drop_last, timeout
+        self.batch_size, self.drop_last, self.timeout = batch_size, drop_last, timeout
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
         self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor

@@ -7,22 +7,30 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.random_generator import Generator
 from corefw.tensor import Tensor
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Indexed(Protocol[T_co]):
+    """What samples are taken from: a Dataset, a list, anything with ``__getitem__``."""
+
+    def __getitem__(self, index: Any, /) -> T_co: ...
 
 
 class Dataset(Generic[T_co]):
     """A data set with samples by index: subclasses define ``__getitem__`` and ``__len__`` (and may define
     ``__getitems__`` to fetch a whole batch)."""
 
-    def __getitem__(self, index) -> T_co:
+    def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset) -> ConcatDataset:
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -33,7 +41,7 @@ class IterableDataset(Dataset[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -54,14 +62,14 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             raise AssertionError(f"Size mismatch between tensors: first sizes are {[t.shape[0] for t in tensors]}")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
         return self.tensors[0].shape[0]
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[Any]):
     """Several data sets of one length side by side: samples are tuples, or dicts for keyword arguments."""
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
@@ -77,7 +85,7 @@ class StackDataset(Dataset):
             raise ValueError("Size mismatch between datasets")
         self._length = len(parts[0])
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(self.datasets, dict):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
@@ -93,7 +101,7 @@ class ConcatDataset(Dataset[T_co]):
         datasets: data sets with lengths.
     """
 
-    def __init__(self, datasets: Iterable[Dataset]):
+    def __init__(self, datasets: Iterable[Dataset[Any]]):
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -104,7 +112,7 @@ class ConcatDataset(Dataset[T_co]):
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if index < 0:
             if -index > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
@@ -125,7 +133,7 @@ class ChainDataset(IterableDataset):
     def __init__(self, datasets: Iterable[Dataset]):
         self.datasets = datasets
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
@@ -143,11 +151,11 @@ class Subset(Dataset[T_co]):
         indices: positions in it.
     """
 
-    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]):
+    def __init__(self, dataset: Indexed[T_co], indices: Sequence[int]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
@@ -156,7 +164,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset, lengths: Sequence[int | float], generator=None) -> list[Subset]:
+def random_split(
+    dataset: Indexed[T], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[T]]:
     """Split a data set at random.
 
     Args:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.random_generator import Generator
 from corefw.tensor_api import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -44,7 +45,13 @@ class RandomSampler(Sampler[int]):
         generator: a random generator.
     """
 
-    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator=None):
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ):
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
@@ -80,7 +87,7 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order."""
 
-    def __init__(self, indices: Sequence[int], generator=None):
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -100,7 +107,9 @@ class WeightedRandomSampler(Sampler[int]):
         generator: a random generator.
     """
 
-    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None):
+    def __init__(
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
