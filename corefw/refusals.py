@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-_TANGENTS = (
-    "tangents would have to travel with tensors through every call; func.jvp and func.linearize multiply the Jacobian "
-    "of a function with vectors, autograd.functional.jvp too"
-)
 _MASKED = (
     "a second class of tensors, of which every op would need a second meaning; the functions of corefw.masked take a "
     "tensor and its mask"
@@ -17,9 +13,6 @@ _MASKED = (
 #: {dotted name, seen from the package: the reason and what to use instead}
 REFUSALS = {
     "Tensor.index": "binds dimensions to the objects of functorch.dim, which has no counterpart; tensor[...] indexes",
-    "autograd.forward_ad.dual_level": _TANGENTS,
-    "autograd.forward_ad.make_dual": _TANGENTS,
-    "autograd.forward_ad.unpack_dual": _TANGENTS,
     "func.functionalize": (
         "it rewrites in-place operations for a tracer, and nothing traces functions here: in-place operations work in "
         "every transform as they are, so that the function itself gives the same values"

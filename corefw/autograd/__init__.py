@@ -1,6 +1,8 @@
 """Automatic differentiation: backward, custom functions, grad modes, and tools to check and inspect gradients."""
 
-from corefw.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from importlib import import_module as _import_module
+
+from corefw.autograd import anomaly_mode, function, functional, grad_mode, graph
 from corefw.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from corefw.autograd.attributes import attach_autograd
 from corefw.autograd.differentiate import backward, grad
@@ -16,6 +18,14 @@ from corefw.autograd.gradcheck import gradcheck, gradgradcheck
 from corefw.autograd.variable import Variable
 
 attach_autograd()
+
+
+def __getattr__(name: str):
+    """What is imported when first asked for."""
+    if name != "forward_ad":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import_module(f"{__name__}.{name}")
+
 
 __all__ = [
     "Function",

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from corefw.autograd.engine import run
+from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.batching.tensors import current_root
 from corefw.dispatch.declare import ops
 from corefw.errors import GradientError
 from corefw.graph.grad_mode import mode, no_recording
@@ -93,6 +95,8 @@ def _roots(
 def _root(i: int, output: Differentiable, gradient: Tensor | None, batched: bool = False) -> tuple[Node, Tensor]:
     """Node and first gradient of the i-th of what is differentiated."""
     node: Node | None
+    if LevelDevice.made and isinstance(output, Tensor):
+        output = current_root(output)
     if isinstance(output, GradientEdge):
         node, shape, dispatch_key = output.target, output.target.shape, output.target.dispatch_key
     else:

@@ -9,8 +9,8 @@ from operator import le
 from sys import getrefcount
 from typing import Any
 
-from corefw.dispatch.batching.arrays import BatchedDevice
-from corefw.dispatch.batching.tensors import fitted
+from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.batching.tensors import begun, ended, fitted, settled
 from corefw.dispatch.declare import ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
@@ -65,7 +65,7 @@ def fit(gradient: Tensor, following: Node, node: Node, gradients: Sequence[Tenso
     if gradient.dispatch_key is not dispatch_key:
         if gradient.dispatch_key.dtype.is_complex and not dispatch_key.dtype.is_complex:
             gradient = gradient.real
-        if BatchedDevice.made and gradient.dispatch_key.device is not dispatch_key.device:
+        if LevelDevice.made and gradient.dispatch_key.device is not dispatch_key.device:
             gradient = fitted(gradient, dispatch_key.device)
             if gradient.dispatch_key.dtype is dispatch_key.dtype:
                 return gradient
@@ -150,6 +150,8 @@ def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
     leaf = node.leaf()
     if leaf is None or leaf.node is None:  # it is gone, or wants no gradient any more
         return
+    if LevelDevice.made and gradient.dispatch_key.device is not leaf.dispatch_key.device and not create_graph:
+        gradient = settled(gradient)
     present = leaf._grad
     if present is None:
         if create_graph:
@@ -290,6 +292,7 @@ def run(
     gradient: Any
     call_node = mode.call_node
     before, mode.recording = mode.recording, mode.recorder if create_graph else False
+    outer = begun(roots) if LevelDevice.made else None
     try:
         for node, gradient in roots:
             if needed is not None and node not in needed:
@@ -363,4 +366,6 @@ def run(
             gradients = g = present = None
     finally:
         mode.recording = before
+        if outer is not None:
+            ended(outer)
     return found

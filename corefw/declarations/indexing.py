@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from corefw import dtypes
-from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.tensors import is_batched
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
@@ -306,7 +306,7 @@ def _item(self: Tensor, item):
         return _positions(self, item)
     if item.dispatch_key.dtype.category != dtypes.INTEGER or item.dispatch_key.dtype is dtypes.uint8:
         _check_index_dtype(item)
-    if item.dispatch_key.device.__class__ is BatchedDevice:  # each example has its own
+    if is_batched(item):  # each example has its own
         return _positions(self, item)
     value = item.item()
     return bool(value) if item.dispatch_key.dtype in (dtypes.bool_, dtypes.uint8) else value

@@ -6,6 +6,7 @@ from math import prod
 from typing import overload
 
 from corefw import dtypes, layouts
+from corefw.dispatch.batching.arrays import LevelDevice, stopped
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.rules import same
@@ -215,6 +216,11 @@ def view_dtype(input, dtype: dtypes.dtype):
     )
 
 
+def without_history(input):
+    """`input` without its history, as `detach`, but with its tangents."""
+    return _sharing(input, input.array, input.dispatch_key)
+
+
 def _sharing(input, array, dispatch_key):
     """A tensor over memory of `input`, without its history; changes in place are counted for both."""
     result = new(input._plain)
@@ -227,14 +233,15 @@ def _sharing(input, array, dispatch_key):
 
 @composite()
 def detach(input):
-    """`input` without its history: the same memory, no gradient flows back.
+    """`input` without its history: the same memory, no gradient flows back, and no tangent forward.
 
     >>> import corefw as torch
     >>> x = torch.tensor([1.0], requires_grad=True)
     >>> (x * 2).detach().requires_grad
     False
     """
-    return _sharing(input, input.array, input.dispatch_key)
+    array = stopped(input.array) if LevelDevice.made else input.array
+    return _sharing(input, array, input.dispatch_key)
 
 
 def detach_(self) -> Tensor:

@@ -83,6 +83,27 @@ class Declaration:
             formula.__code__ = formula.__code__.replace(co_name=vjp, co_qualname=vjp)  # what tracebacks show
             self.gradient(name)(formula)
 
+    def tangent(self, formula: Callable) -> Callable:
+        """Declare how tangents go through the op, in forward-mode differentiation: the Jacobian-vector product.
+
+        The formula's argument names say what it is given: ``tangent_<input>`` (None for an input that has none),
+        ``out`` or an output's name, an input, ``<input>_shape``, a static. It returns the tangent of the result, or a
+        tuple for several outputs. Most ops need none: see `corefw.autograd.duals.calls`.
+        """
+        self.op.tangent_formula = formula
+        return formula
+
+    def linear(self, *inputs: str) -> Declaration:
+        """Declare that the op is linear in each of these inputs, the others fixed, so that it is applied to tangents as
+        it is; "input src" in two of them together."""
+        self.op.linear_in = tuple(tuple(names.split()) for names in inputs)
+        return self
+
+    def not_elementwise(self) -> Declaration:
+        """Declare that elements of the result depend on several of the operand, though the shapes are equal."""
+        self.op.mixes = True
+        return self
+
     def no_gradient(self, *names: str) -> Declaration:
         """Declare that no gradient flows to these inputs though the result depends on them."""
         self.op.zero_gradients += names

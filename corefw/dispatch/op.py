@@ -60,6 +60,9 @@ class Op:
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
+        self.tangent_formula: Callable | None = None
+        self.linear_in: tuple[tuple[str, ...], ...] = ()  # the inputs, alone or together, in which it is linear
+        self.mixes = False  # whether elements of the result depend on others of the operands than the shapes tell
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple

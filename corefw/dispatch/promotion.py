@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from corefw import dtypes
-from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, joined
-from corefw.dispatch.batching.tensors import lifted_operand
+from corefw.dispatch.batching.arrays import LevelDevice, OperandsChanged, joined
+from corefw.dispatch.batching.tensors import admit, lifted_operand
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
@@ -90,7 +90,7 @@ def _prepare(op: Op, values):
     for tensor in operands:
         if tensor.dispatch_key.__class__ is LayoutKey:
             raise refusal(op.name)
-        if tensor.dispatch_key.device.__class__ is BatchedDevice:
+        if isinstance(tensor.dispatch_key.device, LevelDevice):
             to = joined(t.dispatch_key for t in operands + others if t.__class__ is not Constant)
             if any(t.dispatch_key.device is not to for t in operands + others):
                 return _prepare(op, [_lifted(value, to) for value in values])
@@ -182,11 +182,9 @@ def mixed_into(op: Op, *values) -> None:
     dispatch_key, arguments, table = _prepare(op, values)
     kernel, result, array_type, _ = table[dispatch_key]
     if result.device is not target.dispatch_key.device:
-        if result.device.__class__ is BatchedDevice:
-            raise BatchingError(
-                f"vmap: {op.name}_ would write the results of all examples into a tensor that they share: make it "
-                "batched first, as zeros_like(x) of a batched x is, or use the form that is not in place"
-            )
+        if isinstance(result.device, LevelDevice):
+            admit(target, result.device)
+            raise OperandsChanged(f"{op.name}_: the tensor that is changed belongs to another level now")
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.dispatch_key.device}"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corefw.devices import DispatchKey, device
-from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, at_depths, base_of, depths, levels
+from corefw.dispatch.batching.arrays import BatchingError, LevelDevice, at_depths, base_of, depths, levels
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
@@ -183,9 +183,9 @@ def _drawn_by_examples(where: device) -> int:
             "in all examples, 'different' for others in each"
         )
     found = 1
-    for depth, size in depths(where).items():
+    for depth, level in depths(where).items():
         if levels.running[depth - 1].randomness == "different":
-            found *= size
+            found *= level.examples
     return found
 
 
@@ -196,13 +196,13 @@ def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
     wanted = depths(dispatch_key.device)
     for depth, level in enumerate(levels.running, 1):
         if level.randomness == "different":
-            wanted.setdefault(depth, level.size)
+            wanted.setdefault(depth, level)
     return dispatch_key_of(at_depths(base_of(dispatch_key.device), wanted, dispatch_key.dtype), dispatch_key.dtype)
 
 
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:
     """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
-    if BatchedDevice.made and (levels.running or where.__class__ is BatchedDevice):
+    if LevelDevice.made and (levels.running or isinstance(where, LevelDevice)):
         blocks *= _drawn_by_examples(where)
         where = base_of(where)
     if generator is None:

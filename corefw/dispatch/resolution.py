@@ -10,7 +10,7 @@ from corefw import dtypes
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.batching import calls as batching
-from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.arrays import BatchedDevice, LevelDevice
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.measured import Rival, choosing, sized_by
 from corefw.dispatch.op import Op
@@ -154,6 +154,8 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
         return entry(op, dispatch_key)
     if dispatch_key.device.__class__ is BatchedDevice:
         return batching.entry(op, dispatch_key, _results, _geometry_kernel, _body_kernel)
+    if isinstance(dispatch_key.device, LevelDevice):
+        return dispatch_key.device.entry(op, dispatch_key, _results, _geometry_kernel)
     try:
         decision = decide(op, dispatch_key)
     except KernelNotFoundError:

@@ -8,8 +8,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
-from corefw.dispatch.batching.arrays import BatchedDevice
-from corefw.dispatch.batching.tensors import together
+from corefw.dispatch.batching.arrays import LevelDevice, OperandsChanged
+from corefw.dispatch.batching.tensors import become_current, current, together
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
@@ -86,8 +86,8 @@ def slow_path(op: Op, error: Exception, *values):
         return compute(op, *values)
     if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
         raise refusal(op.name, values)
-    if BatchedDevice.made and (batched := together(values)) is not None:
-        positional, keywords = _keywords(op, batched)
+    if LevelDevice.made and (leveled := current(values) or together(values)) is not None:
+        positional, keywords = _keywords(op, leveled)
         return op.function(*positional, **keywords)
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
@@ -119,6 +119,13 @@ def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
     if error.__class__ is LayoutError:
         return compute_into(op, *values)
+    if LevelDevice.made:
+        leveled = current(values)
+        if leveled is not None:
+            become_current(values[0])
+        if leveled is not None or error.__class__ is OperandsChanged:
+            positional, keywords = _keywords(op, [values[0], *(leveled or values)[1:]])
+            return op.inplace_function(*positional, **keywords)
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from corefw.dispatch.batching import rules  # noqa: F401, which registers them
-from corefw.dispatch.batching.arrays import Level, levels
-from corefw.dispatch.batching.tensors import enter, is_batched, leave
+from corefw.dispatch.batching.arrays import BatchedDevice, Level, levels
+from corefw.dispatch.batching.tensors import enter, leave
 from corefw.dispatch.declare import ops
 from corefw.func.trees import LEAF, flatten, unflatten
 from corefw.tensor import Tensor
@@ -103,7 +103,8 @@ def _run(
 
 def _left(func: Callable, output: Tensor, depth: int, size: int, dim: int | None) -> Tensor:
     """An output as it is seen outside, its examples along `dim`."""
-    inside = is_batched(output) and output.dispatch_key.device.depth == depth
+    where = output.dispatch_key.device
+    inside = where.__class__ is BatchedDevice and where.depth == depth
     if dim is None:
         if inside:
             raise ValueError(
@@ -218,7 +219,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     >>> _ = torch.func.vmap(show)(torch.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    if not is_batched(tensor):
+    if tensor.dispatch_key.device.__class__ is not BatchedDevice:
         return tensor
     inner = leave(tensor.detach())
     return debug_unwrap(inner) if recurse else inner

@@ -7,7 +7,7 @@ from typing import Any
 from corefw import devices, dtypes
 from corefw.declarations._shared.factories import new_strided, strides_like
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, base_of, joined
+from corefw.dispatch.batching.arrays import BatchingError, LevelDevice, base_of, joined
 from corefw.dispatch.batching.tensors import into
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import dispatch_key_of
@@ -39,13 +39,15 @@ def convert(
     came from.
     """
     source = input.dispatch_key
-    if BatchedDevice.made and source.device is not dispatch_key.device:
+    if LevelDevice.made and source.device is not dispatch_key.device:
         if base_of(source.device) is base_of(dispatch_key.device):  # a tensor leaves a batch at the end of vmap alone
             input = into(input, joined([source, dispatch_key]))
             source = input.dispatch_key
             dispatch_key = source.with_dtype(dispatch_key.dtype)
-        elif source.device.__class__ is BatchedDevice:
-            raise BatchingError(f"vmap: to(): a batched tensor stays on {source.device}: move it before vmap")
+        elif isinstance(source.device, LevelDevice):
+            raise BatchingError(
+                f"to(): a tensor inside of vmap or jvp stays on {source.device}: move it before the transform"
+            )
     if memory_format is None or memory_format is preserve_format:
         if source is dispatch_key and not copy:
             return input

@@ -9,6 +9,7 @@ from typing import overload
 
 from corefw import layouts
 from corefw.dispatch import promotion
+from corefw.dispatch.batching.arrays import LevelDevice, stopped
 from corefw.dispatch.declare import ops
 from corefw.dtypes import FLOATING, dtype
 from corefw.errors import GradientError
@@ -353,7 +354,7 @@ def _(self) -> None:
 @attribute
 def data(self) -> Tensor:
     """The same memory without history: changes of it are not seen by gradients. Settable to another tensor."""
-    return wrap(self.array, self.dispatch_key)
+    return wrap(stopped(self.array) if LevelDevice.made else self.array, self.dispatch_key)
 
 
 @settable(data)

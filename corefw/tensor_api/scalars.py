@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corefw import dtypes, printing
-from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.arrays import BatchedDevice, LevelDevice
 from corefw.dispatch.batching.tensors import leave
 from corefw.errors import CorefwError
 from corefw.tensor import Tensor
@@ -138,6 +138,8 @@ def __repr__(self, *, tensor_contents=None) -> str:
     dispatch_key = self.dispatch_key
     if dispatch_key.device.__class__ is BatchedDevice:
         return f"BatchedTensor(depth={dispatch_key.device.depth}, value={leave(self.detach())!r})"
+    if isinstance(dispatch_key.device, LevelDevice):
+        return dispatch_key.device.text(self)
     meta = dispatch_key.device.type == "meta"
     shown = printing.shows_dtype(
         dispatch_key.dtype.name, dtypes.get_default_dtype().name, has_values=not meta and self.numel() > 0

@@ -8,7 +8,8 @@ from typing import Any
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.batching.tensors import is_batched
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import INTEGER_LIMITS
 from corefw.dispatch.random_generator import Generator, in_examples, take
@@ -32,7 +33,7 @@ def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator:
 
 def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters) -> Tensor:
     """A tensor of numbers of a kind."""
-    if BatchedDevice.made:
+    if LevelDevice.made:
         dispatch_key = in_examples(dispatch_key)
     seed, offset = seed_and_offset(kind, dispatch_key, math.prod(shape), generator)
     return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
@@ -134,7 +135,7 @@ def check_probabilities(p: Tensor) -> None:
     if not p.dispatch_key.dtype.is_floating_point:
         raise refusal("bernoulli_tensor_cpu_p_", p.dispatch_key.dtype)
     where = p.dispatch_key.device
-    if where.type != "meta" and where.__class__ is not BatchedDevice and not bool(((p >= 0) & (p <= 1)).all()):
+    if where.type != "meta" and not is_batched(p) and not bool(((p >= 0) & (p <= 1)).all()):
         raise ArgumentError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
         )

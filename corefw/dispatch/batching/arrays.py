@@ -7,20 +7,26 @@ so that ordinary calls pay nothing; gradients are recorded above it, as for othe
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from corefw.devices import DispatchKey, device
+from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.runtime import Runtime
 from corefw.errors import CorefwError
+from corefw.tensor import Tensor
 
 
 class BatchingError(CorefwError, RuntimeError):
     """What a function does cannot be done for all examples of a batch at once."""
+
+
+class OperandsChanged(CorefwError):
+    """A call is to be made again, because what it was given has changed, or belongs to a level that ended."""
 
 
 class Level(NamedTuple):
@@ -29,39 +35,52 @@ class Level(NamedTuple):
     size: int
     randomness: str
 
+    def over(self, base: device, depth: int, runtime: Runtime) -> device:
+        """The device of its examples over `base`."""
+        return BatchedDevice(base, depth, self.size, runtime)
+
 
 class _Levels(threading.local):
-    """The thread's running `vmap`s, the outermost first; the first one has the depth 1."""
+    """The thread's levels: `vmap`s and forward differentiations that are running, the outermost first, which has the
+    depth 1.
+
+    Attributes: ``revived`` levels that ended, while a backward goes through what they computed; ``roots`` the depths of
+    what the thread differentiates backward.
+    """
 
     def __init__(self):
-        self.running: list[Level] = []
+        self.running: list[Any] = []
+        self.revived: list[Any] = []
+        self.roots: frozenset[int] = frozenset()
 
 
 levels = _Levels()
 
 
-class BatchedDevice(device):
-    """A device seen from inside of `vmap`: equal to the device below, but other dispatch keys belong to it.
+class LevelDevice(device):
+    """A device seen from inside of a level: equal to the device below, but other dispatch keys belong to it.
 
-    Attributes: ``inner`` the device of the batch; ``depth`` how many `vmap`s deep; ``examples`` their number.
+    Attributes: ``inner`` the device below; ``depth`` how many levels deep; ``examples`` how many there are of each
+    tensor.
     """
 
     __slots__ = ("depth", "examples", "inner")
     depth: int
     examples: int
     inner: device
-    made: dict[tuple[device, int, int], BatchedDevice] = {}
+    made: dict[tuple[type, device, int, int], Any] = {}
+    runtime_class: Callable[..., Runtime]
 
-    def __new__(cls, inner: device, depth: int, examples: int, runtime: Runtime) -> BatchedDevice:
-        found = cls.made.get((inner, depth, examples))
+    def __new__(cls, inner: device, depth: int, examples: int, runtime: Runtime):
+        found = cls.made.get((cls, inner, depth, examples))
         if found is None:
             found = object.__new__(cls)
             found.type, found.index = inner.type, inner.index
             found.inner, found.depth, found.examples = inner, depth, examples
-            batched = BatchedRuntime(runtime, found)
+            own = cls.runtime_class(runtime, found)
             for d in runtime.dtypes:
-                DispatchKey.intern(found, d, batched)
-            found = cls.made.setdefault((inner, depth, examples), found)
+                DispatchKey.intern(found, d, own)
+            found = cls.made.setdefault((cls, inner, depth, examples), found)
         return found
 
     def __eq__(self, other) -> bool:
@@ -72,39 +91,91 @@ class BatchedDevice(device):
     def __reduce__(self):
         return device, (self.type, self.index)
 
+    def over(self, base: device, depth: int, runtime: Runtime) -> device:
+        """The device of the same level over another one."""
+        return self.__class__(base, depth, self.examples, runtime)
 
-def depths(where: device) -> dict[int, int]:
-    """The number of examples at each depth that a device belongs to."""
+    def holding(self, array: Any, dtype: Any) -> Any:
+        """An array of the device below as one of this."""
+        raise NotImplementedError
+
+    def keeps(self, depth: int) -> bool:
+        """Whether a gradient at a tensor that does not belong to the level remains one of the level's."""
+        raise NotImplementedError
+
+    def entry(self, op: Op, dispatch_key: DispatchKey, results: Callable, geometry: Callable) -> tuple:
+        """What stands in an op's table for this device; the functions are those of other devices: dispatch keys of
+        results, kernels of views."""
+        raise NotImplementedError
+
+    def current(self, tensor: Tensor) -> Tensor:
+        """A tensor as it is now: itself, or what has become of it by the end of the level."""
+        return tensor
+
+    def text(self, tensor: Tensor) -> str:
+        """A tensor as it is printed."""
+        raise NotImplementedError
+
+    def settled(self, gradient: Tensor) -> Tensor:
+        """A gradient as a leaf keeps it that does not belong to the level."""
+        return gradient
+
+    def check_admission(self) -> None:
+        """Refuse to make a tensor that is changed in place one of the level, where that cannot be."""
+
+
+class BatchedDevice(LevelDevice):
+    """A device seen from inside of `vmap`."""
+
+    __slots__ = ()
+
+    def holding(self, array: Any, dtype: Any) -> BatchedArray:
+        return BatchedArray(_unsqueezed(array, dispatch_key_of(self.inner, dtype).runtime), self)
+
+    def keeps(self, depth: int) -> bool:
+        return depth <= len(levels.running)
+
+    def check_admission(self) -> None:
+        raise BatchingError(
+            "vmap: an in-place operation would write the results of all examples into a tensor that they share: make "
+            "it batched first, as zeros_like(x) of a batched x is, or use the form that is not in place"
+        )
+
+
+def depths(where: device) -> dict[int, Any]:
+    """The devices of the levels that a device belongs to, by their depths."""
     found = {}
-    while where.__class__ is BatchedDevice:
-        found[where.depth] = where.examples
+    while isinstance(where, LevelDevice):
+        found[where.depth] = where
         where = where.inner
     return found
 
 
 def base_of(where: device) -> device:
     """The device on which the elements lie."""
-    while where.__class__ is BatchedDevice:
+    while isinstance(where, LevelDevice):
         where = where.inner
     return where
 
 
-def at_depths(base: device, wanted: dict[int, int], dtype: Any) -> device:
-    """The device over `base` that belongs to these depths."""
+def at_depths(base: device, wanted: dict[int, Any], dtype: Any) -> device:
+    """The device over `base` that belongs to these levels."""
     for depth in sorted(wanted):
-        runtime = dispatch_key_of(base, dtype).runtime
-        base = BatchedDevice(base, depth, wanted[depth], runtime)
+        base = wanted[depth].over(base, depth, dispatch_key_of(base, dtype).runtime)
     return base
 
 
 def joined(keys: Iterable[DispatchKey]) -> device:
     """The device that belongs to all depths of these keys; BatchingError if they differ in the number of examples."""
     keys = list(keys)
-    wanted: dict[int, int] = {}
+    wanted: dict[int, Any] = {}
     for key in keys:
-        for depth, size in depths(key.device).items():
-            if wanted.setdefault(depth, size) != size:
-                raise BatchingError(f"vmap: tensors of different batches meet, of {wanted[depth]} and {size} examples")
+        for depth, level in depths(key.device).items():
+            present = wanted.setdefault(depth, level)
+            if present.examples != level.examples or present.__class__ is not level.__class__:
+                raise BatchingError(
+                    f"vmap: tensors of different batches meet, of {present.examples} and {level.examples} examples"
+                )
     key = next((key for key in keys if base_of(key.device).type != "cpu"), keys[0])
     return at_depths(base_of(key.device), wanted, key.dtype)
 
@@ -146,6 +217,14 @@ class BatchedArray:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    def mapped(self, change: Callable, to: device) -> BatchedArray:
+        """The array with what `change` makes of the one below."""
+        return BatchedArray(change(self.values), to)  # type: ignore[arg-type]
+
+    def stopped(self) -> BatchedArray:
+        """The array without tangents."""
+        return BatchedArray(stopped(self.values), self.level)
+
     def __array__(self, *arguments, **options) -> NoReturn:
         raise _no_numbers()
 
@@ -168,11 +247,10 @@ def lift(array: Any, dtype: Any, where: device, to: device) -> Any:
     examples there."""
     if where is to:
         return array
-    assert isinstance(to, BatchedDevice)
-    if isinstance(where, BatchedDevice) and where.depth == to.depth:
-        return BatchedArray(lift(array.values, dtype, where.inner, to.inner), to)
-    inside = lift(array, dtype, where, to.inner)
-    return BatchedArray(_unsqueezed(inside, dispatch_key_of(to.inner, dtype).runtime), to)
+    assert isinstance(to, LevelDevice)
+    if isinstance(where, LevelDevice) and where.depth == to.depth:
+        return array.mapped(lambda part: lift(part, dtype, where.inner, to.inner), to)
+    return to.holding(lift(array, dtype, where, to.inner), dtype)  # type: ignore[attr-defined]
 
 
 class BatchedRuntime(Runtime):
@@ -246,6 +324,14 @@ class BatchedRuntime(Runtime):
 
     def memory_bytes(self, array):
         return self.inner.memory_bytes(array.values)
+
+
+BatchedDevice.runtime_class = BatchedRuntime
+
+
+def stopped(array: Any) -> Any:
+    """An array without tangents, over the same memory: a constant of all levels of forward differentiation."""
+    return array.stopped() if hasattr(array, "stopped") else array
 
 
 def array_dims(array: Any) -> int:

@@ -7,7 +7,15 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import BatchedArray, BatchedDevice, BatchingError, array_dims, depths, lift
+from corefw.dispatch.batching.arrays import (
+    BatchedArray,
+    BatchedDevice,
+    BatchingError,
+    array_dims,
+    base_of,
+    depths,
+    lift,
+)
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.graph.grad_mode import no_recording
@@ -158,13 +166,8 @@ def _kernel(op: Op, dispatch_key: DispatchKey, results: Any) -> Callable:
 
 
 def _device_of(array: Any, level: BatchedDevice) -> Any:
-    """The device of a raw array: that of its batch, or the one on which all batches lie."""
-    if array.__class__ is BatchedArray:
-        return array.level
-    where: Any = level
-    while where.__class__ is BatchedDevice:
-        where = where.inner
-    return where
+    """The device of a raw array: that of its level, or the one on which all elements lie."""
+    return getattr(array, "level", None) or base_of(level)
 
 
 def data_dependent(name: str) -> BatchingError:

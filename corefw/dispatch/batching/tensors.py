@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any
 
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import (
     BatchedArray,
     BatchedDevice,
+    LevelDevice,
     at_depths,
     base_of,
     depths,
@@ -17,9 +19,9 @@ from corefw.dispatch.batching.arrays import (
     lift,
 )
 from corefw.dispatch.registry import dispatch_key_of
-from corefw.graph.grad_mode import mode
+from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.views import node_of
-from corefw.tensor import Constant, Node, Tensor, new, next_sequence, wrap
+from corefw.tensor import Constant, Node, Tensor, new, next_sequence, replay, wrap
 
 
 class _Passage(Node):
@@ -52,7 +54,9 @@ def _passed(tensor: Tensor, array: Any, dispatch_key: DispatchKey, back: Callabl
 
 def is_batched(value: Any) -> bool:
     """Whether a value is a batched tensor."""
-    return isinstance(value, Tensor) and value.dispatch_key.device.__class__ is BatchedDevice
+    return isinstance(value, Tensor) and any(
+        level.__class__ is BatchedDevice for level in depths(value.dispatch_key.device).values()
+    )
 
 
 def enter(tensor: Tensor, depth: int) -> Tensor:
@@ -84,17 +88,19 @@ def into(tensor: Tensor, to: device) -> Tensor:
 
 def _full(array: Any, dtype: Any, where: device) -> Any:
     """An array of which every level has all its examples."""
-    if not isinstance(where, BatchedDevice):
+    if not isinstance(where, LevelDevice):
         return array
-    key = dispatch_key_of(where.inner, dtype)
-    values = wrap(_full(array.values, dtype, where.inner), key)
+    array = array.mapped(lambda part: _full(part, dtype, where.inner), where)
+    if where.__class__ is not BatchedDevice:
+        return array
+    values = wrap(array.values, dispatch_key_of(where.inner, dtype))
     if values.array.shape[0] != where.examples:
         values = values.expand(where.examples, *values.array.shape[1:])
     return BatchedArray(values.array, where)
 
 
 def summed(tensor: Tensor, to: device) -> Tensor:
-    """The sums over the examples at the depths to which `to` does not belong."""
+    """The sums over the examples at the depths to which `to` does not belong, or the tangents there."""
     key = tensor.dispatch_key
     if key.device is to:
         return tensor
@@ -106,32 +112,109 @@ def summed(tensor: Tensor, to: device) -> Tensor:
 def _without(array: Any, dtype: Any, where: device, to: device) -> Any:
     if where is to:
         return array
-    assert isinstance(where, BatchedDevice)
-    if isinstance(to, BatchedDevice) and to.depth == where.depth:
-        return BatchedArray(_without(array.values, dtype, where.inner, to.inner), to)
+    assert isinstance(where, LevelDevice)
+    if isinstance(to, LevelDevice) and to.depth == where.depth:
+        return array.mapped(lambda part: _without(part, dtype, where.inner, to.inner), to)
+    if where.__class__ is not BatchedDevice:
+        return _without(where.paired(array), dtype, where.inner, to)  # type: ignore[attr-defined]
     total = wrap(array.values, dispatch_key_of(where.inner, dtype)).sum(0)
     return _without(total.array, dtype, where.inner, to)
 
 
 def fitted(gradient: Tensor, to: device) -> Tensor:
-    """A gradient for a tensor of `to`: summed over the batches that neither that tensor nor the backward belongs to."""
+    """A gradient for a tensor of `to`: summed over the batches that neither that tensor nor the backward belongs to; of
+    a dual one the tangent, where the backward began outside of the forward differentiation."""
     where = gradient.dispatch_key.device
     wanted, dtype = depths(to), gradient.dispatch_key.dtype
-    kept = {d: n for d, n in depths(where).items() if d in wanted or d <= len(levels.running)}
+    kept = {depth: level for depth, level in depths(where).items() if depth in wanted or level.keeps(depth)}
     gradient = summed(gradient, at_depths(base_of(where), kept, dtype))
     return into(gradient, at_depths(base_of(where), wanted | kept, dtype))
+
+
+def current_root(tensor: Tensor) -> Tensor:
+    """As `current`, of a tensor that is differentiated backward."""
+    before, mode.recording = mode.recording, mode.recorder
+    try:
+        return _current(tensor)
+    finally:
+        mode.recording = before
+
+
+def begun(roots: Sequence[tuple[Node, Tensor]]) -> tuple[frozenset[int], int]:
+    """Note what a backward differentiates; returns what to give to `ended` behind it."""
+    outer = levels.roots, len(levels.revived)
+    levels.roots = frozenset(depth for _, gradient in roots for depth in depths(gradient.dispatch_key.device))
+    return outer
+
+
+def ended(outer: tuple[frozenset[int], int]) -> None:
+    """Forget what was noted of a backward, and the levels that it has revived."""
+    levels.roots, revived = outer
+    while len(levels.revived) > revived:
+        levels.revived.pop().alive = False
+
+
+def settled(gradient: Tensor) -> Tensor:
+    """A gradient as a leaf keeps it that belongs to fewer levels."""
+    where = gradient.dispatch_key.device
+    return where.settled(gradient) if isinstance(where, LevelDevice) else gradient
 
 
 def together(values: Any) -> Any:
     """The arguments of a call whose tensors belong to different batches, all in all of them; None if they do not
     differ."""
     tensors = [t for t in _tensors_in(values) if t.__class__ is not Constant]
-    if not any(map(is_batched, tensors)):
+    if not any(isinstance(t.dispatch_key.device, LevelDevice) for t in tensors):
         return None
     to = joined(t.dispatch_key for t in tensors)
     if all(t.dispatch_key.device is to for t in tensors):
         return None
     return _moved(values, to)
+
+
+def current(values: Any) -> Any:
+    """The arguments of a call without what levels that ended left in them; None if there is nothing of that."""
+    found = [_current(value) for value in values]
+    if not any(map(is_not, found, values)):
+        return None
+    return [value.number if value.__class__ is Constant else value for value in found]
+
+
+def admit(target: Tensor, to: device) -> None:
+    """Make a tensor that is changed in place, and the one that it shows, one of the levels of `to`."""
+    present = depths(target.dispatch_key.device)
+    for depth, level in depths(to).items():
+        if depth not in present:
+            level.check_admission()
+    base, d = target, target.dispatch_key.dtype
+    while base.view_info is not None:
+        base = base.view_info.base
+    where = base.dispatch_key.device
+    wanted = at_depths(base_of(to), depths(where) | depths(to), base.dispatch_key.dtype)
+    base.array = lift(base.array, base.dispatch_key.dtype, where, wanted)
+    base.dispatch_key = dispatch_key_of(wanted, base.dispatch_key.dtype)
+    if base is not target:
+        with no_recording():
+            target.array = replay(target.view_info.steps(), base).array
+        target.dispatch_key = dispatch_key_of(wanted, d)
+
+
+def become_current(target: Tensor) -> None:
+    """As `current`, of a tensor that is changed in place."""
+    found = _current(target)
+    if found is not target:
+        target.array, target.dispatch_key, target.node = found.array, found.dispatch_key, found.node
+        target.view_info = None
+
+
+def _current(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        where = value.dispatch_key.device
+        return where.current(value) if isinstance(where, LevelDevice) else value
+    if value.__class__ in (list, tuple):
+        changed = current(value)
+        return value if changed is None else changed
+    return value
 
 
 def _tensors_in(values) -> list[Tensor]:

@@ -23,7 +23,7 @@ from corefw.graph.inplace import check_memory, check_overlap, check_unrecorded, 
 from corefw.graph.nodes import freed, output_node, stale
 from corefw.graph.views import base_recorded, history
 from corefw.shapes import as_shape, canonical_dim, canonical_dims
-from corefw.tensor import Node, Tensor, ViewInfo, new, next_sequence
+from corefw.tensor import Node, Tensor, ViewInfo, new, next_sequence, wrap
 from corefw.tracebacks import hide_internal_frames, op_file
 from corefw.versions import fresh_version, inferring
 
@@ -59,6 +59,7 @@ _HELPERS = {
     "slow_path_into": slow_path_into,
     "stale": stale,
     "tuple_of": tuple.__new__,
+    "wrap": wrap,
     "write_out": write_out,
 }
 

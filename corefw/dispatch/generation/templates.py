@@ -240,7 +240,7 @@ if {given}{name}.version is {first}.version and {name} is not {first}:
 KEEP_ORIGINAL = """
 original = None
 if {needed}:
-    original = {first}.detach().clone()
+    original = wrap({first}.array, dispatch_key).clone()
     original.node = n0
 """
 CALL_INTO = """
