@@ -483,6 +483,7 @@ def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 
 
 softmax.gradients(input=lambda grad, out, dim: ops.softmax_backward(grad, out, dim))
+softmax.tangent(lambda tangent_input, out, dim: ops.softmax_backward(tangent_input, out, dim))
 
 
 @composite(dtype=real_floats, shape=joint_shape, public="")
@@ -510,6 +511,7 @@ def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
 
 
 log_softmax.gradients(input=lambda grad, out, dim: ops.log_softmax_backward(grad, out, dim))
+log_softmax.tangent(lambda tangent_input, out, dim: tangent_input - (out.exp() * tangent_input).sum(dim, keepdim=True))
 
 
 @composite(dtype=real_floats, shape=joint_shape, public="")

@@ -169,6 +169,22 @@ def convolution_vjp_bias(grad):
     return grad.sum([0, *range(2, grad.ndim)])
 
 
+@convolution.tangent
+def convolution_jvp(
+    tangent_input, tangent_weight, tangent_bias, input, weight, stride, padding, dilation, transposed, output_padding,
+    groups,
+):  # fmt: skip
+    window = (stride, padding, dilation, transposed, output_padding, groups)
+    terms = []
+    if tangent_input is not None:
+        terms.append(ops.convolution(tangent_input, weight, None, *window))
+    if tangent_weight is not None:
+        terms.append(ops.convolution(input, tangent_weight, None, *window))
+    if tangent_bias is not None:
+        terms.append(tangent_bias.reshape((-1, *(1,) * len(stride))))
+    return sum(terms)
+
+
 def convolution_weight_shape(input, output_grad, kernel_size, stride, padding, dilation, groups):
     """(N, C, *spatial) and (N, O, *spatial') give (O, C / groups, *kernel)."""
     if len(output_grad) != len(input) or len(input) != len(kernel_size) + 2 or input[0] != output_grad[0]:
@@ -210,6 +226,9 @@ def convolution_weight_vjp_output_grad(grad, input, output_grad_shape, stride, p
     left = (0,) * len(stride)
     gradient = ops.convolution(input.conj(), grad, None, stride, padding, dilation, False, left, groups)
     return _cut(gradient, output_grad_shape[2:])
+
+
+convolution_weight.linear("input", "output_grad")
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
@@ -345,6 +364,9 @@ def im2col_vjp(grad, input_shape, kernel_size, dilation, padding, stride):
     return ops.col2im(grad, tuple(input_shape[2:]), kernel_size, dilation, padding, stride)
 
 
+im2col.linear("input")
+
+
 def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
     """(N, C kh kw, windows) gives (N, C, H, W)."""
     if len(input) != 3 or 0 in input[1:]:
@@ -376,6 +398,7 @@ def col2im(input, output_size: tuple, kernel_size: tuple, dilation: tuple, paddi
 col2im.gradients(
     input=lambda grad, kernel_size, dilation, padding, stride: ops.im2col(grad, kernel_size, dilation, padding, stride),
 )
+col2im.linear("input")
 
 
 def _pair(name: str, value) -> tuple[int, int]:

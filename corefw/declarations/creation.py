@@ -50,6 +50,7 @@ def cast(dispatch_key: DispatchKey, input, dtype: Any, copy: bool):
 
 
 cast.gradients(input=lambda grad: grad)
+cast.linear("input")
 
 
 # -- by size ----------------------------------------------------------------------------------------------------------

@@ -222,6 +222,7 @@ sigmoid_backward.gradients(
     gradient=lambda grad, output: ops.sigmoid_backward(grad, output.conj()),
     output=lambda grad, gradient, output: grad.conj() * gradient * (1 - output * 2).conj(),
 )
+sigmoid_backward.facts(holomorphic=False)
 
 
 @primitive(dtype=_real, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
@@ -437,6 +438,7 @@ tanh_backward.gradients(
     gradient=lambda grad, output: ops.tanh_backward(grad, output.conj()),
     output=lambda grad, gradient, output: grad.conj() * gradient * (output * -2).conj(),
 )
+tanh_backward.facts(holomorphic=False)
 
 
 @primitive(dtype=floating, shape=same_shape, inplace=True, out=True, aliases=("arcsinh",))

@@ -90,6 +90,9 @@ def lu_factors_vjp(grad_LU, grad_pivots, LU, pivots, pivot):
     return _permuted(pivots, m, LU).matmul(grad)
 
 
+lu_factors.facts(opaque=True)
+
+
 def _right_solved(U, grad):
     """``grad @ inv(U).mH`` of an upper triangular matrix."""
     return ops.linalg_solve_triangular(U.mH, grad, upper=False, left=False)

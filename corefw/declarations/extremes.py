@@ -6,7 +6,7 @@ from math import prod
 from typing import overload
 
 from corefw import return_types
-from corefw.declarations._shared.picking import picked_vjp
+from corefw.declarations._shared.picking import picked_tangent, picked_vjp
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
 from corefw.dispatch.rules import index, ordered, picks
 from corefw.errors import DimensionError, ShapeError
@@ -158,3 +158,4 @@ def argmin(input, dim: Dim | None = None, keepdim: bool = False):
 
 for _pick in (max_dim, min_dim):
     _pick.gradient("input")(picked_vjp)
+    _pick.tangent(picked_tangent)

@@ -47,3 +47,6 @@ def frexp(input):
 @frexp.gradient("input")
 def frexp_vjp(grad_mantissa, exponent):
     return None if grad_mantissa is None else grad_mantissa.ldexp(-exponent)
+
+
+frexp.tangent(lambda tangent_input, exponent: (tangent_input.ldexp(-exponent), None))

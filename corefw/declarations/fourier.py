@@ -28,6 +28,7 @@ def fft_c2c(input, dim: tuple, norm: str, forward: bool):
 
 
 fft_c2c.gradients(input=lambda grad, dim, norm, forward: ops.fft_c2c(grad, dim, _ADJOINT[norm], not forward))
+fft_c2c.linear("input")
 
 
 def _with_size(shape, dim: int, size: int):
@@ -49,6 +50,9 @@ def fft_r2c_vjp(grad, input_shape, dim, norm):
     return ops.fft_c2c(_resized(grad, last, input_shape[last]), dim, _ADJOINT[norm], False).real
 
 
+fft_r2c.linear("input")
+
+
 def _whole_shape(input, dim, norm, size):
     return _with_size(input, dim[-1], size)
 
@@ -66,6 +70,9 @@ def fft_c2r_vjp(grad, dim, norm):
     doubled = (size - 1) // 2
     first, middle, rest = half.split([1, doubled, half.shape[last] - 1 - doubled], last)
     return ops.cat([first, middle * 2, rest], last)
+
+
+fft_c2r.linear("input")
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

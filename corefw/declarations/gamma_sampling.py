@@ -93,6 +93,12 @@ def sample_dirichlet_vjp(grad, input, out):
     return own * (grad - (out * grad).sum(-1, keepdim=True))
 
 
+@sample_dirichlet.tangent
+def sample_dirichlet_jvp(tangent_input, input, out):
+    own = ops.dirichlet_grad(out, input, input.sum(-1, keepdim=True).expand_as(input)) * tangent_input
+    return own - out * own.sum(-1, keepdim=True)
+
+
 @composite(dtype=promoted_real_floats, shape=broadcast, public="", grad_name="DirichletGrad")
 def dirichlet_grad(x, alpha, total):
     """The derivative of beta numbers by their first concentration, with the sum of both fixed in ``F`` and divided by

@@ -75,6 +75,7 @@ def index(input, indices: Indices):
 
 
 index.gradients(input=lambda grad, input_shape, indices: grad.new_zeros(input_shape).index_put_(indices, grad, True))
+index.linear("input")
 
 
 @primitive(
@@ -113,6 +114,7 @@ index_put.gradients(
     input=lambda grad, indices, accumulate: grad if accumulate else grad.index_put(indices, grad.new_zeros(())),
     values=lambda grad, indices: index(grad, indices),
 )
+index_put.linear("input values")
 
 
 _index = index.op.function
@@ -355,6 +357,7 @@ copy.gradients(
     input=lambda grad: ops.zeros_like(grad),
     src=lambda grad: grad,
 )
+copy.tangent(lambda tangent_src: tangent_src)
 
 
 @composite(public="Tensor")
@@ -409,6 +412,7 @@ fill.gradients(
     input=lambda grad: ops.zeros_like(grad),
     value=lambda grad: grad,
 )
+fill.linear("input value")
 
 
 @composite(public="Tensor")
@@ -530,6 +534,7 @@ masked_fill.gradients(
     input=lambda grad, mask: grad.masked_fill(mask, 0),
     value=lambda grad, mask: _choose(mask, grad, 0),
 )
+masked_fill.linear("input value")
 
 
 @primitive(dtype=same, shape=None, out=True)
@@ -549,6 +554,9 @@ def masked_select(input, mask: Index):
 @masked_select.gradient("input")
 def masked_select_vjp(grad, input_shape, mask):
     return grad.new_zeros(broadcast(input_shape, mask.array.shape)).masked_scatter_(mask, grad)
+
+
+masked_select.linear("input")
 
 
 @primitive(dtype=same, shape=lambda input, mask, source: broadcast(input, mask), inplace=True)
@@ -577,3 +585,6 @@ def masked_scatter_vjp_source(grad, mask, source_shape):
     result = grad.new_zeros(source_shape)
     result.reshape(-1)[: taken.numel()].copy_(taken)
     return result
+
+
+masked_scatter.linear("input source")

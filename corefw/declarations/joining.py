@@ -65,6 +65,9 @@ def cat_vjp(grad, tensors_shape, dim):
     return parts
 
 
+cat.linear("tensors")
+
+
 def stack_shape(tensors, dim):
     """The shape of the tensors joined along a new dimension."""
     first = tensors[0]
@@ -90,6 +93,7 @@ def stack(tensors: Tensors, dim: int = 0):
 
 
 stack.gradients(tensors=lambda grad, dim: grad.unbind(dim))
+stack.linear("tensors")
 
 
 def _checked(name: str, tensors):
@@ -212,6 +216,9 @@ def repeat_vjp(grad, input_shape, repeats):
     return grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2))).reshape(input_shape)
 
 
+repeat.linear("input")
+
+
 @composite()
 def tile(input, dims: Sizes):
     """Copies of `input` laid side by side, as `repeat`, with ones put before too few `dims`.
@@ -301,6 +308,7 @@ def flip(input, dims: Sizes):
 
 
 flip.gradients(input=lambda grad, dims: grad.flip(dims))
+flip.linear("input")
 
 
 @composite()
@@ -352,6 +360,7 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
 
 
 roll.gradients(input=lambda grad, shifts, dims: grad.roll(tuple(-s for s in as_shape(shifts)), dims))
+roll.linear("input")
 
 
 def rot90_shape(input, k, dims):
@@ -413,6 +422,7 @@ def tril(input, diagonal: int = 0):
 
 
 tril.gradients(input=lambda grad, diagonal: grad.tril(diagonal))
+tril.linear("input")
 
 
 @primitive(dtype=same, shape=at_least_a_matrix, inplace=True, out=True)
@@ -427,6 +437,7 @@ def triu(input, diagonal: int = 0):
 
 
 triu.gradients(input=lambda grad, diagonal: grad.triu(diagonal))
+triu.linear("input")
 
 
 def diag_embed_shape(input, offset, dim1, dim2):

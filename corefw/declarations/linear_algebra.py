@@ -103,6 +103,9 @@ def matmul_vjp_other(grad, input, other_shape):
     return ops.adjoint_matmul(input, grad)
 
 
+matmul.linear("input", "other")
+
+
 def _swapped(shape):
     return (*shape[:-2], shape[-1], shape[-2])
 
@@ -190,6 +193,7 @@ for _product in (mm, bmm):
         input=lambda grad, mat2: ops.matmul_adjoint(grad, mat2),
         mat2=lambda grad, input: ops.adjoint_matmul(input, grad),
     )
+    _product.linear("input", "mat2")
 
 
 # -- products with vectors --------------------------------------------------------------------------------------------
@@ -480,6 +484,16 @@ def linear_vjp_weight(grad, input, weight_shape, bias_shape, needs):
         return ops.linear_gradients(grad, input)
     product = ops.adjoint_matmul(_rows(grad), _rows(input))
     return ops.conj_physical(product) if is_complex else product, grad
+
+
+@linear.tangent
+def linear_jvp(tangent_input, tangent_weight, tangent_bias, input, weight):
+    terms = [] if tangent_bias is None else [tangent_bias]
+    if tangent_input is not None:
+        terms.append(ops.linear(tangent_input, weight))
+    if tangent_weight is not None:
+        terms.append(ops.linear(input, tangent_weight))
+    return sum(terms)
 
 
 def _gradients_shapes(gradient, input):

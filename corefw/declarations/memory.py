@@ -78,6 +78,7 @@ def clone(input, *, memory_format: layouts.memory_format | None = preserve_forma
 
 
 clone.gradients(input=lambda grad: grad)
+clone.linear("input")
 
 
 @primitive(dtype=same, shape=lambda input, order: input, public="", grad_name="Clone")
@@ -86,6 +87,7 @@ def clone_in_order(input, order: tuple):
 
 
 clone_in_order.gradients(input=lambda grad: grad)
+clone_in_order.linear("input")
 
 
 @composite(public="Tensor")

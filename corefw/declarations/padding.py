@@ -54,6 +54,9 @@ def constant_pad_nd_vjp(grad, pad):
     return ops.constant_pad_nd(grad, tuple(-amount for amount in pad))
 
 
+constant_pad_nd.tangent(lambda tangent_input, pad: ops.constant_pad_nd(tangent_input, pad, 0.0))
+
+
 # -- from the input's own elements ------------------------------------------------------------------------------------
 def _check_indexed(size: int, dim: int, before: int, after: int, mode: str, input) -> None:
     """Refuse paddings for which `mode` finds no elements."""

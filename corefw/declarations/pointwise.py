@@ -507,6 +507,9 @@ def sgn_vjp(grad, input, out):
     return ops.where(modulus == 0, 0, across)
 
 
+sgn.facts(holomorphic=False)
+
+
 @primitive(dtype=floating.without("complex"), shape=broadcast, inplace=True, out=True)
 def copysign(input, other):
     """The magnitude of `input` with the sign of `other`, whose zeros have signs too.

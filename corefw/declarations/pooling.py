@@ -87,6 +87,11 @@ def max_pool(input, kernel_size: tuple, stride: tuple, padding: tuple, dilation:
 max_pool.gradients(input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape))
 
 
+@max_pool.tangent
+def max_pool_jvp(tangent_input, indices):
+    return max_pool_backward_vjp(tangent_input, indices), None
+
+
 def adaptive_max_pool_shape(input, output_size):
     """Values and indices: one of each per window."""
     shape = adaptive_shape("adaptive_max_pool", input, output_size)
@@ -107,6 +112,7 @@ def adaptive_max_pool(input, output_size: tuple):
 adaptive_max_pool.gradients(
     input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape),
 )
+adaptive_max_pool.tangent(max_pool_jvp)
 
 
 def max_pool_backward_shape(grad, indices, shape):
@@ -160,6 +166,9 @@ def avg_pool_vjp(grad, input_shape, kernel_size, stride, padding, ceil_mode, cou
     )
 
 
+avg_pool.linear("input")
+
+
 def avg_pool_backward_shape(grad, shape, *options):
     """The input's shape."""
     expected = avg_pool_shape(shape, *options)
@@ -179,6 +188,9 @@ def avg_pool_backward(
 @avg_pool_backward.gradient("grad")
 def avg_pool_backward_vjp(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     return ops.avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+avg_pool_backward.linear("grad")
 
 
 def adaptive_shape(name: str, input, output_size, first: int = 1):
@@ -214,6 +226,7 @@ def adaptive_avg_pool(input, output_size: tuple):
 
 
 adaptive_avg_pool.gradients(input=lambda grad, input_shape: ops.adaptive_avg_pool_backward(grad, input_shape))
+adaptive_avg_pool.linear("input")
 
 
 def adaptive_avg_pool_backward_shape(grad, shape):
@@ -231,6 +244,7 @@ def adaptive_avg_pool_backward(output_grad, shape: tuple):
 adaptive_avg_pool_backward.gradients(
     output_grad=lambda grad, output_grad_shape: ops.adaptive_avg_pool(grad, tuple(output_grad_shape[2:])),
 )
+adaptive_avg_pool_backward.linear("output_grad")
 
 
 # -- functions --------------------------------------------------------------------------------------------------------

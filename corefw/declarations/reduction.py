@@ -69,6 +69,7 @@ def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
 
 
 sum_.gradients(input=lambda grad, dim, keepdim, input_shape: ops.expand_reduced(grad, dim, keepdim, input_shape))
+sum_.linear("input")
 
 
 @composite(public="Tensor")
@@ -122,6 +123,9 @@ def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
 @mean.gradient("input")
 def mean_vjp(grad, dim, keepdim, input_shape):
     return ops.expand_reduced(grad / (count_reduced(input_shape, dim) or 1), dim, keepdim, input_shape)
+
+
+mean.linear("input")
 
 
 @primitive(dtype=accumulate.without("complex"), shape=reduced_shape, rewrites=("dtype",), out=True)

@@ -54,6 +54,9 @@ def resample_vjp(grad, input_shape, filter, align_corners, scales, antialias):
     return ops.resample_backward(grad, tuple(input_shape[2:]), filter, align_corners, scales, antialias)
 
 
+resample.linear("input")
+
+
 def resample_backward_shape(output_grad, sizes, filter, align_corners, scales, antialias):
     """(N, C, *new sizes) gives (N, C, *sizes)."""
     return resample_shape(output_grad, sizes, filter, align_corners, scales, antialias)
@@ -67,6 +70,9 @@ def resample_backward(output_grad, sizes: tuple, filter: str, align_corners: boo
 @resample_backward.gradient("output_grad")
 def resample_backward_vjp(grad, output_grad_shape, filter, align_corners, scales, antialias):
     return ops.resample(grad, tuple(output_grad_shape[2:]), filter, align_corners, scales, antialias)
+
+
+resample_backward.linear("output_grad")
 
 
 # -- the function -----------------------------------------------------------------------------------------------------

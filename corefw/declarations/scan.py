@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.declarations._shared.picking import along_tangent
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import accumulate, floats, picks, same
 from corefw.dtypes import dtype
@@ -76,6 +77,7 @@ def cumsum(input, dim: Dim, *, dtype: dtype | None = None):
 
 
 cumsum.gradients(input=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(dim) if grad.ndim else grad)
+cumsum.linear("input")
 
 
 @primitive(dtype=accumulate, shape=same_shape, rewrites=("dtype",), inplace=True, out=True)
@@ -156,3 +158,4 @@ def _extreme_gradient(grad, indices, dim, input_shape):
 
 for _extreme in (cummax, cummin):
     _extreme.gradient("input")(_extreme_gradient)
+    _extreme.tangent(along_tangent)

@@ -54,6 +54,7 @@ def index_select(input, dim: Dim, index: Index):
 index_select.gradients(
     input=lambda grad, input_shape, dim, index: grad.new_zeros(input_shape).index_add_(dim, index, grad),
 )
+index_select.linear("input")
 
 
 def _slices_shape(name: str):
@@ -107,6 +108,9 @@ def index_add_vjp_source(grad, dim, index, alpha):
     return taken if alpha == 1 else taken * alpha
 
 
+index_add.linear("input source")
+
+
 @primitive(dtype=same, shape=_slices_shape("index_copy"), inplace=True, out=True)
 def index_copy(input, dim: Dim, index: Index, source):
     """`input` with the slices at the positions `index` of dimension `dim` replaced by those of `source`.
@@ -127,6 +131,7 @@ index_copy.gradients(
     input=lambda grad, dim, index: grad.index_fill(dim, index, 0),
     source=lambda grad, dim, index: grad.index_select(dim, index),
 )
+index_copy.linear("input source")
 
 
 def _index_fill_shape(input, dim, index, value):
@@ -164,6 +169,9 @@ def index_fill_vjp_input(grad, dim, index):
 def index_fill_vjp_value(grad, dim, index):
     filled = grad.new_zeros(grad.shape, dtype=dtypes.bool_).index_fill_(dim, index, True)
     return grad.masked_fill(~filled, 0)
+
+
+index_fill.linear("input value")
 
 
 @composite(out=True)
@@ -253,6 +261,7 @@ def gather(input, dim: Dim, index: Index, *, sparse_grad: bool = False):
 gather.gradients(
     input=lambda grad, input_shape, dim, index: grad.new_zeros(input_shape).scatter_add_(dim, index, grad),
 )
+gather.linear("input")
 
 
 def _scatter_shape(input, dim, index, src=None, *attributes):
@@ -305,6 +314,7 @@ scatter_src.gradients(
     input=lambda grad, dim, index: ops.scatter_value(grad, dim, index, 0),
     src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
 )
+scatter_src.linear("input src")
 
 
 @primitive(
@@ -319,6 +329,7 @@ def scatter_value(input, dim: Dim, index: Index, value: Number):
 
 
 scatter_value.gradients(input=lambda grad, dim, index: scatter_value(grad, dim, index, 0))
+scatter_value.tangent(lambda tangent_input, dim, index: ops.scatter_value(tangent_input, dim, index, 0))
 
 
 _ADDING = {"add": "sum", "multiply": "prod"}
@@ -409,6 +420,7 @@ scatter_add.gradients(
     input=lambda grad: grad,
     src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
 )
+scatter_add.linear("input src")
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -528,6 +540,7 @@ def take(input, index: Index):
 
 
 take.gradients(input=lambda grad, input_shape, index: grad.new_zeros(input_shape).put_(index, grad, True))
+take.linear("input")
 
 
 def _put_shape(input, index, source, accumulate):
@@ -560,3 +573,4 @@ put.gradients(
     input=lambda grad, index, accumulate: grad if accumulate else grad.put(index, grad.new_zeros(index.array.shape)),
     source=lambda grad, index, source_shape: grad.take(index).reshape(source_shape),
 )
+put.linear("input source")

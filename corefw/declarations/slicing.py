@@ -60,6 +60,7 @@ def basic_index_backward(grad, shape: tuple, key: tuple):
 
 
 basic_index_backward.gradients(grad=lambda grad, key: ops.basic_index(grad, key))
+basic_index_backward.linear("grad")
 
 
 @view_op(dtype=same, public="", grad_name="Slice")
@@ -503,6 +504,7 @@ def diagonal_backward(grad, shape: tuple, offset: int, dim1: int, dim2: int):
 
 
 diagonal_backward.gradients(grad=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))
+diagonal_backward.linear("grad")
 
 
 # -- changed copies ---------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ def linalg_inv(A):
 
 
 linalg_inv.gradients(A=lambda grad, out: -ops.matmul_adjoint(ops.adjoint_matmul(out, grad), out))
+linalg_inv.tangent(lambda tangent_A, out: -(out @ tangent_A @ out))
 
 
 def _solve_shape(A, B):
@@ -54,6 +55,12 @@ def solve_matrices(A, B):
 def solve_matrices_vjp(grad, A, out, needs):
     grad_b = ops.solve_matrices(A.mH, grad)
     return -ops.matmul_adjoint(grad_b, out) if needs[0] else None, grad_b if needs[1] else None
+
+
+@solve_matrices.tangent
+def solve_matrices_jvp(tangent_A, tangent_B, A, out):
+    product = 0 if tangent_A is None else tangent_A @ out
+    return ops.solve_matrices(A, -product if tangent_B is None else tangent_B - product)
 
 
 @composite(out=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
+from corefw.declarations._shared.picking import along_tangent
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import boolean, index, picks, promoted_real_numbers, same
 from corefw.errors import ShapeError
@@ -37,6 +38,7 @@ def sort(input, dim: Dim = -1, descending: bool = False, *, stable: bool = False
 
 
 sort.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward(grad, dim, indices, True, input_shape))
+sort.tangent(along_tangent)
 
 
 @composite(other_names=True)
@@ -95,6 +97,7 @@ def topk(input, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True
 
 
 topk.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward(grad, dim, indices, True, input_shape))
+topk.tangent(along_tangent)
 
 
 # -- distinct values --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from math import inf
 from typing import overload
 
 from corefw import dtypes, return_types
-from corefw.declarations._shared.picking import picked_vjp
+from corefw.declarations._shared.picking import picked_tangent, picked_vjp
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
 from corefw.dispatch.numbers import Real
 from corefw.dispatch.rules import moments, picks
@@ -112,6 +112,7 @@ def kthvalue(input, k: int, dim: Dim = -1, keepdim: bool = False):
 
 for _pick in (median_dim, nanmedian_dim, mode, kthvalue):
     _pick.gradient("input")(picked_vjp)
+    _pick.tangent(picked_tangent)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

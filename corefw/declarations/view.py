@@ -87,6 +87,7 @@ def unsafe_view(input, size: Sizes):
 
 
 unsafe_view.gradients(input=lambda grad, input_shape: grad.reshape(input_shape))
+unsafe_view.linear("input")
 
 
 @composite()

@@ -99,9 +99,14 @@ class Declaration:
         self.op.linear_in = tuple(tuple(names.split()) for names in inputs)
         return self
 
-    def not_elementwise(self) -> Declaration:
-        """Declare that elements of the result depend on several of the operand, though the shapes are equal."""
-        self.op.mixes = True
+    def facts(self, *, holomorphic: bool = True, opaque: bool = False) -> Declaration:
+        """Declare what forward-mode differentiation cannot see.
+
+        Args:
+            holomorphic: False for an elementwise op of complex elements that uses their conjugates.
+            opaque: whether the body of a composite with gradients is made of what has none.
+        """
+        self.op.holomorphic, self.op.opaque = holomorphic, opaque
         return self
 
     def no_gradient(self, *names: str) -> Declaration:

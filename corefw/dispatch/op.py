@@ -62,7 +62,8 @@ class Op:
         self.zero_gradients: tuple[str, ...] = ()
         self.tangent_formula: Callable | None = None
         self.linear_in: tuple[tuple[str, ...], ...] = ()  # the inputs, alone or together, in which it is linear
-        self.mixes = False  # whether elements of the result depend on others of the operands than the shapes tell
+        self.holomorphic = True  # whether, where it takes complex elements, conjugates have no part in it
+        self.opaque = False  # whether the body of a composite with gradients cannot be differentiated
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple

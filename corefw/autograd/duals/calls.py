@@ -1,8 +1,9 @@
 """What ops do that are given dual tensors: compute on the primals, and carry the tangents along.
 
 The tangent of a result is, in this order: what the op's declaration says; the op itself on tangents, where it is
-linear; the gradient formula, where each element of the result depends on one of the operand alone; what the body
-carries along; or the derivative of the vector-Jacobian product, which is linear in its vector.
+linear; the gradient formula, where each element of the result depends on one of the operand alone, or each of the
+operand is part of one of the result; what the body carries along; or the derivative of the vector-Jacobian product,
+which is linear in its vector.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class ForwardError(BatchingError):
 
 # -- which way ------------------------------------------------------------------------------------------------------
 def how(op: Op) -> str:
-    """How an op carries tangents along: "view", "formula", "linear", "elementwise", "body", "twice reverse", or
-    "constant" if no gradient flows through it.
+    """How an op carries tangents along: "view", "formula", "linear", "elementwise", "reduction", "body", "twice
+    reverse", or "constant" if no gradient flows through it.
 
     >>> [how(registry.declared[name]) for name in ("matmul", "exp", "softmax", "layer_norm", "argmax")]
     ['linear', 'elementwise', 'formula', 'body', 'constant']
@@ -52,7 +53,9 @@ def how(op: Op) -> str:
         return "constant" if op.primitive else "body"
     if is_elementwise(op):
         return "elementwise"
-    return "twice reverse" if op.primitive else "body"
+    if is_reduction(op):
+        return "reduction"
+    return "twice reverse" if op.primitive or op.opaque else "body"
 
 
 def is_elementwise(op: Op) -> bool:
@@ -62,9 +65,14 @@ def is_elementwise(op: Op) -> bool:
     return (
         op.shape in (broadcast, same_shape)
         and not op.outputs
-        and not op.mixes
         and not kinds & {"dim", "dims", "given_dims", "tensors", "indices", "sizes"}
     )
+
+
+def is_reduction(op: Op) -> bool:
+    """Whether each element of the operand is part of one element of the result."""
+    names = {p.name for p in op.parameters}
+    return not op.outputs and {"input", "dim", "keepdim"} <= names and len(op.tensor_parameters) == 1
 
 
 # -- one call ---------------------------------------------------------------------------------------------------------
@@ -148,6 +156,8 @@ def _elementwise(call: Call) -> tuple[Any, Any]:
     conjugate, which is undone."""
     op, out = call.op, call.result()
     is_complex = out.dispatch_key.dtype.is_complex
+    if is_complex and not op.holomorphic:
+        return _twice_reverse(call)
     if any(t.dispatch_key.dtype.is_complex is not is_complex for t in call.tangents.values()):
         return _twice_reverse(call)
     terms = []
@@ -163,6 +173,18 @@ def _elementwise(call: Call) -> tuple[Any, Any]:
             if term is not None:
                 terms.append(term.conj() if is_complex else term)
     return out, _summed(terms, out)
+
+
+def _reduction(call: Call) -> tuple[Any, Any]:
+    """Each element has one slope, its gradient where those of the results are 1: their products with the tangent are
+    reduced."""
+    (formula,), out, tangent = call.op.gradients.values(), call.result(), call.tangents["input"]
+    slope = call.of_formula(formula, out, grad=ops.ones_like(out))
+    if slope is None:
+        return out, None
+    product = slope.conj() * tangent if tangent.dispatch_key.dtype.is_complex else slope * tangent
+    dim = call.values["dim"]
+    return out, product.sum((dim,) if dim.__class__ is int else dim, call.values["keepdim"])
 
 
 def _twice_reverse(call: Call) -> tuple[Any, Any]:
@@ -223,7 +245,10 @@ def _leaf(tensor: Tensor) -> Tensor:
     return leaf
 
 
-_WAYS = {"formula": _formula, "linear": _linear, "elementwise": _elementwise, "twice reverse": _twice_reverse}
+_WAYS = {
+    "formula": _formula, "linear": _linear, "elementwise": _elementwise, "reduction": _reduction,
+    "twice reverse": _twice_reverse,
+}  # fmt: skip
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
