@@ -10,24 +10,39 @@ from corefw.func.trees import flatten, unflatten
 from corefw.tensor import Tensor
 
 
-class Chosen:
-    """The arguments of a call that a transform differentiates with respect to, as inputs of its level.
+class Picked:
+    """The arguments of a call that a transform differentiates with respect to.
+
+    Attributes: ``leaves`` their tensors.
+    """
+
+    def __init__(self, args: tuple, argnums: int | tuple[int, ...]):
+        self._args, self._positions = args, _positions(argnums, len(args))
+        self._one = isinstance(argnums, int)
+        chosen = args[self._positions[0]] if self._one else tuple(args[i] for i in self._positions)
+        self.leaves, self._structure = flatten(chosen)
+
+    def tree(self, leaves: list) -> Any:
+        """One value per tensor, in the form in which the arguments came."""
+        return unflatten(leaves, self._structure)
+
+    def replaced(self, leaves: list) -> tuple:
+        """All arguments, with others in the place of these tensors."""
+        inputs = self.tree(leaves)
+        found = dict(zip(self._positions, (inputs,) if self._one else inputs))
+        return tuple(found.get(i, value) for i, value in enumerate(self._args))
+
+
+class Chosen(Picked):
+    """The same as inputs of a level.
 
     Attributes: ``args`` all arguments, these replaced; ``leaves`` the inputs.
     """
 
     def __init__(self, level: Level, args: tuple, argnums: int | tuple[int, ...]):
-        positions = _positions(argnums, len(args))
-        chosen = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
-        found, self._structure = flatten(chosen)
-        self.leaves = [level.input(leaf) for leaf in found]
-        inputs = self.tree(self.leaves)
-        replaced = dict(zip(positions, (inputs,) if isinstance(argnums, int) else inputs))
-        self.args = tuple(replaced.get(i, value) for i, value in enumerate(args))
-
-    def tree(self, leaves: list) -> Any:
-        """One value per input, in the form in which the arguments came."""
-        return unflatten(leaves, self._structure)
+        super().__init__(args, argnums)
+        self.leaves = [level.input(leaf) for leaf in self.leaves]
+        self.args = self.replaced(self.leaves)
 
 
 def _positions(argnums: Any, count: int) -> list[int]:

@@ -1,7 +1,8 @@
-"""Transforms that differentiate forward: products of Jacobians with vectors, by differentiating backward twice.
+"""Transforms that differentiate forward: products of Jacobians with vectors.
 
-The product of a vector u with the Jacobian J from the left is linear in u, and its derivative with respect to u, times
-a vector v, is J v, for every op whose gradient is made of ops.
+`jvp` gives tensors tangents, which all ops carry along. `linearize` calls the function once and differentiates backward
+twice instead: the product of a vector u with the Jacobian J from the left is linear in u, and its derivative with
+respect to u, times a vector v, is J v.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corefw.autograd.duals.arrays import Scope
+from corefw.autograd.duals.tensors import begin, end, make, primal_of, tangent_of
 from corefw.dispatch.declare import ops
 from corefw.func.arguments import Chosen, call, output_leaves
 from corefw.func.level import Level, vector_jacobian
@@ -22,34 +25,22 @@ _JVP = "jvp(f, primals, tangents)"
 class Pushforward:
     """A function evaluated once, and the product of its Jacobian there with vectors.
 
-    Attributes: ``output`` what the function returned, ``aux`` what it returned beside it; ``outputs, structure`` the
-    tensors of the output and their form; ``chosen`` the arguments.
+    Attributes: ``structure`` the form of the output.
     """
 
-    def __init__(
-        self, who: str, func: Callable, args: tuple, argnums: int | tuple[int, ...], has_aux: bool = False,
-        kwargs: dict[str, Any] | None = None,
-    ):  # fmt: skip
+    def __init__(self, who: str, func: Callable, args: tuple):
         self._level = level = Level()
         with level:
-            self.chosen = Chosen(level, args, argnums)
-            self._output, self._aux = call(who, func, self.chosen.args, kwargs or {}, has_aux)
-            self.outputs, self.structure = output_leaves(who, self._output)
-            self._vectors = [level.leaf(ops.zeros_like(one)) if one.requires_grad else None for one in self.outputs]
-            used = [(one, vector) for one, vector in zip(self.outputs, self._vectors) if vector is not None]
-            self._products = vector_jacobian([o for o, _ in used], self.chosen.leaves, [v for _, v in used], True)
+            chosen = Chosen(level, args, tuple(range(len(args))))
+            self._output, _ = call(who, func, chosen.args, {}, False)
+            self._outputs, self.structure = output_leaves(who, self._output)
+            self._vectors = [level.leaf(ops.zeros_like(one)) if one.requires_grad else None for one in self._outputs]
+            used = [(one, vector) for one, vector in zip(self._outputs, self._vectors) if vector is not None]
+            self._products = vector_jacobian([o for o, _ in used], chosen.leaves, [v for _, v in used], True)
 
     @property
     def output(self) -> Any:
         return self._level.leave(self._output)
-
-    @property
-    def aux(self) -> Any:
-        return self._level.leave(self._aux)
-
-    def independent(self) -> list[int]:
-        """Which outputs do not depend on the inputs."""
-        return [i for i, vector in enumerate(self._vectors) if vector is None]
 
     def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """The product of the Jacobian with one vector per input: one tensor per output."""
@@ -59,9 +50,20 @@ class Pushforward:
         wanted = [vector for vector in self._vectors if vector is not None]
         found = iter(vector_jacobian(self._products, wanted, tangents, again) if wanted else ())
         pushed = [
-            ops.zeros_like(one.detach()) if v is None else next(found) for one, v in zip(self.outputs, self._vectors)
+            ops.zeros_like(one.detach()) if v is None else next(found) for one, v in zip(self._outputs, self._vectors)
         ]
         return level.leave(pushed)
+
+
+class forward_level:
+    """A with-block that is one forward differentiation; its value is the scope of that."""
+
+    def __enter__(self) -> Scope:
+        self._scope = begin()
+        return self._scope
+
+    def __exit__(self, *exception: object) -> None:
+        end(self._scope)
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False):
@@ -100,14 +102,30 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     if not leaves:
         raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
     _check_tangents(leaves, vectors)
-    linear = Pushforward(_JVP, func, primals, tuple(range(len(primals))), has_aux)
-    if strict and linear.independent():
-        raise RuntimeError(
-            f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with "
-            "strict=True."
-        )
-    product = unflatten(linear.push(vectors), linear.structure)
-    return (linear.output, product, linear.aux) if has_aux else (linear.output, product)
+    with forward_level() as scope:
+        duals = [make(primal, tangent, scope) for primal, tangent in zip(leaves, vectors)]
+        output, aux = call(_JVP, func, unflatten(duals, structure), {}, has_aux)
+        outputs, form = output_leaves(_JVP, output)
+        if strict and any(tangent_of(one, scope) is None for one in outputs):
+            raise RuntimeError(
+                f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                "strict=True."
+            )
+        result = without_tangents(output, scope), unflatten(tangents_of(outputs, scope), form)
+        aside = without_tangents(aux, scope)
+    return (*result, aside) if has_aux else result
+
+
+def tangents_of(outputs: Sequence[Tensor], scope: Scope) -> list[Tensor]:
+    """The tangents of tensors, zeros for those that have none."""
+    found = [(one, tangent_of(one, scope)) for one in outputs]
+    return [ops.zeros_like(primal_of(one, scope)) if tangent is None else tangent for one, tangent in found]
+
+
+def without_tangents(tree: Any, scope: Scope) -> Any:
+    """A tree of values, as it is seen outside of a forward differentiation."""
+    leaves, structure = flatten(tree)
+    return unflatten([primal_of(leaf, scope) if isinstance(leaf, Tensor) else leaf for leaf in leaves], structure)
 
 
 def _check_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> None:
@@ -142,7 +160,7 @@ def linearize(func: Callable, *primals):
     >>> jvp_fn(torch.tensor([1.0, 10.0]))
     tensor([ 2., 40.])
     """
-    linear = Pushforward("linearize(f, *primals)", func, primals, tuple(range(len(primals))))
+    linear = Pushforward("linearize(f, *primals)", func, primals)
     leaves, structure = flatten(primals)
 
     def jvp_fn(*tangents):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
+from corefw.autograd.duals.columns import columns, jacobian_blocks, unit_vectors
+from corefw.autograd.duals.tensors import make
 from corefw.dispatch.declare import ops
-from corefw.func.arguments import Chosen, call, output_leaves
-from corefw.func.forward import Pushforward
+from corefw.func.arguments import Chosen, Picked, call, output_leaves
+from corefw.func.forward import forward_level, tangents_of, without_tangents
 from corefw.func.level import Level, vector_jacobian
-from corefw.func.trees import unflatten
+from corefw.func.trees import flatten, unflatten
 from corefw.tensor import Tensor
 
 _RANDOMNESS = ("error", "different", "same")
@@ -85,13 +86,12 @@ def jacrev(
 def jacfwd(
     func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable:
-    """The function that gives the Jacobian of `func`, column by column: one product with a unit vector per element of
-    the input.
+    """The function that gives the Jacobian of `func` by columns: its products with unit vectors, one for each element
+    of the input, in one call of `func` by `vmap`. A function that looks at elements is called once per column.
 
     Args:
         func, argnums, has_aux: as for `jacrev`.
-        randomness: "error", "different" or "same"; `func` is called once, so that its random numbers are the same for
-            all columns.
+        randomness: "error", "different" or "same", as for `vmap`.
 
     Returns:
         As `jacrev`.
@@ -103,18 +103,28 @@ def jacfwd(
     """
     if randomness not in _RANDOMNESS:
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    who = "jvp(f, primals, tangents)"
 
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
-        linear = Pushforward("jvp(f, primals, tangents)", func, args, argnums, has_aux, kwargs)
-        inputs = linear.chosen.leaves
-        columns = [[linear.push(v) for v in units(inputs, j)] for j in range(len(inputs))]
-        blocks: list[Any] = []
-        for i, one in enumerate(linear.outputs):
-            of_inputs = [_stacked([column[i] for column in columns[j]], one, x, -1) for j, x in enumerate(inputs)]
-            blocks.append(linear.chosen.tree(of_inputs))
-        found = unflatten(blocks, linear.structure)
-        return (found, linear.aux) if has_aux else found
+        picked = Picked(args, argnums)
+        inputs = picked.leaves
+        forms: list = []  # of the outputs and of what stands beside them
+
+        def column(tangents):
+            with forward_level() as scope:
+                duals = [make(primal, tangent, scope) for primal, tangent in zip(inputs, tangents)]
+                output, aux = call(who, func, picked.replaced(duals), kwargs, has_aux)
+                outputs, form = output_leaves(who, output)
+                aside, form_of_aux = flatten(without_tangents(aux, scope))
+                forms[:] = len(outputs), form, form_of_aux
+                return [*tangents_of(outputs, scope), *aside] if has_aux else tangents_of(outputs, scope)
+
+        found = columns(column, unit_vectors(inputs), randomness)
+        count, form, form_of_aux = forms
+        blocks = [picked.tree(jacobian_blocks(one, inputs)) for one in found[:count]]
+        result = unflatten(blocks, form)
+        return (result, unflatten([one[0] for one in found[count:]], form_of_aux)) if has_aux else result
 
     return jacobian
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from corefw.autograd.differentiate import recorded_gradients
 from corefw.autograd.grad_mode import enable_grad
+from corefw.declarations.memory import without_history
 from corefw.dispatch.declare import ops
 from corefw.func.trees import flatten, unflatten
 from corefw.graph.grad_mode import mode
@@ -50,7 +51,7 @@ class Level(enable_grad):
 
     def leaf(self, tensor: Tensor) -> Tensor:
         """The elements of a tensor as a leaf of the level, without the history they have outside."""
-        leaf = tensor.detach().requires_grad_()
+        leaf = without_history(tensor).requires_grad_()
         leaf.node.level = self
         return leaf
 
@@ -80,7 +81,7 @@ class Level(enable_grad):
         node = node_of(tensor)
         if node is None or node.sequence < self.start or (self.recorded and self.leads_out([tensor])):
             return tensor
-        return tensor.detach()
+        return without_history(tensor)
 
 
 def vector_jacobian(outputs, inputs, vectors, create_graph: bool) -> list[Tensor]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from corefw.autograd.duals.arrays import TIMELESS, DualArray, DualDevice, Scope
 from corefw.autograd.duals.calls import ForwardError, entry
-from corefw.dispatch.batching.arrays import at_depths, depths, joined, levels
-from corefw.dispatch.batching.tensors import into, settled
+from corefw.devices import device
+from corefw.dispatch.batching.arrays import at_depths, depths, joined, levels, lift
+from corefw.dispatch.batching.tensors import fitted, settled
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.graph.grad_mode import mode, no_recording
@@ -74,7 +75,7 @@ def make(primal: Tensor, tangent: Tensor | None, scope: Scope) -> Tensor:
             "jvp: a gradient with a tangent meets a tangent of the same forward differentiation: nest func.jvp to "
             "differentiate forward twice"
         )
-    given = [into(one.to(d), at_depths(to, {}, d)) for one in given]
+    given = [_beside(one.to(d), at_depths(to, {}, d)) for one in given]
     key = dispatch_key_of(to, d)
     level = DualDevice(to, scope.depth, 1, key.runtime)
     array = DualArray(given[0].array, given[1].array if len(given) == 2 else None, level, scope)
@@ -85,6 +86,15 @@ def make(primal: Tensor, tangent: Tensor | None, scope: Scope) -> Tensor:
         return (_tangent(gradient, gradient.array.scope), _primal(gradient, gradient.array.scope))[: len(given)]
 
     return _passed(array, dispatch_key_of(level, d), tuple(given), back)
+
+
+def _beside(tensor: Tensor, to: device) -> Tensor:
+    """A tensor as one of a device of more levels, the same for all examples there, of which it is stored once."""
+    where, d = tensor.dispatch_key.device, tensor.dispatch_key.dtype
+    if where is to:
+        return tensor
+    array = lift(tensor.array, d, where, to)
+    return _passed(array, dispatch_key_of(to, d), (tensor,), lambda gradient: (fitted(gradient, where),))
 
 
 def _is_of(tensor: Tensor, scope: Scope) -> bool:

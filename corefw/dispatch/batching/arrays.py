@@ -25,6 +25,10 @@ class BatchingError(CorefwError, RuntimeError):
     """What a function does cannot be done for all examples of a batch at once."""
 
 
+class HiddenElementsError(BatchingError):
+    """A function looks at elements, or makes shapes of them, which may differ between the examples of a batch."""
+
+
 class OperandsChanged(CorefwError):
     """A call is to be made again, because what it was given has changed, or belongs to a level that ended."""
 
@@ -229,8 +233,8 @@ class BatchedArray:
         raise _no_numbers()
 
 
-def _no_numbers() -> BatchingError:
-    return BatchingError(
+def _no_numbers() -> HiddenElementsError:
+    return HiddenElementsError(
         "vmap: a tensor inside of vmap stands for all examples, and has no elements that Python or NumPy could see "
         "(.item(), bool(), .numpy(), an `if` on a tensor): compute with tensors alone, choose by where(), or call the "
         "function for each example"

@@ -11,6 +11,7 @@ from corefw.dispatch.batching.arrays import (
     BatchedArray,
     BatchedDevice,
     BatchingError,
+    HiddenElementsError,
     array_dims,
     base_of,
     depths,
@@ -170,9 +171,9 @@ def _device_of(array: Any, level: BatchedDevice) -> Any:
     return getattr(array, "level", None) or base_of(level)
 
 
-def data_dependent(name: str) -> BatchingError:
+def data_dependent(name: str) -> HiddenElementsError:
     """The error of an op whose results may have other shapes for other examples."""
-    return BatchingError(
+    return HiddenElementsError(
         f"vmap: the shape of what {name} gives depends on the data, so that it may differ between examples: use an op "
         "whose shape does not (where(), masked_fill()), or call the function for each example"
     )
