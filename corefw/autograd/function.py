@@ -6,9 +6,12 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from corefw.autograd.saved import restored_output
+from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.batching.tensors import level_of
 from corefw.dispatch.declare import ops
 from corefw.dtypes import FLOATING
 from corefw.errors import GradientError
@@ -27,6 +30,7 @@ class FunctionCtx:
     """
 
     to_save: tuple = ()
+    to_save_forward: tuple = ()
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
     materialize_grads = True
@@ -43,7 +47,8 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for compatibility: there is no forward-mode differentiation of Functions."""
+        """Keep tensors for `Function.jvp`, which finds them as ``ctx.saved_tensors``."""
+        self.to_save_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say that these inputs were changed in place; they must be returned too."""
@@ -224,7 +229,11 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """From tangents of the arguments to those of the outputs (forward mode)."""
+        """From tangents of the arguments to those of the outputs, in forward-mode differentiation.
+
+        A tensor without a tangent has zeros, or None after ``set_materialize_grads(False)``. It is called behind
+        `forward`; where it is left out, `backward` is differentiated.
+        """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
@@ -251,11 +260,7 @@ class Function:
         nodes = [node_of(a) for a in args if isinstance(a, Tensor)]
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         with no_recording():
-            if separate:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args)
+            output = cls._run(ctx, args)
         raw = output if isinstance(output, tuple) else (output,)
         recorder = mode.recording if any(ctx.needs_input_grad) else False
         inputs = [a for a in args if isinstance(a, Tensor)]
@@ -263,6 +268,19 @@ class Function:
             _record(cls, ctx, inputs, are_tensors, nodes, raw, recorder) if recorder else _distinct(raw, inputs, ctx)
         )
         return results if isinstance(output, tuple) else results[0]
+
+    @classmethod
+    def _run(cls, ctx: FunctionCtx, args: tuple) -> Any:
+        """The outputs, and what is noted on `ctx`; tangents come from `jvp`."""
+        if LevelDevice.made:
+            level = max(map(level_of, args), key=lambda level: level.depth if level else 0, default=None)
+            if level is not None and (found := level.apply(cls, ctx, args, partial(cls._run, ctx))) is not None:
+                return found
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
 
 
 def _holds(tensors, tensor) -> bool:
@@ -336,6 +354,7 @@ def _record(cls, ctx: FunctionCtx, inputs, are_tensors, nodes, raw: tuple, recor
     node.save(ctx.to_save, tuple(r if r is o and isinstance(o, Tensor) else None for r, o in zip(results, raw)))
     for notes in (
         "to_save",
+        "to_save_forward",
         "dirty_tensors",
         "non_differentiable",
     ):  # the outputs hold the node, the node must not hold them

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -76,30 +78,59 @@ def _numerical(
         with no_recording():
             return [_host(o) for o in _outputs(function, inputs)]
 
-    sizes = [out.size for out in evaluate()]
+    def slopes(tensor: Tensor, direction: np.ndarray) -> list[np.ndarray]:
+        values = _host(tensor)
+        _write(tensor, values + eps * direction)
+        above = evaluate()
+        _write(tensor, values - eps * direction)
+        below = evaluate()
+        _write(tensor, values)
+        return [(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)]
+
+    return _by_directions([out.size for out in evaluate()], checked, slopes)
+
+
+def _by_tangents(function: Callable, inputs, checked: list[Tensor], sizes: list[int]) -> list[list]:
+    """The same by forward-mode differentiation."""
+    duals = import_module("corefw.autograd.duals.tensors")
+
+    def slopes(tensor: Tensor, direction: np.ndarray) -> list[np.ndarray]:
+        scope = duals.begin()
+        try:
+            dual = duals.make(tensor, _like(direction, tensor), scope)
+            outputs = _outputs(function, _with(inputs, tensor, dual))
+            tangents = [(o, duals.tangent_of(o, scope)) for o in outputs]
+            return [np.zeros(o.array.shape) if t is None else _host(t) for o, t in tangents]
+        finally:
+            duals.end(scope)
+
+    return _by_directions(sizes, checked, slopes)
+
+
+def _with(inputs: Any, tensor: Tensor, dual: Tensor) -> Any:
+    """The inputs with a dual tensor in the place of one of them."""
+    if inputs is tensor:
+        return dual
+    return type(inputs)(_with(one, tensor, dual) for one in inputs) if isinstance(inputs, (list, tuple)) else inputs
+
+
+def _by_directions(
+    sizes: list[int], checked: list[Tensor], slopes: Callable[[Tensor, np.ndarray], list[np.ndarray]]
+) -> list[list]:
+    """The Jacobians from what the outputs do when one element of an input moves."""
     result: list[list] = [[] for _ in sizes]
     for j, tensor in enumerate(checked):
-        values = _host(tensor)
-        complex_input = tensor.dispatch_key.dtype.is_complex
+        shape, complex_input = tensor.array.shape, tensor.dispatch_key.dtype.is_complex
         kind = np.complex128 if complex_input else np.float64
         for row, size in zip(result, sizes):
-            row.append(tuple(np.zeros((values.size, size), kind) for _ in range(2)))
-        for position in range(values.size):
-            index = np.unravel_index(position, values.shape)
+            row.append(tuple(np.zeros((tensor.numel(), size), kind) for _ in range(2)))
+        for position in range(tensor.numel()):
             for direction in (1, 1j) if complex_input else (1,):
-                value = values[index]
-                changed = values.copy()
-                changed[index] = value + eps * direction
-                _write(tensor, changed)
-                above = evaluate()
-                changed[index] = value - eps * direction
-                _write(tensor, changed)
-                below = evaluate()
-                _write(tensor, values)
-                for i, (a, b) in enumerate(zip(above, below, strict=True)):
-                    slope = ((a - b) / (2 * eps)).reshape(-1)
-                    result[i][j][0][position] += slope.real * direction
-                    result[i][j][1][position] += slope.imag * direction
+                moved = np.zeros(shape, kind)
+                moved[np.unravel_index(position, shape)] = direction
+                for i, slope in enumerate(slopes(tensor, moved)):
+                    result[i][j][0][position] += slope.reshape(-1).real * direction
+                    result[i][j][1][position] += slope.reshape(-1).imag * direction
     return result
 
 
@@ -157,7 +188,9 @@ def _check_inputs(checked: list[Tensor]) -> None:
             )
 
 
-def _check(function: Callable, inputs, eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+def _check(
+    function: Callable, inputs, eps: float, atol: float, rtol: float, nondet_tol: float, forward: bool, backward: bool
+) -> None:
     checked = [t for t in _flat(inputs) if t.requires_grad]
     _check_inputs(checked)
     with enable_grad():
@@ -167,10 +200,25 @@ def _check(function: Callable, inputs, eps: float, atol: float, rtol: float, non
         if any(not np.allclose(part, 0, rtol, atol) for row in numerical for parts in row for part in parts):
             raise GradcheckError("Numerical gradient for function expected to be zero")
         return
+    if forward:
+        _check_tangents(_by_tangents(function, inputs, checked, [o.numel() for o in outputs]), numerical, atol, rtol)
+    if not backward:
+        return
     for i, output in enumerate(outputs):
         if output.requires_grad:
             _check_output(i, output, checked, numerical[i], atol, rtol, nondet_tol)
     _check_zero_gradients(outputs, checked)
+
+
+def _check_tangents(found: list[list], numerical: list[list], atol: float, rtol: float) -> None:
+    for i, row in enumerate(found):
+        for j, parts in enumerate(row):
+            for part, forward, wanted in zip(("real", "imaginary"), parts, numerical[i][j]):
+                if not np.allclose(forward, wanted, rtol, atol):
+                    raise GradcheckError(
+                        f"Jacobian computed with forward mode mismatch for output {i} with respect to input {j} (its "
+                        f"{part} part),\nnumerical:{wanted}\nanalytical:{forward}\n"
+                    )
 
 
 def _check_output(
@@ -219,10 +267,10 @@ def gradcheck(
         atol, rtol: the tolerances.
         raise_exception: raise when a gradient is wrong, instead of returning False.
         nondet_tol: how far two runs of the same backward may differ.
-        check_backward_ad: whether anything is checked.
-        check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad, check_forward_ad,
-        fast_mode,
-            masked: accepted for compatibility; the check is always the complete one, of backward differentiation.
+        check_forward_ad: whether forward-mode differentiation is checked.
+        check_backward_ad: whether backward differentiation is.
+        check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad, fast_mode, masked:
+            accepted for compatibility; the check is always the complete one.
 
     Returns:
         Whether all gradients are right.
@@ -235,10 +283,10 @@ def gradcheck(
     >>> torch.autograd.gradcheck(lambda x: (x * x).sum(), (x,))
     True
     """
-    if not check_backward_ad:
-        return True
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     try:
-        _check(func, inputs, eps, atol, rtol, nondet_tol)
+        _check(func, inputs, eps, atol, rtol, nondet_tol, check_forward_ad, check_backward_ad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -260,17 +308,17 @@ def gradgradcheck(
         grad_outputs: the vectors of the vector-Jacobian products that are differentiated; by default random ones.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
         eps, atol, rtol, raise_exception, nondet_tol: as for `gradcheck`.
-        check_rev_over_rev: whether anything is checked.
-        check_undefined_grad, check_grad_dtypes, check_batched_grad, check_fwd_over_rev, fast_mode, masked: accepted for
-            compatibility.
+        check_fwd_over_rev: whether the forward-mode derivatives of the gradients are checked.
+        check_rev_over_rev: whether their gradients are.
+        check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, masked: accepted for compatibility.
 
     >>> import corefw as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradgradcheck(lambda x: x * x * x, (x,))
     True
     """
-    if not check_rev_over_rev:
-        return True
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
@@ -299,6 +347,8 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
 
 

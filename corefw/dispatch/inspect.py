@@ -8,6 +8,7 @@ from textwrap import shorten
 from corefw import dtypes
 from corefw.devices import DispatchKey, get_default_device
 from corefw.dispatch import plugins
+from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
 from corefw.dispatch.measured import figures
@@ -121,7 +122,8 @@ class backend:
 def explain(op, *args, **kwargs) -> str:
     """Say which kernel would compute `op` on these arguments, and why, without running it.
 
-    Of an op that is made of others, these are followed to their kernels.
+    Of an op that is made of others, these are followed to their kernels. Of dual tensors (`autograd.forward_ad`) it is
+    told how the tangent is computed.
 
     Args:
         op: a function of corefw or its name.
@@ -147,6 +149,8 @@ def explain(op, *args, **kwargs) -> str:
     dispatch_key = _dispatch_key(declared, args, kwargs)
     lines, measured, outcome = _decision(declared, dispatch_key)
     lines += measured
+    if isinstance(dispatch_key.device, LevelDevice):
+        lines += dispatch_key.device.said(declared)
     if _is_composed(declared, dispatch_key):
         lines += _inside(declared, dispatch_key, args, kwargs)
     lines += [f"mode: {type(mode).__name__}" for mode in registry.modes]

@@ -58,6 +58,19 @@ def how(op: Op) -> str:
     return "twice reverse" if op.primitive or op.opaque else "body"
 
 
+#: what each way is, in words
+MEANINGS = {
+    "view": "the same view of it",
+    "formula": "by the formula of the declaration",
+    "linear": "by the op itself, which is linear",
+    "elementwise": "by the gradient formula: the Jacobian is diagonal",
+    "reduction": "by the gradient formula: a slope for each element",
+    "body": "carried along by the body",
+    "twice reverse": "by the derivative of the vector-Jacobian product",
+    "constant": "none: no gradient flows through the op",
+}
+
+
 def is_elementwise(op: Op) -> bool:
     """Whether each element of the result depends on the operands' elements at its place alone, so that the Jacobian is
     diagonal: its own transpose."""
@@ -188,34 +201,42 @@ def _reduction(call: Call) -> tuple[Any, Any]:
 
 
 def _twice_reverse(call: Call) -> tuple[Any, Any]:
-    """The product of a vector u with the Jacobian from the left is linear in u; its derivative with respect to u, times
-    the tangent, is the tangent of the result."""
+    names = list(call.tangents)
+    values, moved = [call.values[name] for name in names], list(call.tangents.values())
+    return twice_reverse(lambda given: call.result(**dict(zip(names, given))), values, moved)
+
+
+def twice_reverse(function: Callable[[list], Any], values: list, tangents: list) -> tuple[Any, Any]:
+    """The results of a function of tensors, and lists of them, and their tangents.
+
+    The product of a vector u with the Jacobian from the left is linear in u; its derivative with respect to u, times
+    the tangent, is the tangent of the result.
+    """
+    leaves: list[Tensor] = []
+    pushed: list[Tensor] = []
+
+    def moving(value: Any, tangent: Any) -> Any:
+        if isinstance(tangent, list):
+            return [*map(moving, value, tangent)]
+        if tangent is None:
+            return value
+        leaves.append(_leaf(value))
+        pushed.append(tangent)
+        return leaves[-1]
+
     with _recording():
-        leaves, pushed, replaced = [], [], {}
-        for name, tangent in call.tangents.items():
-            value = call.values[name]
-            several = isinstance(value, list)
-            fresh = [
-                v if t is None else _leaf(v)
-                for v, t in zip(value if several else [value], tangent if several else [tangent])
-            ]
-            replaced[name] = fresh if several else fresh[0]
-            for leaf, t in zip(fresh, tangent if several else [tangent]):
-                if t is not None:
-                    leaves.append(leaf)
-                    pushed.append(t)
-        out = call.result(**replaced)
+        out = function([*map(moving, values, tangents)])
         outs = out if isinstance(out, tuple) else (out,)
-        recorded = [o for o in outs if o is not None and o.requires_grad]
-        vectors = [_leaf(ops.zeros_like(_bare(o))) for o in recorded]
-        products = recorded_gradients(recorded, leaves, vectors, True)
+        used = [o for o in outs if isinstance(o, Tensor) and o.requires_grad]
+        vectors = [_leaf(ops.zeros_like(_bare(o))) for o in used]
+        products = recorded_gradients(used, leaves, vectors, True)
         linear = [(p, t) for p, t in zip(products, pushed) if p is not None and p.requires_grad]
         found: Sequence[Tensor | None] = [None] * len(vectors)
         if linear:
             found = grad([p for p, _ in linear], vectors, [t for _, t in linear], allow_unused=True)
-    tangents = iter(found)
-    result = tuple(None if o is None or not o.requires_grad else next(tangents) for o in outs)
-    bare = tuple(None if o is None else _bare(o) for o in outs)
+    moved = dict(zip(map(id, used), found))
+    result = tuple(moved.get(id(o)) for o in outs)
+    bare = tuple(_bare(o) if isinstance(o, Tensor) else o for o in outs)
     return (bare, result) if isinstance(out, tuple) else (bare[0], result[0])
 
 

@@ -18,7 +18,7 @@ def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
     for one in tensors:
         part = one.detach().new_zeros((total, one.numel()))
         part[start : start + one.numel()].fill_diagonal_(1) if one.numel() else None
-        found.append(part.reshape(total, *one.shape))
+        found.append(part.reshape((total, *one.shape)))
         start += one.numel()
     return found
 
@@ -56,5 +56,5 @@ def _blocks(pushed: Tensor, inputs: Sequence[Tensor]) -> Iterator[Tensor]:
     start = 0
     for one in inputs:
         part = pushed.narrow(0, start, one.numel())
-        yield part.movedim(0, -1).reshape(*pushed.shape[1:], *one.shape)
+        yield part.movedim(0, -1).reshape((*pushed.shape[1:], *one.shape))
         start += one.numel()

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from corefw.autograd.duals.arrays import TIMELESS, DualArray, DualDevice, Scope
-from corefw.autograd.duals.calls import ForwardError, entry
+from corefw.autograd.duals.calls import MEANINGS, ForwardError, entry, how
+from corefw.autograd.duals.custom import apply
 from corefw.devices import device
 from corefw.dispatch.batching.arrays import at_depths, depths, joined, levels, lift
 from corefw.dispatch.batching.tensors import fitted, settled
 from corefw.dispatch.declare import ops
+from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.views import node_of
@@ -158,5 +160,10 @@ def _text(level: DualDevice, tensor: Tensor) -> str:
     return f"{text.removesuffix(')')}, tangent={wrap(array.tangent, key)!r})"
 
 
+def _said(level: DualDevice, op: Op) -> list[str]:
+    return [f"tangent: {MEANINGS[how(op)]}"]
+
+
+DualDevice.apply, DualDevice.said = apply, _said  # type: ignore[method-assign]
 DualDevice.entry = staticmethod(entry)  # type: ignore[method-assign,assignment]
 DualDevice.current, DualDevice.settled, DualDevice.text = _current, _settled, _text  # type: ignore[method-assign]

@@ -116,6 +116,15 @@ class LevelDevice(device):
         """A tensor as it is now: itself, or what has become of it by the end of the level."""
         return tensor
 
+    def apply(self, function: Any, ctx: Any, args: tuple, run: Callable) -> Any:
+        """The outputs of a function with a gradient of its own (`corefw.autograd.Function`), where the level has a part
+        in it; `run` gives them of arguments below. None where it has none."""
+        return None
+
+    def said(self, op: Op) -> list[str]:
+        """What is to be told of how an op computes here."""
+        return []
+
     def text(self, tensor: Tensor) -> str:
         """A tensor as it is printed."""
         raise NotImplementedError

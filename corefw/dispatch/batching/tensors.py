@@ -180,6 +180,12 @@ def current(values: Any) -> Any:
     return [value.number if value.__class__ is Constant else value for value in found]
 
 
+def level_of(value: Any) -> LevelDevice | None:
+    """The innermost level that a tensor belongs to; None for other values."""
+    where = value.dispatch_key.device if isinstance(value, Tensor) else None
+    return where if isinstance(where, LevelDevice) else None
+
+
 def admit(target: Tensor, to: device) -> None:
     """Make a tensor that is changed in place, and the one that it shows, one of the levels of `to`."""
     present = depths(target.dispatch_key.device)
