@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from corefw.autograd.differentiate import recorded_gradients
 from corefw.autograd.grad_mode import enable_grad
+from corefw.declarations.memory import without_history
 from corefw.dispatch.declare import ops
 from corefw.tensor import Tensor
 
@@ -26,12 +28,12 @@ def _prepare(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ..
     """Inputs to differentiate with respect to: with their history if the result is to be differentiated, else
     without."""
     if create_graph:
-        return tuple(t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in inputs)
-    return tuple(t.detach().requires_grad_() for t in inputs)
+        return tuple(t.view_as(t) if t.requires_grad else without_history(t).requires_grad_() for t in inputs)
+    return tuple(without_history(t).requires_grad_() for t in inputs)
 
 
 def _finish(tensors: tuple[Tensor, ...], create_graph: bool, several: bool):
-    results = tensors if create_graph else tuple(t.detach() for t in tensors)
+    results = tensors if create_graph else tuple(map(without_history, tensors))
     return results if several else results[0]
 
 
@@ -195,11 +197,45 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 # -- whole matrices ---------------------------------------------------------------------------------------------------
-def _only_reverse(strategy: str) -> None:
-    if strategy == "forward-mode":
-        raise NotImplementedError('strategy="forward-mode" is not supported; use the default, "reverse-mode"')
-    if strategy != "reverse-mode":
+def _is_forward(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> bool:
+    """Whether the strategy is the forward one; refuses what does not go with it."""
+    if strategy not in ("forward-mode", "reverse-mode"):
         raise ValueError(f'Expected strategy to be either "forward-mode" or "reverse-mode", but got "{strategy}"')
+    if strategy == "reverse-mode":
+        return False
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            '`vectorize=True`: pass it, or use strategy="reverse-mode"'
+        )
+    for name, wanted in (("create_graph", create_graph), ("strict", strict)):
+        if wanted:
+            raise (NotImplementedError if name == "create_graph" else RuntimeError)(
+                f'`{name}=True` and `strategy="forward-mode"` are not supported together: pass `{name}=False` or '
+                '`strategy="reverse-mode"`'
+            )
+    return True
+
+
+def _forward_jacobian(func: Callable, inputs):
+    """The Jacobian by columns: `func` is called once, with tangents that are all unit vectors."""
+    duals, by_columns = (import_module(f"corefw.autograd.duals.{name}") for name in ("tensors", "columns"))
+    several, inputs = _as_tuple(inputs, "inputs")
+    form: list[bool] = []
+
+    def push(tangents):
+        scope = duals.begin()
+        try:
+            found = func(*(duals.make(t, tangent, scope) for t, tangent in zip(inputs, tangents)))
+            several_outputs, outputs = _as_tuple(found, "outputs of the user-provided function of jacobian")
+            form.append(several_outputs)
+            return duals.tangents_of(outputs, scope)
+        finally:
+            duals.end(scope)
+
+    pushed = by_columns.columns(push, by_columns.unit_vectors(inputs), "error")
+    blocks = tuple(_finish(tuple(by_columns.jacobian_blocks(one, inputs)), False, several) for one in pushed)
+    return blocks if form[0] else blocks[0]
 
 
 def jacobian(
@@ -214,8 +250,9 @@ def jacobian(
 
     Args:
         func, inputs, create_graph, strict: as for `vjp`.
-        vectorize: accepted for compatibility.
-        strategy: "reverse-mode".
+        vectorize: must be True for the forward mode, which calls `func` for all columns at once; rows are computed one
+            at a time.
+        strategy: "reverse-mode", or "forward-mode" for a Jacobian by columns, without `create_graph` and `strict`.
 
     Returns:
         A tensor of the output's shape followed by the input's; a tuple of them for several inputs, or outputs; a tuple
@@ -226,7 +263,8 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _only_reverse(strategy)
+    if _is_forward(strategy, vectorize, create_graph, strict):
+        return _forward_jacobian(func, inputs)
     with enable_grad():
         several, inputs = _as_tuple(inputs, "inputs")
         inputs = _prepare(inputs, create_graph)
@@ -265,8 +303,8 @@ def hessian(
     Args:
         func: takes tensors, returns a tensor with one element.
         inputs, create_graph, strict: as for `vjp`.
-        vectorize: accepted for compatibility.
-        outer_jacobian_strategy: "reverse-mode".
+        vectorize: must be True for the forward mode.
+        outer_jacobian_strategy: "reverse-mode", or "forward-mode" for the Jacobian, by columns, of the gradient.
 
     Returns:
         A tensor of the input's shape twice; for several inputs a tuple of tuples.
@@ -276,16 +314,22 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    _only_reverse(outer_jacobian_strategy)
+    forward = _is_forward(outer_jacobian_strategy, vectorize, create_graph, strict)
     several, inputs = _as_tuple(inputs, "inputs")
 
     def first(*arguments):
+        if forward:
+            with enable_grad():
+                return gradient(*_prepare(arguments, False))
+        return gradient(*arguments)
+
+    def gradient(*arguments):
         several_outputs, outputs = _evaluate(func, arguments, "hessian", strict)
         _require_scalar(outputs, several_outputs)
         found = _gradients(outputs, arguments, (ops.ones_like(outputs[0]),), True, strict)
         return found if several else found[0]
 
-    return jacobian(first, inputs if several else inputs[0], create_graph=create_graph, strict=strict)
+    return jacobian(first, inputs if several else inputs[0], create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corefw.autograd.duals.arrays import Scope
-from corefw.autograd.duals.tensors import begin, end, make, primal_of, tangent_of
+from corefw.autograd.duals.tensors import begin, end, make, primal_of, tangent_of, tangents_of
 from corefw.dispatch.declare import ops
 from corefw.func.arguments import Chosen, call, output_leaves
 from corefw.func.level import Level, vector_jacobian
@@ -114,12 +114,6 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         result = without_tangents(output, scope), unflatten(tangents_of(outputs, scope), form)
         aside = without_tangents(aux, scope)
     return (*result, aside) if has_aux else result
-
-
-def tangents_of(outputs: Sequence[Tensor], scope: Scope) -> list[Tensor]:
-    """The tangents of tensors, zeros for those that have none."""
-    found = [(one, tangent_of(one, scope)) for one in outputs]
-    return [ops.zeros_like(primal_of(one, scope)) if tangent is None else tangent for one, tangent in found]
 
 
 def without_tangents(tree: Any, scope: Scope) -> Any:

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from corefw.autograd.duals.columns import columns, jacobian_blocks, unit_vectors
-from corefw.autograd.duals.tensors import make
+from corefw.autograd.duals.tensors import make, tangents_of
 from corefw.dispatch.declare import ops
 from corefw.func.arguments import Chosen, Picked, call, output_leaves
-from corefw.func.forward import forward_level, tangents_of, without_tangents
+from corefw.func.forward import forward_level, without_tangents
 from corefw.func.level import Level, vector_jacobian
 from corefw.func.trees import flatten, unflatten
 from corefw.tensor import Tensor

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from corefw import dtypes
-from corefw.devices import device
+from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import LevelDevice, levels, stopped
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.runtime import Runtime
@@ -32,10 +32,6 @@ class Scope:
 
     def __init__(self, depth: int, alive: bool = True):
         self.depth, self.alive = depth, alive
-
-    def over(self, base: device, depth: int, runtime: Runtime) -> device:
-        """The device of its duals over `base`."""
-        return DualDevice(base, depth, 1, runtime)
 
     def revive(self) -> None:
         """Let its tangents count until the end of the backward that is running."""
@@ -67,7 +63,7 @@ class DualArray:
     __array_ufunc__ = None  # NumPy refuses it
     base = None
 
-    def __init__(self, primal: Any, tangent: Any, level: DualDevice, scope: Scope | None = None):
+    def __init__(self, primal: Any, tangent: Any, level: LevelDevice, scope: Scope | None = None):
         self.primal, self.tangent, self.level = primal, tangent, level
         self.scope = scope_at(level.depth) if scope is None else scope
 
@@ -107,12 +103,17 @@ class DualArray:
     def varying(self) -> Any:
         """The tangent, laid out in memory as the primal is, so that views of both are alike; zeros for None. It stays
         the array's own from now on."""
-        runtime, d = self.level.below(self.dtype).runtime, dtypes.of_numpy(self.dtype)
+        runtime, d = below(self.level, self.dtype).runtime, dtypes.of_numpy(self.dtype)
         if self.tangent is None or not _alike(self.primal, self.tangent):
             laid_out = _empty_like(self.primal, runtime, d, self.level.index)
             runtime.copy(laid_out, zero(runtime, d, self.level.index) if self.tangent is None else self.tangent)
             self.tangent = laid_out
         return self.tangent
+
+
+def below(level: LevelDevice, numpy_dtype: Any) -> DispatchKey:
+    """The dispatch key of a NumPy dtype on the device below a level's."""
+    return dispatch_key_of(level.inner, dtypes.of_numpy(numpy_dtype))
 
 
 def zero(runtime: Runtime, d: dtype, index: int | None) -> Any:
@@ -138,7 +139,7 @@ class DualRuntime(Runtime):
 
     array_type = DualArray
 
-    def __init__(self, inner: Runtime, level: DualDevice):
+    def __init__(self, inner: Runtime, level: LevelDevice):
         self.inner, self.level = inner, level
         self.device_type, self.dtypes = inner.device_type, inner.dtypes
 
@@ -212,32 +213,3 @@ def _is_continuous(source: dtype, seen_as: dtype | None) -> bool:
     return source.category >= dtypes.FLOATING and seen_as.category >= dtypes.FLOATING and (
         source.to_real() is seen_as.to_real()
     )  # fmt: skip
-
-
-class DualDevice(LevelDevice):
-    """A device seen from inside of a forward differentiation."""
-
-    __slots__ = ()
-    runtime_class = DualRuntime
-
-    def below(self, numpy_dtype: Any) -> Any:
-        """The dispatch key of a NumPy dtype on the device below."""
-        return dispatch_key_of(self.inner, dtypes.of_numpy(numpy_dtype))
-
-    def holding(self, array, dtype):
-        return DualArray(array, None, self)
-
-    def keeps(self, depth):
-        return depth in levels.roots
-
-    def paired(self, array: DualArray) -> Any:
-        """The part of a gradient that a tensor without a tangent gets, where the backward began at tangents; after the
-        end of the differentiation there are no such gradients."""
-        if not array.scope.alive:
-            return array.primal
-        if array.tangent is not None:
-            return array.tangent
-        key = self.below(array.dtype)
-        zeros = key.runtime.empty(array.shape, key.dtype, self.index)
-        key.runtime.copy(zeros, zero(key.runtime, key.dtype, self.index))
-        return zeros

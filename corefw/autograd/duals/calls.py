@@ -15,9 +15,9 @@ from typing import Any
 
 from corefw import dtypes
 from corefw.autograd.differentiate import grad, recorded_gradients
-from corefw.autograd.duals.arrays import TIMELESS, DualArray, DualDevice, Scope, scope_at
+from corefw.autograd.duals.arrays import TIMELESS, DualArray, Scope, below, scope_at
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import BatchingError, OperandsChanged, base_of, depths, lift
+from corefw.dispatch.batching.arrays import BatchingError, LevelDevice, OperandsChanged, base_of, depths, lift
 from corefw.dispatch.declare import ops
 from corefw.dispatch.generation.recording import argument_names
 from corefw.dispatch.op import Op
@@ -102,7 +102,8 @@ class Call:
     def result(self, **replaced: Any) -> Any:
         """What the op gives, of other values for some of the arguments."""
         op, given = self.op, {**self.values, **replaced}
-        positional, keywords = [], {}
+        positional: list = []
+        keywords: dict[str, Any] = {}
         for p in op.parameters:
             if p.kind == "dispatch_key":
                 wanted = given.get("dtype")
@@ -309,7 +310,7 @@ def scope_of(arrays: Sequence[DualArray], depth: int) -> Scope:
     return next(iter(alive)) if alive else scope_at(depth)
 
 
-def _parted(op: Op, level: DualDevice, arguments: tuple) -> tuple[dict[str, Any], dict[str, Any], Scope]:
+def _parted(op: Op, level: LevelDevice, arguments: tuple) -> tuple[dict[str, Any], dict[str, Any], Scope]:
     """The primals of a kernel's arguments by name, the tangents of those that have some, and the scope."""
     met: list[DualArray] = []
 
@@ -337,22 +338,25 @@ def _parted(op: Op, level: DualDevice, arguments: tuple) -> tuple[dict[str, Any]
     enabled = scope.alive and carrying.forward
 
     def primal(array: DualArray | None) -> Tensor | None:
-        return None if array is None else wrap(array.primal, level.below(array.dtype))
+        return None if array is None else wrap(array.primal, below(level, array.dtype))
 
     def tangent(array: DualArray | None) -> Tensor | None:
         if array is None or array.tangent is None or not enabled or not array.scope.alive:
             return None
-        return wrap(array.tangent, level.below(array.dtype))
+        return wrap(array.tangent, below(level, array.dtype))
 
-    values, tangents = {}, {}
+    values: dict[str, Any] = {}
+    tangents: dict[str, Any] = {}
     for p in op.kernel_parameters:
         value = held.get(p.name)
         if value.__class__ is DualArray:
-            values[p.name], moved = primal(value), tangent(value)
+            values[p.name] = primal(value)
+            moved = tangent(value)
             if moved is not None and p.kind != "index":
                 tangents[p.name] = moved
         elif p.kind in _LISTS and value is not None:
-            values[p.name], several = [*map(primal, value)], [*map(tangent, value)]
+            values[p.name] = [*map(primal, value)]
+            several = [*map(tangent, value)]
             if p.kind == "tensors" and any(t is not None for t in several):
                 tangents[p.name] = several
         elif p.name in held:
@@ -413,7 +417,7 @@ def _fitted(tangent: Tensor, found: Tensor, given: dict[str, Any]) -> Tensor:
     return tangent.clone() if shared else tangent
 
 
-def _lifted(tensor: Tensor, level: DualDevice) -> Any:
+def _lifted(tensor: Tensor, level: LevelDevice) -> Any:
     """The array of a tensor on the device below the level's."""
     where = tensor.dispatch_key.device
     return tensor.array if where is level.inner else lift(tensor.array, tensor.dispatch_key.dtype, where, level.inner)

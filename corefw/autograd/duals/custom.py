@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from corefw.autograd.duals.arrays import DualArray, DualDevice
+from corefw.autograd.duals.arrays import DualArray, below
 from corefw.autograd.duals.calls import carrying, scope_of, twice_reverse
 from corefw.autograd.function import Function, FunctionCtx
+from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.errors import GradientError, ShapeError
@@ -15,7 +16,7 @@ from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor, wrap
 
 
-def apply(level: DualDevice, function: type[Function], ctx: FunctionCtx, args: tuple, run: Callable) -> Any:
+def apply(level: LevelDevice, function: type[Function], ctx: FunctionCtx, args: tuple, run: Callable) -> Any:
     """The outputs of a function, dual tensors; what it notes on `ctx` is noted of the dual tensors.
 
     Args:
@@ -58,8 +59,8 @@ def _known(noted: tuple, first: dict[int, Any], second: dict[int, Any]) -> tuple
     return tuple(first.get(id(t), second.get(id(t), t)) for t in noted)
 
 
-def _part(level: DualDevice, tensor: Tensor, array: Any) -> Tensor:
-    return wrap(array, level.below(tensor.array.dtype))
+def _part(level: LevelDevice, tensor: Tensor, array: Any) -> Tensor:
+    return wrap(array, below(level, tensor.array.dtype))
 
 
 def _pushed(function: type[Function], ctx: FunctionCtx, primals: tuple, tangents: list, raw: tuple) -> tuple:

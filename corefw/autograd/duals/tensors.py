@@ -7,21 +7,67 @@ begins at a dual tensor itself, inside of the differentiation, gives dual gradie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from corefw.autograd.duals.arrays import TIMELESS, DualArray, DualDevice, Scope
+from corefw.autograd.duals.arrays import TIMELESS, DualArray, DualRuntime, Scope, below, zero
 from corefw.autograd.duals.calls import MEANINGS, ForwardError, entry, how
 from corefw.autograd.duals.custom import apply
 from corefw.devices import device
-from corefw.dispatch.batching.arrays import at_depths, depths, joined, levels, lift
+from corefw.dispatch.batching.arrays import LevelDevice, at_depths, depths, joined, levels, lift
 from corefw.dispatch.batching.tensors import fitted, settled
 from corefw.dispatch.declare import ops
-from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.views import node_of
 from corefw.tensor import Node, Tensor, new, next_sequence, wrap
+
+
+class DualDevice(LevelDevice):
+    """A device seen from inside of a forward differentiation."""
+
+    __slots__ = ()
+    runtime_class = DualRuntime
+
+    def holding(self, array, dtype):
+        return DualArray(array, None, self)
+
+    def keeps(self, depth):
+        return depth in levels.roots
+
+    def paired(self, array):
+        if not array.scope.alive:
+            return array.primal
+        if array.tangent is not None:
+            return array.tangent
+        key = below(self, array.dtype)
+        zeros = key.runtime.empty(array.shape, key.dtype, self.index)
+        key.runtime.copy(zeros, zero(key.runtime, key.dtype, self.index))
+        return zeros
+
+    def entry(self, op, dispatch_key, results, geometry):
+        return entry(op, dispatch_key, results, geometry)
+
+    def current(self, tensor):
+        scope = tensor.array.scope
+        return tensor if scope.alive or scope is TIMELESS else _primal(tensor, scope)
+
+    def settled(self, gradient):
+        return settled(wrap(gradient.array.primal, below(self, gradient.array.dtype)))
+
+    def apply(self, function, ctx, args, run):
+        return apply(self, function, ctx, args, run)
+
+    def said(self, op):
+        return [f"tangent: {MEANINGS[how(op)]}"]
+
+    def text(self, tensor):
+        array = tensor.array
+        key = below(self, array.dtype)
+        text = repr(wrap(array.primal, key, node_of(tensor)))
+        if array.tangent is None or not array.scope.alive:
+            return text
+        return f"{text.removesuffix(')')}, tangent={wrap(array.tangent, key)!r})"
 
 
 class _Passage(Node):
@@ -48,7 +94,7 @@ def _passed(array: Any, dispatch_key: Any, sources: tuple[Tensor, ...], back: Ca
         node.shape, node.dispatch_key, node.back = tuple(array.shape), dispatch_key, back
         node.sequence = next_sequence()
         if mode.recording is not True:
-            mode.recording(node)  # type: ignore[operator]
+            mode.recording(node)
     return result
 
 
@@ -114,8 +160,14 @@ def tangent_of(tensor: Tensor, scope: Scope) -> Tensor | None:
     return _tangent(tensor, scope) if _is_of(tensor, scope) else None
 
 
+def tangents_of(tensors: Sequence[Tensor], scope: Scope) -> list[Tensor]:
+    """The tangents of tensors, zeros for those that have none."""
+    found = [(one, tangent_of(one, scope)) for one in tensors]
+    return [ops.zeros_like(primal_of(one, scope)) if tangent is None else tangent for one, tangent in found]
+
+
 def _primal(tensor: Tensor, scope: Scope) -> Tensor:
-    key = tensor.dispatch_key.device.below(tensor.array.dtype)
+    key = below(tensor.dispatch_key.device, tensor.array.dtype)
 
     def back(gradient: Tensor) -> tuple[Tensor]:
         scope.revive()
@@ -127,7 +179,7 @@ def _primal(tensor: Tensor, scope: Scope) -> Tensor:
 def _tangent(tensor: Tensor, scope: Scope) -> Tensor | None:
     if tensor.array.tangent is None:
         return None
-    key = tensor.dispatch_key.device.below(tensor.array.dtype)
+    key = below(tensor.dispatch_key.device, tensor.array.dtype)
 
     def back(gradient: Tensor) -> tuple[Tensor]:
         scope.revive()
@@ -139,31 +191,3 @@ def _tangent(tensor: Tensor, scope: Scope) -> Tensor | None:
 def _zeros(tensor: Tensor) -> Tensor:
     with no_recording():
         return ops.zeros_like(tensor)
-
-
-# -- what a device of duals does --------------------------------------------------------------------------------------
-def _current(level: DualDevice, tensor: Tensor) -> Tensor:
-    array = tensor.array
-    return tensor if array.scope.alive or array.scope is TIMELESS else _primal(tensor, array.scope)
-
-
-def _settled(level: DualDevice, gradient: Tensor) -> Tensor:
-    return settled(wrap(gradient.array.primal, level.below(gradient.array.dtype)))
-
-
-def _text(level: DualDevice, tensor: Tensor) -> str:
-    array = tensor.array
-    key = level.below(array.dtype)
-    text = repr(wrap(array.primal, key, node_of(tensor)))
-    if array.tangent is None or not array.scope.alive:
-        return text
-    return f"{text.removesuffix(')')}, tangent={wrap(array.tangent, key)!r})"
-
-
-def _said(level: DualDevice, op: Op) -> list[str]:
-    return [f"tangent: {MEANINGS[how(op)]}"]
-
-
-DualDevice.apply, DualDevice.said = apply, _said  # type: ignore[method-assign]
-DualDevice.entry = staticmethod(entry)  # type: ignore[method-assign,assignment]
-DualDevice.current, DualDevice.settled, DualDevice.text = _current, _settled, _text  # type: ignore[method-assign]

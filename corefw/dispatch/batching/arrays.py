@@ -103,6 +103,10 @@ class LevelDevice(device):
         """An array of the device below as one of this."""
         raise NotImplementedError
 
+    def paired(self, array: Any) -> Any:
+        """The part that a tensor which does not belong to the level gets of a gradient, unless it `keeps` all."""
+        raise NotImplementedError
+
     def keeps(self, depth: int) -> bool:
         """Whether a gradient at a tensor that does not belong to the level remains one of the level's."""
         raise NotImplementedError
@@ -263,7 +267,7 @@ def lift(array: Any, dtype: Any, where: device, to: device) -> Any:
     assert isinstance(to, LevelDevice)
     if isinstance(where, LevelDevice) and where.depth == to.depth:
         return array.mapped(lambda part: lift(part, dtype, where.inner, to.inner), to)
-    return to.holding(lift(array, dtype, where, to.inner), dtype)  # type: ignore[attr-defined]
+    return to.holding(lift(array, dtype, where, to.inner), dtype)
 
 
 class BatchedRuntime(Runtime):

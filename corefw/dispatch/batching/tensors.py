@@ -116,7 +116,7 @@ def _without(array: Any, dtype: Any, where: device, to: device) -> Any:
     if isinstance(to, LevelDevice) and to.depth == where.depth:
         return array.mapped(lambda part: _without(part, dtype, where.inner, to.inner), to)
     if where.__class__ is not BatchedDevice:
-        return _without(where.paired(array), dtype, where.inner, to)  # type: ignore[attr-defined]
+        return _without(where.paired(array), dtype, where.inner, to)
     total = wrap(array.values, dispatch_key_of(where.inner, dtype)).sum(0)
     return _without(total.array, dtype, where.inner, to)
 
