@@ -814,7 +814,7 @@ def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The determinant of square matrices; `linalg.det`."""
 
 def detach(input: Tensor) -> Tensor:
-    r"""`input` without its history: the same memory, no gradient flows back."""
+    r"""`input` without its history: the same memory, no gradient flows back, and no tangent forward."""
 
 def diag(input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
     r"""The diagonal of a matrix, as a copy, or the matrix with a vector on its diagonal."""

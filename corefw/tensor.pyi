@@ -497,7 +497,7 @@ class Tensor:
     def det(self) -> Tensor:
         r"""The determinant of square matrices; `linalg.det`."""
     def detach(self) -> Tensor:
-        r"""`input` without its history: the same memory, no gradient flows back."""
+        r"""`input` without its history: the same memory, no gradient flows back, and no tangent forward."""
     def detach_(self) -> Tensor:
         r"""Forget the tensor's history: it becomes a leaf that requires no gradient."""
     @property

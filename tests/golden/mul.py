@@ -69,7 +69,7 @@ def mul_(input, other):
             check_writable(input)
             original = None
             if n1 is not None:
-                original = input.detach().clone()
+                original = wrap(input.array, dispatch_key).clone()
                 original.node = n0
         try:
             if other.dispatch_key is dispatch_key:
