@@ -205,7 +205,7 @@ def _is_forward(strategy: str, vectorize: bool, create_graph: bool, strict: bool
         return False
     if not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            'Computing Jacobian with strategy="forward-mode" or a forward-over-reverse Hessian is only implemented for '
             '`vectorize=True`: pass it, or use strategy="reverse-mode"'
         )
     for name, wanted in (("create_graph", create_graph), ("strict", strict)):

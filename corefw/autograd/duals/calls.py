@@ -40,6 +40,7 @@ def how(op: Op) -> str:
     """How an op carries tangents along: "view", "formula", "linear", "elementwise", "reduction", "body", "twice
     reverse", or "constant" if no gradient flows through it.
 
+    >>> from corefw.dispatch.registry import registry
     >>> [how(registry.declared[name]) for name in ("matmul", "exp", "softmax", "layer_norm", "argmax")]
     ['linear', 'elementwise', 'formula', 'body', 'constant']
     """
