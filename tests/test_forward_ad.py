@@ -266,6 +266,46 @@ def test_a_level_inside_of_another_is_told_apart():
         parts(cubed(fwAD.make_dual(x, one)), 81, 81)
 
 
+def test_a_tangent_is_differentiated_when_its_level_has_ended_and_others_run():
+    x, v = tensor(X), tensor(V)
+    pushed = lambda x: func.jvp(lambda x: (x.sin() * x).cumsum(0), (x,), (v,))[1]
+    dense = func.jacrev(pushed)(x)
+    pull = func.vjp(pushed, x)[1]
+    close(func.vmap(pull)(tensor(np.eye(3)))[0], np.asarray(dense))
+    close(func.jvp(lambda u: pull(u)[0], (v,), (x,))[1], X @ np.asarray(dense))
+    close(func.jacfwd(lambda u: pull(u)[0])(v), np.asarray(dense).T)
+
+
+def test_vmap_inside_of_a_level_and_duals_inside_of_vmap():
+    x, basis = tensor(X, requires_grad=True), tensor(np.eye(3))
+    with fwAD.dual_level():
+        columns = func.vmap(lambda t: fwAD.unpack_dual(fwAD.make_dual(x, t) ** 3).tangent)(basis)
+        parts(func.vmap(lambda s: (s * s).sin())(dual()), np.sin(X * X), np.cos(X * X) * 2 * X * V)
+    close(columns, np.diag(3 * X**2))
+    close(corefw.autograd.grad(columns.sum(), x)[0], 6 * X)
+
+
+def test_what_is_shown_several_times_may_have_several_tangents():
+    with fwAD.dual_level():
+        one = fwAD.make_dual(tensor([2.0]).expand(3), tensor(V))
+        parts(one[1:] * 3, [6, 6], 3 * V[1:])
+        dense = fwAD.make_dual(tensor(X), tensor([2.0]).expand(3)) * 1
+        dense[0] = 0.0
+        parts(dense, [0, *X[1:]], [0, 2, 2])
+
+
+def test_a_jacobian_by_columns_of_a_function_that_looks_at_its_elements():
+    def chosen(x):
+        y = x * x
+        return corefw.stack([part if part.item() > 0.5 else -part for part in y])
+
+    close(func.jacfwd(chosen)(tensor(X)), np.diag(np.where(X * X > 0.5, 2 * X, -2 * X)))
+    looked = lambda x: func.jvp(lambda x: x * x, (x,), (x,))[1] if (x * x).sum() > 0 else x
+    close(func.jacfwd(looked)(tensor(X)), np.diag(4 * X))
+    with pytest.raises(RuntimeError, match="randomness"):
+        func.jacfwd(lambda x: x * corefw.rand(3))(tensor(X))
+
+
 # -- functions of the user, modules, optimizers -----------------------------------------------------------------------
 class Cube(corefw.autograd.Function):
     """A cube whose tangent is wrong on purpose if `factor` is not 3."""

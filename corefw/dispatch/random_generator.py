@@ -184,7 +184,7 @@ def _drawn_by_examples(where: device) -> int:
         )
     found = 1
     for depth, level in depths(where).items():
-        if levels.running[depth - 1].randomness == "different":
+        if level.examples > 1 and levels.running[int(depth) - 1].randomness == "different":
             found *= level.examples
     return found
 

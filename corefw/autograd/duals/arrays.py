@@ -27,10 +27,10 @@ class Scope:
     ``depth`` how many levels deep.
     """
 
-    __slots__ = ("alive", "depth")
+    __slots__ = ("__weakref__", "alive", "depth")
     randomness = ""  # it means nothing for random numbers
 
-    def __init__(self, depth: int, alive: bool = True):
+    def __init__(self, depth: float, alive: bool = True):
         self.depth, self.alive = depth, alive
 
     def revive(self) -> None:
@@ -45,11 +45,10 @@ _ENDED = Scope(0, alive=False)
 TIMELESS = Scope(0, alive=False)
 
 
-def scope_at(depth: int) -> Scope:
-    """The scope that tensors of this depth belong to: the running one, or the one that a backward goes through."""
-    if depth <= len(levels.running) and levels.running[depth - 1].__class__ is Scope:
-        return levels.running[depth - 1]
-    return next((scope for scope in reversed(levels.revived) if scope.depth == depth), _ENDED)
+def scope_at(depth: float) -> Scope:
+    """The scope that tensors of this depth belong to: the running one, or one that a backward goes through."""
+    known = (*levels.running, *reversed(levels.revived))
+    return next((level for level in known if level.__class__ is Scope and level.depth == depth), _ENDED)
 
 
 class DualArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from corefw import dtypes
@@ -28,7 +28,7 @@ from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Tensor, wrap
 
 _TENSORS = ("tensor", "optional", "index")
-_LISTS = ("tensors", "indices")
+_ARRAYS = (*_TENSORS, "tensors", "indices")
 
 
 class ForwardError(BatchingError):
@@ -89,6 +89,19 @@ def is_reduction(op: Op) -> bool:
     return not op.outputs and {"input", "dim", "keepdim"} <= names and len(op.tensor_parameters) == 1
 
 
+@cache
+def _order(op: Op) -> tuple[list[str], list[str], str]:
+    """The arguments of an op that its kernels know, by position and by keyword, and the one that says where it runs."""
+    known = {p.name for p in op.kernel_parameters}
+    place = next((p.name for p in op.parameters if p.kind == "dispatch_key"), "")
+    positional: list[str] = []
+    keywords: list[str] = []
+    for i, p in enumerate(op.parameters):
+        if p.name in known or p.name == place:
+            (keywords if p.keyword_only or len(positional) < i else positional).append(p.name)
+    return positional, keywords, place
+
+
 # -- one call ---------------------------------------------------------------------------------------------------------
 class Call:
     """A call of an op on primals and tangents, tensors of the device below.
@@ -102,22 +115,12 @@ class Call:
 
     def result(self, **replaced: Any) -> Any:
         """What the op gives, of other values for some of the arguments."""
-        op, given = self.op, {**self.values, **replaced}
-        positional: list = []
-        keywords: dict[str, Any] = {}
-        for p in op.parameters:
-            if p.kind == "dispatch_key":
-                wanted = given.get("dtype")
-                value: Any = self.inner if wanted is None else self.inner.with_dtype(dtypes.of_numpy(wanted))
-            elif p.name in given:
-                value = given[p.name]
-            else:
-                continue
-            if p.keyword_only or len(positional) < op.parameters.index(p):
-                keywords[p.name] = value
-            else:
-                positional.append(value)
-        return op.function(*positional, **keywords)
+        given = {**self.values, **replaced}
+        positional, keywords, place = _order(self.op)
+        if place:
+            wanted = given.get("dtype")
+            given[place] = self.inner if wanted is None else self.inner.with_dtype(dtypes.of_numpy(wanted))
+        return self.op.function(*(given[name] for name in positional), **{name: given[name] for name in keywords})
 
     def of_formula(self, formula: Callable, out: Any, **more: Any) -> Any:
         """What a formula gives, whose arguments are named as those of gradients."""
@@ -292,13 +295,15 @@ def entry(op: Op, dispatch_key: DispatchKey, results: Callable, geometry: Callab
     return run(op, dispatch_key, inner, _WAYS.get(way), found[0]), *found, False
 
 
-def scope_of(arrays: Sequence[DualArray], depth: int) -> Scope:
+def scope_of(arrays: Sequence[DualArray], depth: float) -> Scope:
     """The scope that a call of these arrays belongs to.
 
     Raises:
         OperandsChanged: all of it has ended.
         ForwardError: there are two.
     """
+    if len(arrays) == 1 and arrays[0].scope.alive:
+        return arrays[0].scope
     scopes = {array.scope for array in arrays if array.scope is not TIMELESS}
     alive = {scope for scope in scopes if scope.alive}
     if len(alive) > 1:
@@ -311,58 +316,56 @@ def scope_of(arrays: Sequence[DualArray], depth: int) -> Scope:
     return next(iter(alive)) if alive else scope_at(depth)
 
 
-def _parted(op: Op, level: LevelDevice, arguments: tuple) -> tuple[dict[str, Any], dict[str, Any], Scope]:
-    """The primals of a kernel's arguments by name, the tangents of those that have some, and the scope."""
+def _parted(
+    op: Op, level: LevelDevice, parameters: list[tuple[str, str]], arguments: tuple
+) -> tuple[dict[str, Any], dict[str, Any], Scope]:
+    """The primals of a kernel's arguments by name, the tangents of those that have some, and the scope.
+
+    Args:
+        parameters: (name, kind) of the arguments.
+    """
     met: list[DualArray] = []
 
     def lifted(array: Any) -> DualArray:
-        where = getattr(array, "level", None) or base_of(level)
-        if where is not level:
+        if array.__class__ is not DualArray or array.level is not level:
+            where = getattr(array, "level", None) or base_of(level)
             if not set(depths(where)) <= set(depths(level)):
                 raise ForwardError(f"{op.name}: tensors of different levels meet")
-            array = lift(array, dtypes.of_numpy(array.dtype), where, level)
-        else:
-            met.append(array)
+            return lift(array, dtypes.of_numpy(array.dtype), where, level)
+        met.append(array)
         return array
 
-    held: dict[str, Any] = {}
-    for p, value in zip(op.kernel_parameters, arguments, strict=False):
-        if value is None:
-            held[p.name] = None
-        elif p.kind in _TENSORS:
-            held[p.name] = lifted(value)
-        elif p.kind in _LISTS:
-            held[p.name] = [None if array is None else lifted(array) for array in value]
-        else:
-            held[p.name] = value
-    scope = scope_of(met, level.depth)
-    enabled = scope.alive and carrying.forward
-
-    def primal(array: DualArray | None) -> Tensor | None:
-        return None if array is None else wrap(array.primal, below(level, array.dtype))
-
-    def tangent(array: DualArray | None) -> Tensor | None:
-        if array is None or array.tangent is None or not enabled or not array.scope.alive:
+    def moving(array: DualArray | None) -> Tensor | None:
+        if array is None or array.tangent is None or not array.scope.alive:
             return None
-        return wrap(array.tangent, below(level, array.dtype))
+        return wrap(array.tangent, below(level, array.primal.dtype))
+
+    def still(array: DualArray | None) -> Tensor | None:
+        return None if array is None else wrap(array.primal, below(level, array.primal.dtype))
 
     values: dict[str, Any] = {}
     tangents: dict[str, Any] = {}
-    for p in op.kernel_parameters:
-        value = held.get(p.name)
-        if value.__class__ is DualArray:
-            values[p.name] = primal(value)
-            moved = tangent(value)
-            if moved is not None and p.kind != "index":
-                tangents[p.name] = moved
-        elif p.kind in _LISTS and value is not None:
-            values[p.name] = [*map(primal, value)]
-            several = [*map(tangent, value)]
-            if p.kind == "tensors" and any(t is not None for t in several):
-                tangents[p.name] = several
-        elif p.name in held:
-            values[p.name] = value
-    return values, tangents, scope
+    for (name, kind), value in zip(parameters, arguments, strict=False):
+        if value is None or kind not in _ARRAYS:
+            values[name] = value
+        elif kind in _TENSORS:
+            array = lifted(value)
+            values[name] = still(array)
+            if kind != "index" and array.tangent is not None:
+                tangents[name] = moving(array)
+        else:
+            several = [None if one is None else lifted(one) for one in value]
+            values[name] = [*map(still, several)]
+            if kind == "tensors":
+                tangents[name] = [*map(moving, several)]
+    scope = scope_of(met, level.depth)
+    if not (scope.alive and carrying.forward):
+        return values, {}, scope
+    return values, {name: t for name, t in tangents.items() if _is_moved(t)}, scope
+
+
+def _is_moved(tangent: Any) -> bool:
+    return any(t is not None for t in tangent) if tangent.__class__ is list else tangent is not None
 
 
 class Carrying(threading.local):
@@ -378,12 +381,12 @@ def _kernel(op: Op, dispatch_key: DispatchKey, inner: DispatchKey, way: Callable
     """A kernel on dual arrays."""
     level: Any = dispatch_key.device
     keys = results if op.outputs else (results,)
-    constant = set(op.zero_gradients)
-    with_gradient = {name for names in op.gradients for name in names}
+    parameters = [(p.name, p.kind) for p in op.kernel_parameters]
+    with_gradient = {name for names in op.gradients for name in names}.difference(op.zero_gradients)
 
     def kernel(*arguments):
-        values, tangents, scope = _parted(op, level, arguments)
-        moving = {name: t for name, t in tangents.items() if name in with_gradient and name not in constant}
+        values, tangents, scope = _parted(op, level, parameters, arguments)
+        moving = {name: t for name, t in tangents.items() if name in with_gradient}
         with no_recording():
             call = Call(op, inner, values, moving)
             found, pushed = way(call) if moving and way is not None else (call.result(), None)
@@ -428,9 +431,10 @@ def _body(op: Op, dispatch_key: DispatchKey, inner: DispatchKey, way: Any, resul
     """The body of a composite as a kernel on dual arrays, which carries the tangents along."""
     level: Any = dispatch_key.device
     keys = results if op.outputs else (results,)
+    parameters = [(p.name, p.kind) for p in op.kernel_parameters]
 
     def kernel(*arguments):
-        values, tangents, scope = _parted(op, level, arguments)
+        values, tangents, scope = _parted(op, level, parameters, arguments)
 
         def dual(primal, tangent):
             if primal is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, NoReturn
 
@@ -39,7 +40,7 @@ class Level(NamedTuple):
     size: int
     randomness: str
 
-    def over(self, base: device, depth: int, runtime: Runtime) -> device:
+    def over(self, base: device, depth: float, runtime: Runtime) -> device:
         """The device of its examples over `base`."""
         return BatchedDevice(base, depth, self.size, runtime)
 
@@ -55,7 +56,7 @@ class _Levels(threading.local):
     def __init__(self):
         self.running: list[Any] = []
         self.revived: list[Any] = []
-        self.roots: frozenset[int] = frozenset()
+        self.roots: frozenset[float] = frozenset()
 
 
 levels = _Levels()
@@ -64,18 +65,18 @@ levels = _Levels()
 class LevelDevice(device):
     """A device seen from inside of a level: equal to the device below, but other dispatch keys belong to it.
 
-    Attributes: ``inner`` the device below; ``depth`` how many levels deep; ``examples`` how many there are of each
-    tensor.
+    Attributes: ``inner`` the device below; ``depth`` how many levels deep, for `vmap` a whole number; ``examples`` how
+    many there are of each tensor.
     """
 
     __slots__ = ("depth", "examples", "inner")
-    depth: int
+    depth: float
     examples: int
     inner: device
-    made: dict[tuple[type, device, int, int], Any] = {}
+    made: dict[tuple[type, device, float, int], Any] = {}
     runtime_class: Callable[..., Runtime]
 
-    def __new__(cls, inner: device, depth: int, examples: int, runtime: Runtime):
+    def __new__(cls, inner: device, depth: float, examples: int, runtime: Runtime):
         found = cls.made.get((cls, inner, depth, examples))
         if found is None:
             found = object.__new__(cls)
@@ -95,7 +96,7 @@ class LevelDevice(device):
     def __reduce__(self):
         return device, (self.type, self.index)
 
-    def over(self, base: device, depth: int, runtime: Runtime) -> device:
+    def over(self, base: device, depth: float, runtime: Runtime) -> device:
         """The device of the same level over another one."""
         return self.__class__(base, depth, self.examples, runtime)
 
@@ -107,7 +108,7 @@ class LevelDevice(device):
         """The part that a tensor which does not belong to the level gets of a gradient, unless it `keeps` all."""
         raise NotImplementedError
 
-    def keeps(self, depth: int) -> bool:
+    def keeps(self, depth: float) -> bool:
         """Whether a gradient at a tensor that does not belong to the level remains one of the level's."""
         raise NotImplementedError
 
@@ -149,7 +150,7 @@ class BatchedDevice(LevelDevice):
     def holding(self, array: Any, dtype: Any) -> BatchedArray:
         return BatchedArray(_unsqueezed(array, dispatch_key_of(self.inner, dtype).runtime), self)
 
-    def keeps(self, depth: int) -> bool:
+    def keeps(self, depth: float) -> bool:
         return depth <= len(levels.running)
 
     def check_admission(self) -> None:
@@ -159,7 +160,7 @@ class BatchedDevice(LevelDevice):
         )
 
 
-def depths(where: device) -> dict[int, Any]:
+def depths(where: device) -> dict[float, Any]:
     """The devices of the levels that a device belongs to, by their depths."""
     found = {}
     while isinstance(where, LevelDevice):
@@ -175,7 +176,7 @@ def base_of(where: device) -> device:
     return where
 
 
-def at_depths(base: device, wanted: dict[int, Any], dtype: Any) -> device:
+def at_depths(base: device, wanted: dict[float, Any], dtype: Any) -> device:
     """The device over `base` that belongs to these levels."""
     for depth in sorted(wanted):
         base = wanted[depth].over(base, depth, dispatch_key_of(base, dtype).runtime)
@@ -184,8 +185,12 @@ def at_depths(base: device, wanted: dict[int, Any], dtype: Any) -> device:
 
 def joined(keys: Iterable[DispatchKey]) -> device:
     """The device that belongs to all depths of these keys; BatchingError if they differ in the number of examples."""
-    keys = list(keys)
-    wanted: dict[int, Any] = {}
+    return _joined(*keys)
+
+
+@lru_cache(maxsize=4096)
+def _joined(*keys: DispatchKey) -> device:
+    wanted: dict[float, Any] = {}
     for key in keys:
         for depth, level in depths(key.device).items():
             present = wanted.setdefault(depth, level)

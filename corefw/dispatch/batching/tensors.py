@@ -54,9 +54,12 @@ def _passed(tensor: Tensor, array: Any, dispatch_key: DispatchKey, back: Callabl
 
 def is_batched(value: Any) -> bool:
     """Whether a value is a batched tensor."""
-    return isinstance(value, Tensor) and any(
-        level.__class__ is BatchedDevice for level in depths(value.dispatch_key.device).values()
-    )
+    where: device | None = level_of(value)
+    while isinstance(where, LevelDevice):
+        if where.__class__ is BatchedDevice:
+            return True
+        where = where.inner
+    return False
 
 
 def enter(tensor: Tensor, depth: int) -> Tensor:
@@ -140,14 +143,14 @@ def current_root(tensor: Tensor) -> Tensor:
         mode.recording = before
 
 
-def begun(roots: Sequence[tuple[Node, Tensor]]) -> tuple[frozenset[int], int]:
+def begun(roots: Sequence[tuple[Node, Tensor]]) -> tuple[frozenset[float], int]:
     """Note what a backward differentiates; returns what to give to `ended` behind it."""
     outer = levels.roots, len(levels.revived)
     levels.roots = frozenset(depth for _, gradient in roots for depth in depths(gradient.dispatch_key.device))
     return outer
 
 
-def ended(outer: tuple[frozenset[int], int]) -> None:
+def ended(outer: tuple[frozenset[float], int]) -> None:
     """Forget what was noted of a backward, and the levels that it has revived."""
     levels.roots, revived = outer
     while len(levels.revived) > revived:
