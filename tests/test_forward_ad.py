@@ -306,6 +306,16 @@ def test_a_jacobian_by_columns_of_a_function_that_looks_at_its_elements():
         func.jacfwd(lambda x: x * corefw.rand(3))(tensor(X))
 
 
+def test_forward_transforms_refuse_what_has_no_tangent():
+    for transform in (lambda x: func.jvp(corefw.sin, (x,), (x,)), func.jacfwd(corefw.sin)):
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex"):
+            transform(corefw.tensor([1, 2]))
+        with pytest.raises(ValueError, match="must be Tensor"):
+            transform(1.0)
+    jacobian, aside = func.jacfwd(lambda x: (x.sum() + corefw.ones(2), x.sum()), has_aux=True)(corefw.zeros(0, 3))
+    assert jacobian.shape == (2, 0, 3) and aside == 0
+
+
 # -- functions of the user, modules, optimizers -----------------------------------------------------------------------
 class Cube(corefw.autograd.Function):
     """A cube whose tangent is wrong on purpose if `factor` is not 3."""

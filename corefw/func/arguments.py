@@ -10,6 +10,13 @@ from corefw.func.trees import flatten, unflatten
 from corefw.tensor import Tensor
 
 
+def checked(value: Any) -> Tensor:
+    """An argument that a transform differentiates with respect to; ValueError if it is no tensor."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    return value
+
+
 class Picked:
     """The arguments of a call that a transform differentiates with respect to.
 

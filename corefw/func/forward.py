@@ -13,7 +13,7 @@ from typing import Any
 from corefw.autograd.duals.arrays import Scope
 from corefw.autograd.duals.tensors import begin, end, make, primal_of, tangent_of, tangents_of
 from corefw.dispatch.declare import ops
-from corefw.func.arguments import Chosen, call, output_leaves
+from corefw.func.arguments import Chosen, call, checked, output_leaves
 from corefw.func.level import Level, vector_jacobian
 from corefw.func.trees import flatten, unflatten
 from corefw.graph.grad_mode import mode
@@ -125,9 +125,7 @@ def without_tangents(tree: Any, scope: Scope) -> Any:
 def _check_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> None:
     """Refuse tangents that are no tensors of the primals' shapes."""
     for i, (primal, tangent) in enumerate(zip(primals, tangents)):
-        for value in (primal, tangent):
-            if not isinstance(value, Tensor):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        checked(primal), checked(tangent)
         if tangent.shape != primal.shape:
             raise RuntimeError(
                 f"tangent:{i} with shape {tangent.shape} in flattened pytree doesn't match the shape {primal.shape} of "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from corefw.autograd.duals.columns import columns, jacobian_blocks, unit_vectors
 from corefw.autograd.duals.tensors import make, tangents_of
 from corefw.dispatch.declare import ops
-from corefw.func.arguments import Chosen, Picked, call, output_leaves
+from corefw.func.arguments import Chosen, Picked, call, checked, output_leaves
 from corefw.func.forward import forward_level, without_tangents
 from corefw.func.level import Level, vector_jacobian
 from corefw.func.trees import flatten, unflatten
@@ -108,7 +108,7 @@ def jacfwd(
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         picked = Picked(args, argnums)
-        inputs = picked.leaves
+        inputs = [checked(leaf) for leaf in picked.leaves]
         forms: list = []  # of the outputs and of what stands beside them
 
         def column(tangents):

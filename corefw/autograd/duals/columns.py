@@ -25,10 +25,10 @@ def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def columns(push: Callable[[list[Tensor]], list[Tensor]], vectors: list[Tensor], randomness: str) -> list[Tensor]:
     """What a function of vectors gives for all of them, along a first dimension: by one call or, where the function
-    looks at elements, by one call for each."""
+    looks at elements, by one call for each. Where there are none it is what the function gives for zeros."""
     count = vectors[0].shape[0]
     if not count:
-        return [one.unsqueeze(0)[:0] for one in push([v.new_zeros(v.shape[1:]) for v in vectors])]
+        return [one.unsqueeze(0) for one in push([v.new_zeros(v.shape[1:]) for v in vectors])]
     depth = len(levels.running) + 1
     levels.running.append(Level(count, randomness))
     try:

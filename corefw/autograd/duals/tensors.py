@@ -21,6 +21,7 @@ from corefw.dispatch.batching.arrays import LevelDevice, at_depths, base_of, dep
 from corefw.dispatch.batching.tensors import fitted, into, settled
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import dispatch_key_of
+from corefw.dtypes import FLOATING
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.views import node_of
 from corefw.tensor import Node, Tensor, new, next_sequence, wrap
@@ -133,7 +134,14 @@ def end(scope: Scope) -> None:
 
 
 def make(primal: Tensor, tangent: Tensor | None, scope: Scope) -> Tensor:
-    """A tensor with a tangent, over the memory of both; None for zeros."""
+    """A tensor with a tangent, over the memory of both; None for zeros.
+
+    Raises:
+        ValueError: for a dtype of integers.
+        ForwardError: the tensor has a tangent in the same differentiation.
+    """
+    if primal.dispatch_key.dtype.category < FLOATING:
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dispatch_key.dtype!r}")
     if tangent is not None and any(n > 1 and not step for n, step in zip(primal.array.shape, primal.array.strides)):
         primal = primal.clone()  # an element that is shown several times may have several tangents
     given = [primal] if tangent is None else [primal, tangent]
