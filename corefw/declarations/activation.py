@@ -349,7 +349,7 @@ def softplus_vjp(grad, input, beta, threshold):
     return ops.where(scaled > threshold, grad, grad * scaled.sigmoid())
 
 
-@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional", grad_name="LogSigmoid")
 def logsigmoid(input):
     """The logarithm of the sigmoid, ``-log(1 + exp(-x))``.
 

@@ -335,7 +335,7 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
     return (input[0], input[1] * prod(kernel_size), prod(windows))
 
 
-@primitive(dtype=same, shape=im2col_shape, public="", grad_name="Im2Col")
+@primitive(dtype=same, shape=im2col_shape, public="")
 def im2col(input, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Every window of an image as a column: (N, C, H, W) gives (N, C kh kw, windows)."""
 
@@ -368,7 +368,7 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
     return (input[0], input[1] // prod(kernel_size), *output_size)
 
 
-@primitive(dtype=numbers, shape=col2im_shape, public="", grad_name="Col2Im")
+@primitive(dtype=numbers, shape=col2im_shape, public="")
 def col2im(input, output_size: tuple, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Columns added where their windows lie in an image: (N, C kh kw, windows) gives (N, C, H, W)."""
 

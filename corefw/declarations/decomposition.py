@@ -149,7 +149,6 @@ def _eigh_shape(A, UPLO="L"):
     outputs=("eigenvalues", "eigenvectors"),
     out=True,
     result_name="linalg_eigh",
-    grad_name="LinalgEigh",
 )
 def linalg_eigh(A, UPLO: str = "L"):
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices: ``A = V @ diag(L) @ V.mH``.
@@ -233,7 +232,6 @@ def _eig_shape(A):
     outputs=("eigenvalues", "eigenvectors"),
     out=True,
     result_name="linalg_eig",
-    grad_name="LinalgEig",
 )
 def linalg_eig(A):
     """The eigenvalues and eigenvectors of square matrices, ``A @ V = V @ diag(L)``, as complex numbers in no order.

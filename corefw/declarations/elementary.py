@@ -137,7 +137,7 @@ def log10(input):
 log10.gradients(input=lambda grad, input: grad / (input * math.log(10)).conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, grad_name="Log1P", public="corefw Tensor special")
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def log1p(input):
     """The logarithm of one more, ``log(1 + input)``, exact for small `input` too.
 

@@ -14,7 +14,7 @@ from corefw.shapes import canonical_dim, nonempty, picked
 from corefw.tensor import Tensor
 
 
-@primitive(dtype=ordered, shape=nonempty("amax"), out=True)
+@primitive(dtype=ordered, shape=nonempty("amax"), out=True, grad_name=lambda dim: "Max1" if dim is None else "Amax")
 def amax(input, dim: Dims = (), keepdim: bool = False):
     """The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share the gradient.
 
@@ -32,7 +32,7 @@ def amax(input, dim: Dims = (), keepdim: bool = False):
     """
 
 
-@primitive(dtype=ordered, shape=nonempty("amin"), out=True)
+@primitive(dtype=ordered, shape=nonempty("amin"), out=True, grad_name=lambda dim: "Min1" if dim is None else "Amin")
 def amin(input, dim: Dims = (), keepdim: bool = False):
     """The smallest element over the dimensions `dim`; NaN where there is one. Otherwise as `amax`.
 

@@ -22,7 +22,7 @@ _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 # -- primitives -------------------------------------------------------------------------------------------------------
-@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="", grad_name="FftC2C")
+@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="")
 def fft_c2c(input, dim: tuple, norm: str, forward: bool):
     """The transform of a complex tensor along `dim`, or its inverse, scaled as `norm` says."""
 
@@ -38,7 +38,7 @@ def _half_shape(input, dim, norm):
     return _with_size(input, dim[-1], input[dim[-1]] // 2 + 1)
 
 
-@primitive(dtype=complex_of, shape=_half_shape, public="", grad_name="FftR2C")
+@primitive(dtype=complex_of, shape=_half_shape, public="")
 def fft_r2c(input, dim: tuple, norm: str):
     """The transform of a real tensor along `dim`; of the last of them only the frequencies that are not negative."""
 
@@ -53,7 +53,7 @@ def _whole_shape(input, dim, norm, size):
     return _with_size(input, dim[-1], size)
 
 
-@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="", grad_name="FftC2R")
+@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="")
 def fft_c2r(input, dim: tuple, norm: str, size: int):
     """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along the last."""
 

@@ -346,7 +346,7 @@ def _positions(self: Tensor, item: Tensor) -> Tensor:
 
 
 # -- copies and fills -------------------------------------------------------------------------------------------------
-@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, public="")
+@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, public="", grad_name="CopyBackwards")
 def copy(input, src):
     """`src`, broadcast to the shape of `input` and converted to its dtype."""
 
@@ -391,6 +391,7 @@ def _fill_shape(input, value):
     inplace=True,
     overlapping=("input", "value"),
     public="corefw Tensor.fill_",
+    grad_name=lambda value: "Fill1" if value else "Fill",
 )
 def fill(input, value):
     """A tensor like `input` with `value` everywhere.
@@ -511,7 +512,13 @@ def _masked_fill_shape(input, mask, value):
     return broadcast(input, mask)
 
 
-@primitive(dtype=first, shape=_masked_fill_shape, inplace=True, overlapping=("value",))
+@primitive(
+    dtype=first,
+    shape=_masked_fill_shape,
+    inplace=True,
+    overlapping=("value",),
+    grad_name=lambda value: "MaskedFill1" if value else "MaskedFill",
+)
 def masked_fill(input, mask: Index, value):
     """`input` with `value` where `mask` is true.
 

@@ -52,7 +52,13 @@ def matmul_shape(input, other):
     return (*batch, *rows, *columns)
 
 
-@primitive(dtype=numbers, shape=matmul_shape, out=True, public="corefw Tensor linalg")
+@primitive(
+    dtype=numbers,
+    shape=matmul_shape,
+    out=True,
+    public="corefw Tensor linalg",
+    grad_name=lambda shape: ("Dot", "Mv", "Mm", "Bmm")[min(len(shape), 3)],
+)
 def matmul(input, other):
     """The matrix product ``input @ other``.
 
@@ -442,7 +448,14 @@ def _linear_shape(input, weight, bias=None):
     return shape
 
 
-@composite(dtype=numbers, shape=_linear_shape, public="nn.functional")
+def _linear_name(weight_shape, bias_shape):
+    """That of the product, whose `bias` is added on the way."""
+    if weight_shape is not None and len(weight_shape) == 1:
+        return "Mv"
+    return "Mm" if bias_shape is None else "Addmm"
+
+
+@composite(dtype=numbers, shape=_linear_shape, public="nn.functional", grad_name=_linear_name)
 def linear(input, weight, bias=None):
     """The linear map ``input @ weight.T + bias`` of the last dimension.
 
@@ -577,7 +590,7 @@ def _cross_shape(input, other, dim):
     return broadcast(input, other)
 
 
-@composite(dtype=promote.without("bool"), shape=_cross_shape, out=True)
+@composite(dtype=promote.without("bool"), shape=_cross_shape, out=True, grad_name="LinalgCross")
 def cross(input, other, dim: Dim | None = None):
     """The cross product of vectors of length 3.
 

@@ -100,7 +100,12 @@ def _positions(size: int, before: int, after: int, mode: str, device):
     return (size - 1) - ((size - 1) - places.abs()).abs()
 
 
-@composite(dtype=same, shape=indexed_pad_shape, public="")
+def _indexed_pad_name(pad, mode):
+    name = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
+    return f"{name}{len(pad) // 2}D" if name else "IndexedPad"
+
+
+@composite(dtype=same, shape=indexed_pad_shape, public="", grad_name=_indexed_pad_name)
 def indexed_pad(input, pad: tuple, mode: str):
     """`input` extended by elements of its own: mirrored ("reflect"), the outermost ("replicate"), or those of the other
     end ("circular")."""

@@ -237,7 +237,7 @@ def floor_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, public="")
+@primitive(dtype=promoted_real_numbers, shape=broadcast, public="", grad_name="Div2")
 def trunc_divide(input, other):
     """The quotient rounded towards zero, `div` with ``rounding_mode="trunc"``."""
 
@@ -248,7 +248,13 @@ def trunc_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_real_numbers,
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda other: "Remainder1" if other else "Remainder",
+)
 def remainder(input, other):
     """The remainder of floor division, with the sign of `other`, Python's ``%``:
     ``input - other * floor(input / other)``.
@@ -267,7 +273,13 @@ remainder.gradients(
 )
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_real_numbers,
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda other: "Fmod1" if other else "Fmod",
+)
 def fmod(input, other):
     """The remainder of truncated division, with the sign of `input`: C's ``fmod``.
 
@@ -317,7 +329,13 @@ addcdiv.gradients(
 )
 
 
-@primitive(dtype=promoted_floats.of_one_dtype(), shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_floats.of_one_dtype(),
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda weight: "Lerp1" if weight else "Lerp",
+)
 def lerp(input, end, weight):
     """The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
 
@@ -352,7 +370,11 @@ def square(input):
 square.gradients(input=lambda grad, input: grad * (input * 2).conj())
 
 
-@primitive(dtype=promote.without("bool").with_exponents(), shape=broadcast, inplace=True, out=True)
+def _pow_name(input, exponent):
+    return "Pow2" if input is False else "Pow1" if exponent else "Pow"
+
+
+@primitive(dtype=promote.without("bool").with_exponents(), shape=broadcast, inplace=True, out=True, grad_name=_pow_name)
 def pow(input, exponent):
     """The power ``input ** exponent``.
 

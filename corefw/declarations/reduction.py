@@ -51,7 +51,14 @@ def distribute(grad, chosen, dim: tuple | None, keepdim: bool, shape: tuple):
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
-@primitive(name="sum", dtype=accumulate, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    name="sum",
+    dtype=accumulate,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Sum" if dim is None else "Sum1",
+)
 def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The sum of the elements over the dimensions `dim`; integers and bool are summed in int64.
 
@@ -102,7 +109,13 @@ def _broadcast_dims(size: tuple, shape: tuple) -> tuple[int | tuple, bool, bool]
     return dims[0] if len(dims) == 1 else dims, bool(inner), leading > 0
 
 
-@primitive(dtype=floats, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    dtype=floats,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Mean" if dim is None else "Mean1",
+)
 def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The arithmetic mean of the elements over the dimensions `dim`; NaN where there are none.
 
@@ -156,7 +169,14 @@ def nanmean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | No
     return input.nansum(dim, keepdim, dtype=dtype) / input.isnan().logical_not().sum(dim, keepdim)
 
 
-@primitive(name="prod", dtype=accumulate, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    name="prod",
+    dtype=accumulate,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Prod" if dim is None else "Prod1",
+)
 def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The product of all elements, or of those along `dim`; integers and bool are multiplied in int64.
 

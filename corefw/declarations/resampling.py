@@ -32,7 +32,14 @@ def resample_shape(input, sizes, filter, align_corners, scales, antialias):
     return (*input[:2], *sizes)
 
 
-@primitive(dtype=real_numbers, shape=resample_shape, public="", grad_name="Upsample")
+def _resample_name(input_shape, filter, antialias):
+    n = len(input_shape) - 2
+    linear = ("Linear", "Bilinear", "Trilinear")[n - 1]
+    title = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": linear, "cubic": "Bicubic"}[filter]
+    return f"Upsample{title}{n}D" + ("Aa" if antialias else "")
+
+
+@primitive(dtype=real_numbers, shape=resample_shape, public="", grad_name=_resample_name)
 def resample(input, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """(N, C, *spatial) read at evenly spaced places, one dimension after the other.
 

@@ -139,7 +139,13 @@ def _index_fill_shape(input, dim, index, value):
     return input
 
 
-@primitive(dtype=first, shape=_index_fill_shape, inplace=True, overlapping=("value",))
+@primitive(
+    dtype=first,
+    shape=_index_fill_shape,
+    inplace=True,
+    overlapping=("value",),
+    grad_name=lambda value: "IndexFill1" if value else "IndexFill",
+)
 def index_fill(input, dim: Dim, index: Index, value):
     """`input` with `value` in the slices at the positions `index` of dimension `dim`.
 
@@ -312,7 +318,7 @@ scatter_src.gradients(
     shape=lambda input, dim, index, value: _scatter_shape(input, dim, index),
     inplace=True,
     public="",
-    grad_name="Scatter",
+    grad_name="Scatter1",
 )
 def scatter_value(input, dim: Dim, index: Index, value: Number):
     """`input` with the number `value` at the positions `index` along `dim`."""

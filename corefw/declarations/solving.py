@@ -158,7 +158,7 @@ def linalg_tensorinv(A, ind: int = 2):
 
 
 # -- determinants -----------------------------------------------------------------------------------------------------
-@primitive(dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], out=True, grad_name="LinalgDet")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], out=True)
 def linalg_det(A):
     """The determinant of square matrices.
 
@@ -209,7 +209,6 @@ def _slogdet_shape(A):
     outputs=("sign", "logabsdet"),
     out=True,
     result_name="linalg_slogdet",
-    grad_name="LinalgSlogdet",
 )
 def linalg_slogdet(A):
     """The sign and the logarithm of the modulus of the determinant: ``det(A) = sign * exp(logabsdet)``.

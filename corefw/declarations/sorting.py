@@ -73,7 +73,6 @@ def _topk_shape(input: Shape, k: int, dim: int, *attributes) -> tuple[Shape, Sha
     shape=_topk_shape,
     outputs=("values", "indices"),
     out=True,
-    grad_name="Topk",
 )
 def topk(input, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True):
     """The `k` largest, or smallest, elements along `dim` and their positions. NaN counts as largest.

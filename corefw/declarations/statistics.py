@@ -23,7 +23,7 @@ from corefw.tracebacks import warn
     public="",
     outputs=("values", "indices"),
     result_name="median",
-    grad_name="Median",
+    grad_name="Median1",
 )
 def median_dim(input, dim: Dim, keepdim: bool = False):
     """The lower medians along `dim` and their positions; the first NaN where there is one."""
@@ -35,7 +35,7 @@ def median_dim(input, dim: Dim, keepdim: bool = False):
     public="",
     outputs=("values", "indices"),
     result_name="nanmedian",
-    grad_name="Nanmedian",
+    grad_name="Nanmedian1",
 )
 def nanmedian_dim(input, dim: Dim, keepdim: bool = False):
     """The lower medians along `dim` of the elements that are not NaN, and their positions."""

@@ -194,7 +194,9 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
             "special.expit"; "Tensor" means a method. "" for an op that only other ops use. Without it: what
             `corefw.dispatch.names.public_names` says.
         aliases: further names.
-        grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
+        grad_name: PyTorch's name of the node without "Backward0", where it is not the op's; with a digit at its end,
+            such as "Sum1", it is that of a further form of the op. Where PyTorch has several names a function of what
+            the node knows (`corefw.dispatch.generation.naming`), that is called when someone asks.
         other_names: whether a composite without rule and `out` takes other names of arguments, NumPy's among them, as
             all others do, at the cost of a frame.
     """

@@ -16,7 +16,7 @@ from corefw.dispatch.declare import ops
 from corefw.func.trees import flatten, unflatten
 from corefw.graph.grad_mode import mode
 from corefw.graph.views import node_of
-from corefw.tensor import Accumulate, Tensor, next_sequence
+from corefw.tensor import AccumulateGrad, Tensor, next_sequence
 
 
 class Level(enable_grad):
@@ -61,7 +61,7 @@ class Level(enable_grad):
         seen = set(waiting)
         while waiting:
             node = waiting.pop()
-            if node.__class__ is Accumulate:
+            if node.__class__ is AccumulateGrad:
                 level = getattr(node, "level", None)
                 if level is None or (level is not self and level.active):
                     return True
