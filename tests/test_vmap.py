@@ -385,3 +385,27 @@ def test_classes_by_number():
     assert func.vmap(lambda c: F.one_hot(c, 3))(classes).tolist() == F.one_hot(classes, 3).tolist()
     with pytest.raises(BatchingError, match="no elements"):
         func.vmap(F.one_hot)(classes)
+
+
+# -- graphs of one vmap that another one meets ------------------------------------------------------------------------
+def test_the_backward_of_a_vmap_in_a_vmap():
+    x = corefw.tensor([1.0, 2.0, 3.0], dtype=corefw.float64)
+    squares = lambda x: func.vmap(lambda a: a * a)(x)
+    _, product = func.vjp(squares, x)
+    for vectors in (corefw.eye(3, dtype=corefw.float64), corefw.ones(2, 3, dtype=corefw.float64)):
+        close(func.vmap(lambda v: product(v)[0])(vectors), vectors * 2 * x)
+    close(func.jacrev(squares)(x), corefw.diag(2 * x))
+    close(func.jacrev(squares, chunk_size=2)(x), corefw.diag(2 * x))
+
+
+def test_nested_jacobians():
+    x = corefw.tensor([1.0, 2.0], dtype=corefw.float64)
+    cubes = lambda x: (x**3).sum()
+    three_times = func.jacrev(func.jacrev(func.jacrev(cubes)))(x)
+    assert three_times.tolist() == [[[6.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 6.0]]]
+    pair = corefw.stack([x, x + 1])
+    twice = func.jacrev(func.jacrev(cubes))
+    close(func.vmap(twice)(pair), looped(twice, pair))
+    inside = func.jacrev(lambda y: func.vmap(func.jacrev(lambda x: x**3))(y))(pair)
+    close(inside.sum((1, 2, 3)), 6 * pair)
+    close(func.grad(lambda x: func.jacrev(lambda x: x**3)(x).sum())(x), 6 * x)

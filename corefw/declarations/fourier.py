@@ -368,7 +368,7 @@ def fft_rfftfreq():
     """
 
 
-@family()
+@family(other_names=True)
 def _rolled(name: str, amount: Callable[[int], int]):
     """Functions that roll dimensions.
 

@@ -619,7 +619,7 @@ def cross_vjp_other(grad, input, other_shape, dim):
 
 
 # -- distances --------------------------------------------------------------------------------------------------------
-@composite(public="corefw nn.functional")
+@composite(public="corefw nn.functional", other_names=True)
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """The cosine of the angle between vectors, ``x1 · x2 / (max(‖x1‖, eps) * max(‖x2‖, eps))``.
 
@@ -646,7 +646,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
 
 
-@composite(public="corefw nn.functional")
+@composite(public="corefw nn.functional", other_names=True)
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """The p-norm of ``x1 - x2 + eps`` over the last dimension.
 

@@ -109,7 +109,7 @@ def cholesky_inverse(input, upper: bool = False):
 
 
 def _refuse_zero_pivots(factor) -> None:
-    zeros = (factor.detach().diagonal(dim1=-2, dim2=-1) == 0).reshape(-1, factor.shape[-1])
+    zeros = (factor.detach().diagonal(dim1=-2, dim2=-1) == 0).reshape(-1, max(factor.shape[-1], 1))
     if zeros.any():
         matrix, pivot = zeros.nonzero()[0].tolist()
         batch = f"(Batch element {matrix}): " if factor.ndim > 2 else ""

@@ -134,7 +134,7 @@ def select_vjp(grad, input_shape, dim, index):
     return basic_index_backward(grad, input_shape, (slice(None),) * dim + (index,))
 
 
-@composite()
+@composite(other_names=True)
 def narrow(input, dim: int, start: int, length: int):
     """The `length` slices of `input` from position `start` of dimension `dim`, without a copy.
 
@@ -145,9 +145,10 @@ def narrow(input, dim: int, start: int, length: int):
     shape = input.array.shape
     if not shape:
         raise DimensionError("narrow() cannot be applied to a 0-dim tensor.")
-    dim = canonical_dim(dim, len(shape))
-    if isinstance(start, Tensor):
-        start = start.item()
+    if dim.__class__ is not int or not 0 <= dim < len(shape):
+        dim = canonical_dim(dim, len(shape))
+    if start.__class__ is not int:
+        start = index(start)
     if length < 0:
         raise ShapeError("narrow(): length must be non-negative.")
     if not -shape[dim] <= start <= shape[dim]:
@@ -254,6 +255,10 @@ def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> 
     """
     if isinstance(split_size_or_sections, int):
         return equal_split(tensor, split_size_or_sections, dim)
+    if isinstance(split_size_or_sections, Tensor) and not split_size_or_sections.ndim:
+        return equal_split(tensor, int(split_size_or_sections), dim)
+    if isinstance(split_size_or_sections, float):
+        raise TypeError(f"split: expected the size of the parts as an int, or a list of sizes, got {split_size_or_sections}")
     return split_with_sizes(tensor, tuple(split_size_or_sections), dim)
 
 

@@ -356,8 +356,8 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
 
     Returns:
         solution of shape (..., n, k); residuals, the squared norms of ``A @ X - B``, of shape (..., k), empty unless a
-        driver other than "gelsy" is asked for, m > n and every matrix has rank n; rank; singular_values, empty unless
-        the driver is "gelss" or "gelsd".
+        driver other than "gelsy" is asked for, m > n and every matrix has rank n; rank, empty if the driver is "gels";
+        singular_values, empty unless it is "gelss" or "gelsd".
 
     >>> import corefw as torch
     >>> torch.linalg.lstsq(torch.tensor([[2.0], [0.0]]), torch.tensor([[4.0], [1.0]])).solution
@@ -382,6 +382,8 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     if driver in ("gels", "gelsd", "gelss") and m > n and bool((rank == n).all()):
         difference = (A.matmul(solution) - B).abs()
         residuals = (difference * difference).sum(-2)
+    if driver == "gels":
+        rank = rank.new_zeros((0,))
     if driver in ("gelsd", "gelss"):
         values = ops.singular_values(A)
     return linalg_lstsq.op.result_type(solution.squeeze(-1) if vectors else solution, residuals, rank, values)

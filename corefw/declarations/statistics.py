@@ -331,7 +331,7 @@ def _checked_weights(name: str, weights, count: int, kind: str, categories: tupl
     return weights.reshape(-1)
 
 
-@composite()
+@composite(other_names=True)
 def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     """The covariances of variables, ``sum_k w_k (x_ik - m_i) conj(x_jk - m_j) / norm``, where m are their means.
 

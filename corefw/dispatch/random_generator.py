@@ -177,14 +177,14 @@ defaults = _Defaults()
 
 def _drawn_by_examples(where: device) -> int:
     """How many examples of running `vmap`s draw numbers of their own; RuntimeError where none was allowed to."""
-    if any(level.randomness == "error" for level in levels.running):
+    if any(level.randomness == "error" for level in levels.running.values()):
         raise BatchingError(
             "vmap: called random operation while in randomness error mode. Say randomness='same' for the same numbers "
             "in all examples, 'different' for others in each"
         )
     found = 1
     for depth, size in depths(where).items():
-        if levels.running[depth - 1].randomness == "different":
+        if levels.running[depth].randomness == "different":
             found *= size
     return found
 
@@ -194,7 +194,7 @@ def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
     if not levels.running:
         return dispatch_key
     wanted = depths(dispatch_key.device)
-    for depth, level in enumerate(levels.running, 1):
+    for depth, level in levels.running.items():
         if level.randomness == "different":
             wanted.setdefault(depth, level.size)
     return dispatch_key_of(at_depths(base_of(dispatch_key.device), wanted, dispatch_key.dtype), dispatch_key.dtype)

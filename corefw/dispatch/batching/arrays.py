@@ -24,17 +24,19 @@ class BatchingError(CorefwError, RuntimeError):
 
 
 class Level(NamedTuple):
-    """One `vmap` that is running: the number of its examples, and what random numbers mean in it."""
+    """One `vmap` that is running: the number of its examples, what random numbers mean in it, and when it began, in the
+    order of nodes."""
 
     size: int
     randomness: str
+    start: int
 
 
 class _Levels(threading.local):
-    """The thread's running `vmap`s, the outermost first; the first one has the depth 1."""
+    """The thread's running `vmap`s by their depths, the outermost first; it has the depth 1."""
 
     def __init__(self):
-        self.running: list[Level] = []
+        self.running: dict[int, Level] = {}
 
 
 levels = _Levels()

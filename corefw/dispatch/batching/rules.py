@@ -264,7 +264,7 @@ rule("isin")(one_by_one)
 
 # -- random numbers ---------------------------------------------------------------------------------------------------
 def _differ() -> bool:
-    return bool(levels.running) and levels.running[-1].randomness == "different"
+    return bool(levels.running) and levels.running[max(levels.running)].randomness == "different"
 
 
 @rule("uniform_at", "integers_at", "normal_at", "exponential_at", "cauchy_at", "log_normal_at", "geometric_at")

@@ -58,13 +58,19 @@ def is_batched(value: Any) -> bool:
 def enter(tensor: Tensor, depth: int) -> Tensor:
     """The examples along the first dimension of a tensor, as one."""
     key = tensor.dispatch_key
+    if key.device.__class__ is BatchedDevice and key.device.depth > depth:  # deeper ones are further out
+        return enter(enter(leave(tensor).movedim(1, 0), depth), key.device.depth)
     level = BatchedDevice(key.device, depth, tensor.array.shape[0], key.runtime)
-    return _passed(tensor, BatchedArray(tensor.array, level), dispatch_key_of(level, key.dtype), leave)
+    array = BatchedArray(tensor.array, level)
+    return _passed(tensor, array, dispatch_key_of(level, key.dtype), lambda gradient: leave(gradient, depth))
 
 
-def leave(tensor: Tensor) -> Tensor:
-    """The examples of the innermost batch that a tensor belongs to, along the first dimension."""
+def leave(tensor: Tensor, depth: int | None = None) -> Tensor:
+    """The examples along the first dimension: those of the batch at `depth`, or of the deepest that a tensor belongs
+    to."""
     level = tensor.dispatch_key.device
+    if depth is not None and level.depth > depth:
+        return enter(leave(leave(tensor), depth).movedim(1, 0), level.depth)
     inner = dispatch_key_of(level.inner, tensor.dispatch_key.dtype)
     values = wrap(tensor.array.values, inner)
     if values.array.shape[0] != level.examples:
@@ -117,7 +123,7 @@ def fitted(gradient: Tensor, to: device) -> Tensor:
     """A gradient for a tensor of `to`: summed over the batches that neither that tensor nor the backward belongs to."""
     where = gradient.dispatch_key.device
     wanted, dtype = depths(to), gradient.dispatch_key.dtype
-    kept = {d: n for d, n in depths(where).items() if d in wanted or d <= len(levels.running)}
+    kept = {d: n for d, n in depths(where).items() if d in wanted or d in levels.running}
     gradient = summed(gradient, at_depths(base_of(where), kept, dtype))
     return into(gradient, at_depths(base_of(where), wanted | kept, dtype))
 
