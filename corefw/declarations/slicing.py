@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from operator import index
 
 from corefw.dispatch.declare import Dim, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
@@ -258,7 +259,9 @@ def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> 
     if isinstance(split_size_or_sections, Tensor) and not split_size_or_sections.ndim:
         return equal_split(tensor, int(split_size_or_sections), dim)
     if isinstance(split_size_or_sections, float):
-        raise TypeError(f"split: expected the size of the parts as an int, or a list of sizes, got {split_size_or_sections}")
+        raise TypeError(
+            f"split: expected the size of the parts as an int, or a list of sizes, got {split_size_or_sections}"
+        )
     return split_with_sizes(tensor, tuple(split_size_or_sections), dim)
 
 

@@ -70,7 +70,9 @@ def vmap(
             some = leaves if len(starts) == 1 else [
                 leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims)
             ]  # fmt: skip
-            results, found, outs = _run(func, some, dims, structure, kwargs, Level(count, randomness, next_sequence()), out_dims)
+            results, found, outs = _run(
+                func, some, dims, structure, kwargs, Level(count, randomness, next_sequence()), out_dims
+            )
             parts.append(results)
         results = parts[0] if len(parts) == 1 else [
             part[0] if out is None else ops.cat(list(part), out) for part, out in zip(zip(*parts), outs)
