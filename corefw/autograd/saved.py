@@ -17,8 +17,8 @@ _PYTORCH_NAMES = {"input": "self", "out": "result"}  # in `grad_fn._saved_self`
 
 def saved_names(name: str) -> tuple[str, ...]:
     """What a saved value can be read as: by the op's own name, and by PyTorch's where that is another."""
-    named = name.removesuffix("_shape")
-    theirs = _PYTORCH_NAMES.get(named, named) + ("_sym_sizes" if named != name else "")
+    value = name.removesuffix("_shape")
+    theirs = _PYTORCH_NAMES.get(value, value) + ("_sym_sizes" if value != name else "")
     return (name,) if theirs == name else (name, theirs)
 
 

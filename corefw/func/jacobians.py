@@ -26,10 +26,11 @@ def units(tensors: Sequence[Tensor], index: int) -> Iterator[list[Tensor]]:
 
 
 def _rows(
-    level: Level, outputs: list[Tensor], i: int, inputs: list[Tensor], chunk_size: int | None, preallocated: bool
+    outputs: list[Tensor], i: int, inputs: list[Tensor], again: bool, chunk_size: int | None, preallocated: bool
 ) -> list[Tensor]:
-    """For each input the derivatives of the elements of ``outputs[i]`` by it: one backward for each chunk of these."""
-    one, again = outputs[i], level.recorded and level.leads_out(outputs)
+    """For each input the derivatives of the elements of ``outputs[i]`` by it: one backward for each chunk of these,
+    recorded to be differentiated `again`."""
+    one = outputs[i]
     vectors = [other.detach().new_zeros(other.shape) for other in outputs]
 
     def row(unit: Tensor) -> tuple[Tensor, ...]:
@@ -41,7 +42,7 @@ def _rows(
     parts: list[tuple[Tensor, ...]] = []
     for start in range(0, count, size or 1):
         places = ops.arange(start, min(start + size, count), device=one.device).unsqueeze(1)
-        chunk = vectors[i].new_zeros((places.shape[0], count)).scatter(1, places, 1).reshape((-1, *one.shape))
+        chunk = vectors[i].new_zeros((places.shape[0], count)).scatter(1, places, value=1).reshape((-1, *one.shape))
         rows = tuple(r.unsqueeze(0) for r in row(chunk[0])) if chunk_size == 1 else vmap(row)(chunk)
         if preallocated:
             for whole, part in zip(found, rows, strict=True):
@@ -101,8 +102,9 @@ def jacrev(
             chosen = Chosen(level, args, argnums)
             output, aux = call(who, func, chosen.args, kwargs, has_aux)
             outputs, structure = output_leaves(who, output)
+            again = level.recorded and level.leads_out(outputs)
             blocks = [
-                chosen.tree(_rows(level, outputs, i, chosen.leaves, chunk_size, _preallocate_and_copy))
+                chosen.tree(_rows(outputs, i, chosen.leaves, again, chunk_size, _preallocate_and_copy))
                 for i in range(len(outputs))
             ]
         found = level.leave(unflatten(blocks, structure))

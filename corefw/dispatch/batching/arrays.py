@@ -33,7 +33,7 @@ class Level(NamedTuple):
 
 
 class _Levels(threading.local):
-    """The thread's running `vmap`s by their depths, the outermost first; it has the depth 1."""
+    """The thread's running `vmap`s by their depths, which grow inwards from 1."""
 
     def __init__(self):
         self.running: dict[int, Level] = {}
