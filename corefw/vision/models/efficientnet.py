@@ -80,9 +80,9 @@ class MBConvConfig(_MBConvConfig):
         self, expand_ratio: float, kernel: int, stride: int, input_channels: int, out_channels: int, num_layers: int,
         width_mult: float = 1.0, depth_mult: float = 1.0, block: Layer | None = None,
     ) -> None:  # fmt: skip
-        channels = (self.adjust_channels(count, width_mult) for count in (input_channels, out_channels))
+        before, after = (self.adjust_channels(count, width_mult) for count in (input_channels, out_channels))
         count = self.adjust_depth(num_layers, depth_mult)
-        super().__init__(expand_ratio, kernel, stride, *channels, count, block or MBConv)
+        super().__init__(expand_ratio, kernel, stride, before, after, count, block or MBConv)
 
     @staticmethod
     def adjust_depth(num_layers: int, depth_mult: float) -> int:
@@ -180,8 +180,8 @@ class EfficientNet(nn.Module):
     """
 
     def __init__(
-        self, inverted_residual_setting: Sequence[MBConvConfig | FusedMBConvConfig], dropout: float,
-        stochastic_depth_prob: float = 0.2, num_classes: int = 1000, norm_layer: Layer | None = None,
+        self, inverted_residual_setting: Sequence[_MBConvConfig], dropout: float, stochastic_depth_prob: float = 0.2,
+        num_classes: int = 1000, norm_layer: Layer | None = None,
         last_channel: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -195,7 +195,7 @@ class EfficientNet(nn.Module):
         layers: list[nn.Module] = [Conv2dNormActivation(3, stages[0].input_channels, stride=2, **options)]
         total, count = sum(stage.num_layers for stage in stages), 0
         for stage in stages:
-            blocks = []
+            blocks: list[nn.Module] = []
             for _ in range(stage.num_layers):
                 one = copy.copy(stage)
                 if blocks:

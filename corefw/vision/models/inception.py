@@ -152,7 +152,7 @@ class InceptionAux(nn.Module):
         conv = conv_block or BasicConv2d
         self.conv0, self.conv1 = conv(in_channels, 128, kernel_size=1), conv(128, 768, kernel_size=5)
         self.fc = nn.Linear(768, num_classes)
-        self.fc.stddev = 0.001  # type: ignore[assignment]
+        self.fc.stddev = 0.001
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv1(self.conv0(nn.functional.avg_pool2d(x, 5, stride=3)))
@@ -163,7 +163,7 @@ _BLOCKS = (BasicConv2d, InceptionA, InceptionB, InceptionC, InceptionD, Inceptio
 
 
 class Inception3(nn.Module):
-    """Inception v3 for pictures (N, 3, H, W) of at least 75 by 75.
+    """Inception v3 for pictures (N, 3, H, W) of at least 75 by 75, or 299 by 299 for the classifier in the middle.
 
     The result is (N, `num_classes`); in training with `aux_logits` it is an `InceptionOutputs` of two.
 
@@ -177,7 +177,7 @@ class Inception3(nn.Module):
 
     >>> import corefw as torch
     >>> with torch.device("meta"):
-    ...     Inception3(num_classes=5)(torch.zeros(2, 3, 75, 75)).aux_logits.shape
+    ...     Inception3(num_classes=5)(torch.zeros(2, 3, 299, 299)).aux_logits.shape
     torch.Size([2, 5])
     """
 

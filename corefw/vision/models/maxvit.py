@@ -238,7 +238,15 @@ class MaxVitBlock(nn.Module):
         ratios, kinds = (squeeze_ratio, expansion_ratio), (norm_layer, activation_layer)
         for place, p in enumerate(p_stochastic):
             before, stride = (out_channels, 1) if place else (in_channels, 2)
-            options = (head_dim, mlp_ratio, mlp_dropout, attention_dropout, p, partition_size, self.grid_size)
+            options: tuple[Any, ...] = (
+                head_dim,
+                mlp_ratio,
+                mlp_dropout,
+                attention_dropout,
+                p,
+                partition_size,
+                self.grid_size,
+            )
             self.layers.append(MaxVitLayer(before, out_channels, *ratios, stride, *kinds, *options))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -296,9 +304,9 @@ class MaxVit(nn.Module):
         chances = np.linspace(0, stochastic_depth_prob, sum(block_layers)).tolist()
         before, begin = stem_channels, 0
         for channels, count, one in zip(block_channels, block_layers, sizes, strict=False):
-            kinds = (squeeze_ratio, expansion_ratio, norm, activation_layer)
-            inside = (head_dim, mlp_ratio, mlp_dropout, attention_dropout, partition_size, one)
-            self.blocks.append(MaxVitBlock(before, channels, *kinds, *inside, count, chances[begin : begin + count]))
+            kinds = (squeeze_ratio, expansion_ratio, norm, activation_layer, head_dim, mlp_ratio)
+            inside = (mlp_dropout, attention_dropout, partition_size, one, count)
+            self.blocks.append(MaxVitBlock(before, channels, *kinds, *inside, chances[begin : begin + count]))
             before, begin = channels, begin + count
         self.classifier = nn.Sequential(
             nn.AdaptiveAvgPool2d(1),

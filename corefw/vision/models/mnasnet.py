@@ -26,11 +26,13 @@ __all__ = [
 _MOMENTUM = 1 - 0.9997  # of the statistics of norms
 
 
-def _normed(*window: Any, groups: int = 1, active: bool = True, momentum: float = _MOMENTUM) -> list[nn.Module]:
+def _normed(
+    before: int, after: int, kernel: int, stride: int = 1, groups: int = 1, active: bool = True,
+    momentum: float = _MOMENTUM,
+) -> list[nn.Module]:  # fmt: skip
     """A convolution that keeps the size but for its stride, with its norm, and ReLU if `active`."""
-    before, after, kernel, *stride = window
     layers: list[nn.Module] = [
-        nn.Conv2d(before, after, kernel, *stride, padding=kernel // 2, groups=groups, bias=False),
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False),
         nn.BatchNorm2d(after, momentum=momentum),
     ]
     return [*layers, nn.ReLU(inplace=True)] if active else layers

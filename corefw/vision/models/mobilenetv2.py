@@ -33,7 +33,7 @@ class InvertedResidual(nn.Module):
         norm, hidden = norm_layer or nn.BatchNorm2d, round(inp * expand_ratio)
         self.stride, self.out_channels, self._is_cn = stride, oup, stride > 1
         self.use_res_connect = stride == 1 and inp == oup
-        options = {"norm_layer": norm, "activation_layer": nn.ReLU6}
+        options: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.ReLU6}
         layers: list[nn.Module] = []
         if expand_ratio != 1:
             layers.append(Conv2dNormActivation(inp, hidden, 1, **options))
@@ -79,7 +79,7 @@ class MobileNetV2(nn.Module):
             )
         channels = _make_divisible(32 * width_mult, round_nearest)
         self.last_channel = _make_divisible(1280 * max(1.0, width_mult), round_nearest)
-        options = {"norm_layer": norm, "activation_layer": nn.ReLU6}
+        options: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.ReLU6}
         layers: list[nn.Module] = [Conv2dNormActivation(3, channels, stride=2, **options)]
         for expansion, wide, count, stride in stages:
             width = _make_divisible(wide * width_mult, round_nearest)

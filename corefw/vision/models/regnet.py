@@ -213,7 +213,7 @@ class RegNet(nn.Module):
         before, stages = stem_width, OrderedDict[str, nn.Module]()
         for place, (width, stride, depth, group, multiplier) in enumerate(block_params._get_expanded_params(), start=1):
             window = (before, width, stride, depth, block_type or ResBottleneckBlock)
-            options = (group, multiplier, block_params.se_ratio, place)
+            options: tuple[Any, ...] = (group, multiplier, block_params.se_ratio, place)
             stages[f"block{place}"] = AnyStage(*window, *layers, *options)
             before = width
         self.trunk_output = nn.Sequential(stages)

@@ -33,9 +33,11 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     return nn.functional.channel_shuffle(x, groups)
 
 
-def _normed(*window: Any, active: bool = True, groups: int = 1) -> list[nn.Module]:
+def _normed(
+    before: int, after: int, kernel: int, stride: int = 1, padding: int = 0, groups: int = 1, active: bool = True
+) -> list[nn.Module]:
     """A convolution with its norm, and ReLU if `active`."""
-    layers = [nn.Conv2d(*window, groups=groups, bias=False), nn.BatchNorm2d(window[1])]
+    layers = [nn.Conv2d(before, after, kernel, stride, padding, groups=groups, bias=False), nn.BatchNorm2d(after)]
     return [*layers, nn.ReLU(inplace=True)] if active else layers
 
 

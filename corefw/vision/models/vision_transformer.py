@@ -43,8 +43,15 @@ class ConvStemConfig(NamedTuple):
     activation_layer: Callable[..., nn.Module] = nn.ReLU
 
 
+def _of_first_layout(state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Names of a file's first layout, in which layers were linear_1 and linear_2, are changed to the second's."""
+    for place, old in ((0, "linear_1"), (3, "linear_2")):
+        for name in [name for name in state_dict if name.startswith(f"{prefix}{old}.")]:
+            state_dict[f"{prefix}{place}.{name.rpartition('.')[2]}"] = state_dict.pop(name)
+
+
 class MLPBlock(MLP):
-    """A perceptron of `mlp_dim` hidden units; in files of its first version the layers are linear_1 and linear_2."""
+    """A perceptron of `mlp_dim` hidden units."""
 
     _version = 2
 
@@ -53,14 +60,7 @@ class MLPBlock(MLP):
         for layer in (self[0], self[3]):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.normal_(layer.bias, std=1e-6)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: Any, *args: Any) -> None:
-        if (local_metadata.get("version") or 1) < 2:
-            for place, old in ((0, "linear_1"), (3, "linear_2")):
-                for kind in ("weight", "bias"):
-                    if f"{prefix}{old}.{kind}" in state_dict:
-                        state_dict[f"{prefix}{place}.{kind}"] = state_dict.pop(f"{prefix}{old}.{kind}")
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+        self._register_load_state_dict_pre_hook(_of_first_layout)
 
 
 class EncoderBlock(nn.Module):
