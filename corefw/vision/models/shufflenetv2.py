@@ -84,8 +84,8 @@ class ShuffleNetV2(nn.Module):
         inverted_residual: called as `InvertedResidual`.
 
     >>> import corefw as torch
-    >>> ShuffleNetV2([1, 2, 1], [8, 8, 16, 16, 32], num_classes=5)(torch.zeros(1, 3, 32, 32)).shape
-    torch.Size([1, 5])
+    >>> ShuffleNetV2([1, 2, 1], [8, 8, 16, 16, 32], num_classes=5)(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 5])
     """
 
     def __init__(

@@ -22,7 +22,7 @@ def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
 
     >>> import corefw as torch
     >>> complete_box_iou_loss(torch.tensor([[0.0, 0.0, 2.0, 2.0]]), torch.tensor([[0.0, 0.0, 2.0, 2.0]]))
-    tensor([ 0.])
+    tensor([0.])
     """
     boxes1, boxes2 = wide(boxes1), wide(boxes2)
     loss, part = by_distance(boxes1, boxes2, eps)

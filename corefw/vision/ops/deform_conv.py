@@ -37,9 +37,9 @@ def deform_conv2d(
 
     >>> x, weight = corefw.arange(9.0).reshape(1, 1, 3, 3), corefw.ones(1, 1, 1, 1)
     >>> deform_conv2d(x, corefw.full((1, 2, 3, 3), 0.5), weight)
-    tensor([[[[ 2.0000,  3.0000,  1.7500],
-              [ 5.0000,  6.0000,  3.2500],
-              [ 3.2500,  3.7500,  2.0000]]]])
+    tensor([[[[2.0000, 3.0000, 1.7500],
+              [5.0000, 6.0000, 3.2500],
+              [3.2500, 3.7500, 2.0000]]]])
     """
     stride, padding, dilation = pair(stride), pair(padding), pair(dilation)
     count, channels, height, width = input.shape

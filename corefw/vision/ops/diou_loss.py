@@ -18,6 +18,6 @@ def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
 
     >>> import corefw as torch
     >>> distance_box_iou_loss(torch.tensor([[0.0, 0.0, 2.0, 2.0]]), torch.tensor([[0.0, 0.0, 2.0, 2.0]]))
-    tensor([ 0.])
+    tensor([0.])
     """
     return reduced(by_distance(wide(boxes1), wide(boxes2), eps)[0], reduction)

@@ -23,7 +23,7 @@ def sigmoid_focal_loss(
 
     >>> import corefw as torch
     >>> sigmoid_focal_loss(torch.tensor([0.0]), torch.tensor([1.0]))
-    tensor([ 0.0433])
+    tensor([0.0433])
     """
     if not (0 <= alpha <= 1) and alpha != -1:
         raise ValueError(f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore.")

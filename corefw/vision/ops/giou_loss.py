@@ -18,7 +18,7 @@ def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "n
 
     >>> import corefw as torch
     >>> generalized_box_iou_loss(torch.tensor([[0.0, 0.0, 2.0, 2.0]]), torch.tensor([[0.0, 0.0, 2.0, 1.0]]))
-    tensor([ 0.5000])
+    tensor([0.5000])
     """
     boxes1, boxes2 = wide(boxes1), wide(boxes2)
     part, union, around = overlap(boxes1, boxes2, eps)

@@ -39,8 +39,8 @@ def ps_roi_align(
     >>> import corefw as torch
     >>> x = torch.arange(4.0).reshape(1, 4, 1, 1).expand(1, 4, 3, 3)
     >>> ps_roi_align(x, [torch.tensor([[0.0, 0.0, 3.0, 3.0]])], 2)
-    tensor([[[[ 0.,  1.],
-              [ 2.,  3.]]]])
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
     """
     height, width = bins = pair(output_size)
     check_channels("ps_roi_align", input, bins)

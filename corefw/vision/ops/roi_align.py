@@ -34,8 +34,8 @@ def roi_align(
     >>> import corefw as torch
     >>> x = torch.arange(16.0).reshape(1, 1, 4, 4)
     >>> roi_align(x, [torch.tensor([[0.0, 0.0, 2.0, 2.0]])], 2, sampling_ratio=1)
-    tensor([[[[ 2.5000,  3.5000],
-              [ 6.5000,  7.5000]]]])
+    tensor([[[[2.5000, 3.5000],
+              [6.5000, 7.5000]]]])
     """
     height, width = pair(output_size)
     with no_grad():

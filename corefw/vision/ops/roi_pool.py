@@ -31,8 +31,8 @@ def roi_pool(input: Tensor, boxes: Tensor | list[Tensor], output_size: Size, spa
     >>> import corefw as torch
     >>> x = torch.arange(16.0).reshape(1, 1, 4, 4)
     >>> roi_pool(x, [torch.tensor([[0.0, 0.0, 3.0, 3.0]])], 2)
-    tensor([[[[  5.,   7.],
-              [ 13.,  15.]]]])
+    tensor([[[[ 5.,  7.],
+              [13., 15.]]]])
     """
     bins = pair(output_size)
     with corefw.no_grad():
