@@ -65,6 +65,7 @@ def test_paths_into_torchvision(program):
         "from torchvision.models.resnet import BasicBlock, Bottleneck, resnet50\n"
         "from torchvision.models.mobilenet import MobileNetV3\n"
         "from torchvision.models._utils import IntermediateLayerGetter, _make_divisible\n"
+        "from torchvision.models._api import WeightsEnum\n"
         "from torchvision.models import googlenet, mobilenet_v2, MobileNet_V2_Weights\n"
         "from torchvision.ops import boxes, roi_align\n"
         "from torchvision.ops.misc import Conv2dNormActivation, FrozenBatchNorm2d\n"

@@ -1,7 +1,6 @@
 """vision.ops: regions of features, bent convolutions and pyramids against loops in NumPy."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -128,7 +127,7 @@ def test_gradients_of_regions(name):
 def test_no_regions_and_wrong_ones(name):
     pool, x = getattr(ops, name), tensor(2, 4, 5, 6, requires_grad=True)
     channels = 1 if name.startswith("ps") else 4
-    for none in (torch.zeros(0, 5), [torch.zeros(0, 4), torch.zeros(0, 4)]):
+    for none in (torch.zeros(0, 5), [], [torch.zeros(0, 4), torch.zeros(0, 4)]):
         found = pool(x, none, 2)
         assert found.shape == (0, channels, 2, 2)
         found.sum().backward()
@@ -136,6 +135,8 @@ def test_no_regions_and_wrong_ones(name):
     for wrong in (torch.zeros(3, 4), [torch.zeros(3, 5), torch.zeros(0, 4)]):
         with pytest.raises(ValueError, match=f"{name}: boxes of shape"):
             pool(x, wrong, 2)
+    with pytest.raises(ValueError, match="pictures 0 to 1 expected"):
+        pool(x, torch.tensor([[2.0, 0, 0, 1, 1]]), 2)
     with pytest.raises(ValueError, match="input"):
         pool(x[0], torch.zeros(1, 5), 2)
 
@@ -148,11 +149,9 @@ def test_channels_that_bins_do_not_divide():
 
 def test_many_regions_are_computed_in_parts(monkeypatch):
     x, rois = tensor(2, 3, 7, 8), torch.tensor(some_rois(20))
-    whole = ops.roi_align(x, rois, 2), ops.roi_pool(x, rois, 2)
+    whole = ops.roi_align(x, rois, 2)
     monkeypatch.setattr("corefw.vision.ops._regions._ELEMENTS", 1)
-    monkeypatch.setattr(sys.modules["corefw.vision.ops.roi_pool"], "_ELEMENTS", 1)
-    close(ops.roi_align(x, rois, 2), whole[0].numpy())
-    close(ops.roi_pool(x, rois, 2), whole[1].numpy())
+    close(ops.roi_align(x, rois, 2), whole.numpy())
 
 
 # -- bent windows -----------------------------------------------------------------------------------------------------
@@ -324,5 +323,6 @@ def test_regions_come_from_the_level_of_their_size():
         lists = [boxes[n][box : box + 1] if n == picture else boxes[n][:0] for n in (0, 1)]
         one = ops.roi_align(features[level], lists, 2, features[level].shape[-1] / 128, 2)
         close(found[place : place + 1], one.numpy())
+    assert repr(pool) == "MultiScaleRoIAlign(featmap_names=['a', 'b', 'c'], output_size=(2, 2), sampling_ratio=2)"
     single = ops.MultiScaleRoIAlign(["b"], (2, 2), 2)(features, boxes, [(128, 128)] * 2)
     close(single, ops.roi_align(features["b"], boxes, 2, 0.125, 2).numpy())

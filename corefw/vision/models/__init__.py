@@ -1,5 +1,6 @@
 """Models of images, in the form of `torchvision.models`, whose weights they take."""
 
+from corefw.vision.models._api import *
 from corefw.vision.models.alexnet import *
 from corefw.vision.models.convnext import *
 from corefw.vision.models.densenet import *
@@ -9,7 +10,6 @@ from corefw.vision.models.inception import *
 from corefw.vision.models.maxvit import *
 from corefw.vision.models.mnasnet import *
 from corefw.vision.models.mobilenet import *
-from corefw.vision.models.registry import *
 from corefw.vision.models.regnet import *
 from corefw.vision.models.resnet import *
 from corefw.vision.models.shufflenetv2 import *

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
 

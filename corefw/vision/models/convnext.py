@@ -8,9 +8,9 @@ from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer, draw
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 from corefw.vision.ops.misc import Conv2dNormActivation, Permute
 from corefw.vision.ops.stochastic_depth import StochasticDepth
 

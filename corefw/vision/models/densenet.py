@@ -10,9 +10,9 @@ from typing import Any
 import corefw
 from corefw import Tensor, nn
 from corefw.utils.checkpoint import checkpoint
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import draw
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = [
     "DenseNet",

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer, SlowNorm, draw
 from corefw.vision.models._utils import _make_divisible
 from corefw.vision.models.presets import BICUBIC, Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 from corefw.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation
 from corefw.vision.ops.stochastic_depth import StochasticDepth
 

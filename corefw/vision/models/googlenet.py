@@ -8,9 +8,9 @@ from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import WeightsEnum, model
 from corefw.vision.models._shared import Layer, as_imagenets, without_auxiliary
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import WeightsEnum, model
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "_GoogLeNetOutputs", "googlenet"]
 

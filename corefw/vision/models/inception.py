@@ -8,10 +8,10 @@ from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import WeightsEnum, model
 from corefw.vision.models._shared import Layer, as_imagenets, without_auxiliary
 from corefw.vision.models.googlenet import BasicConv2d
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import WeightsEnum, model
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "_InceptionOutputs", "inception_v3"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer, SlowNorm, draw
 from corefw.vision.models.presets import BICUBIC, Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 from corefw.vision.models.swin_transformer import relative_places
 from corefw.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation
 from corefw.vision.ops.stochastic_depth import StochasticDepth

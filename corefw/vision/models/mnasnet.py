@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import draw
 from corefw.vision.models._utils import _make_divisible
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = [
     "MNASNet",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import corefw
 from corefw import Tensor, nn
-from corefw.vision.models.registry import Weights, WeightsEnum
+from corefw.vision.models._api import Weights, WeightsEnum
 from corefw.vision.transforms import functional
 from corefw.vision.transforms.modes import InterpolationMode
 

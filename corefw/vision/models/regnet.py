@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer, draw
 from corefw.vision.models._utils import _make_divisible
 from corefw.vision.models.presets import BICUBIC, Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 from corefw.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation
 
 __all__ = [

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import draw
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = [
     "ResNeXt50_32X4D_Weights",

@@ -7,9 +7,9 @@ from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = [
     "ShuffleNetV2",

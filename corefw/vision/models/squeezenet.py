@@ -8,9 +8,9 @@ from typing import Any
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import draw
 from corefw.vision.models.presets import Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 
 __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "squeezenet1_0", "squeezenet1_1"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import corefw
 from corefw import Tensor, nn
 from corefw.nn import functional
+from corefw.vision.models._api import model
 from corefw.vision.models._shared import Layer, draw
 from corefw.vision.models.presets import BICUBIC, Trained, trained_on_imagenet
-from corefw.vision.models.registry import model
 from corefw.vision.ops.misc import MLP, Permute
 from corefw.vision.ops.stochastic_depth import StochasticDepth
 

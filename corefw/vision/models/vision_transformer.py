@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import corefw
 from corefw import Tensor, nn
+from corefw.vision.models._api import WeightsEnum, model
 from corefw.vision.models._shared import Layer
 from corefw.vision.models.presets import BICUBIC, Trained, trained_on_imagenet
-from corefw.vision.models.registry import WeightsEnum, model
 from corefw.vision.ops.misc import MLP, Conv2dNormActivation
 
 __all__ = [

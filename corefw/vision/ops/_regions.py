@@ -19,22 +19,27 @@ def of_pictures(op: str, input: Tensor, boxes: Tensor | list[Tensor] | tuple[Ten
     """The indices of the boxes' pictures (K,) and the boxes (K, 4), in the dtype that positions are computed in.
 
     Raises:
-        ValueError: shapes other than (K, 5), with the picture's index first, or one of (L, 4) for each picture.
+        ValueError: shapes other than (K, 5), with the picture's index first, or one of (L, 4) for each picture; no such
+            picture.
     """
     if input.ndim != 4:
         raise ValueError(f"{op}: an input of shape (N, C, H, W) expected, got {tuple(input.shape)}")
     wide = corefw.promote_types(input.dtype, corefw.float32)
     if isinstance(boxes, (list, tuple)):
+        if not boxes:
+            boxes = [input.new_zeros((0, 4))]
         for one in boxes:
             if one.ndim != 2 or one.shape[1] != 4:
                 raise ValueError(f"{op}: boxes of shape (L, 4) expected for each picture, got {tuple(one.shape)}")
-        counts = [corefw.full((len(one),), place, device=input.device) for place, one in enumerate(boxes)]
-        if not boxes:
-            return corefw.zeros(0, dtype=corefw.int64, device=input.device), input.new_zeros((0, 4), dtype=wide)
-        return corefw.cat(counts), corefw.cat([*boxes]).detach().to(wide)
-    if boxes.ndim != 2 or boxes.shape[1] != 5:
-        raise ValueError(f"{op}: boxes of shape (K, 5) expected, got {tuple(boxes.shape)}")
-    return boxes[:, 0].long(), boxes[:, 1:].detach().to(wide)
+        pictures = corefw.cat([corefw.full((len(one),), place, device=one.device) for place, one in enumerate(boxes)])
+        corners = corefw.cat([*boxes])
+    else:
+        if boxes.ndim != 2 or boxes.shape[1] != 5:
+            raise ValueError(f"{op}: boxes of shape (K, 5) expected, got {tuple(boxes.shape)}")
+        pictures, corners = boxes[:, 0].long(), boxes[:, 1:]
+    if ((pictures < 0) | (pictures >= len(input))).any():
+        raise ValueError(f"{op}: boxes of pictures 0 to {len(input) - 1} expected, got {pictures.unique().tolist()}")
+    return pictures, corners.detach().to(wide)
 
 
 def sampled(start: Tensor, length: Tensor, bins: int, ratio: int, size: int) -> Tensor:
@@ -89,7 +94,7 @@ def summed(
             parts.append(combine(picture, rows[members], columns[members]))
             order.append(members)
     if not sum(map(len, order)):
-        return combine(input[0], rows, columns) if len(input) else rows.new_zeros(0)
+        return combine(input.sum(0), rows, columns)
     return corefw.cat(parts)[corefw.cat(order).argsort()]
 
 

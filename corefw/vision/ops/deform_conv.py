@@ -92,14 +92,13 @@ def _interpolated(x: Tensor, y: Tensor, along: Tensor) -> Tensor:
     x = x.flatten(3)
     top, left = y.detach().floor(), along.detach().floor()
     down, right = y - top, along - left
-    total: Tensor | None = None
+    corners = []
     for row, high in ((top, 1 - down), (top + 1, down)):
         for column, wide in ((left, 1 - right), (left + 1, right)):
             inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
             place = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).long()[:, :, None]
-            corner = x.gather(3, place.expand(*x.shape[:3], -1)) * (high * wide * inside)[:, :, None]
-            total = corner if total is None else total + corner
-    return total  # type: ignore[return-value]
+            corners.append(x.gather(3, place.expand(*x.shape[:3], -1)) * (high * wide * inside)[:, :, None])
+    return corners[0] + corners[1] + corners[2] + corners[3]
 
 
 class DeformConv2d(nn.Module):
@@ -141,6 +140,3 @@ class DeformConv2d(nn.Module):
             if getattr(self, name) != usual:
                 told += f", {name}={getattr(self, name)}"
         return told if self.bias is not None else f"{told}, bias=False"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.extra_repr()})"

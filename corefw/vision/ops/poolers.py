@@ -103,8 +103,6 @@ class MultiScaleRoIAlign(Module):
         ]
         return corefw.cat(parts)[corefw.cat(members).argsort()]
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(featmap_names={self.featmap_names}, output_size={self.output_size}, "
-            f"sampling_ratio={self.sampling_ratio})"
-        )
+    def extra_repr(self) -> str:
+        names = ("featmap_names", "output_size", "sampling_ratio")
+        return ", ".join(f"{name}={getattr(self, name)}" for name in names)

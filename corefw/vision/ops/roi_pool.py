@@ -10,8 +10,6 @@ from corefw.vision.ops.roi_align import Size
 
 __all__ = ["RoIPool", "roi_pool"]
 
-_ELEMENTS = 1 << 24  # that are compared at once
-
 
 def roi_pool(input: Tensor, boxes: Tensor | list[Tensor], output_size: Size, spatial_scale: float = 1.0) -> Tensor:
     """The largest element in each bin of each box, 0 where a bin has none; boxes are rounded to whole places, of which
@@ -34,47 +32,57 @@ def roi_pool(input: Tensor, boxes: Tensor | list[Tensor], output_size: Size, spa
     tensor([[[[ 5.,  7.],
               [13., 15.]]]])
     """
-    bins = pair(output_size)
+    height, width = pair(output_size)
     with corefw.no_grad():
         pictures, corners = of_pictures("roi_pool", input, boxes)
-        channels, height, width = input.shape[1:]
         corners = nearest(corners * spatial_scale)
         lengths = (corners[:, 2:] - corners[:, :2] + 1).clamp(min=1)
-        rows, has_row = _members(corners[:, 1], lengths[:, 1], bins[0], height)
-        columns, has_column = _members(corners[:, 0], lengths[:, 0], bins[1], width)
-        places = rows[:, :, None, :, None] * width + columns[:, None, :, None, :]
-        inside = (has_row[:, :, None, :, None] & has_column[:, None, :, None, :]).expand_as(places).flatten(3)
-        places = places.flatten(3)
-        flat = input.detach().flatten(2)
-        at_once = max(1, _ELEMENTS // max(1, channels * places[:1].numel()))
-        best = [
-            _places_of_largest(flat, *part)
-            for part in zip(pictures.split(at_once), places.split(at_once), inside.split(at_once), strict=True)
-        ]
-        found = corefw.cat(best) if best else places.new_zeros((0, channels, *bins))
-        found = found + (pictures[:, None, None, None] * channels + corefw.arange(channels)[:, None, None]) * (
-            height * width
-        )
-    return input.reshape(-1)[found] * inside.any(-1)[:, None].to(input.dtype)
+        top, high = _spans(corners[:, 1], lengths[:, 1], height, input.shape[2])
+        left, wide = _spans(corners[:, 0], lengths[:, 0], width, input.shape[3])
+        top = top + (pictures * input.shape[2])[:, None]
+        first = (top[:, :, None] * input.shape[3] + left[:, None]).flatten()
+        counts = (high[:, :, None] * wide[:, None]).flatten()
+        sides = wide[:, None].expand(-1, height, -1).flatten().clamp(min=1)
+        largest = _places_of_largest(_by_places(input.detach()), first, counts, sides, input.shape[3])
+    found = _by_places(input).gather(0, largest) * (counts > 0)[:, None].to(input.dtype)
+    return found.reshape(len(corners), height, width, input.shape[1]).permute(0, 3, 1, 2)
 
 
-def _members(start: Tensor, length: Tensor, bins: int, size: int) -> tuple[Tensor, Tensor]:
-    """The places of each bin along one dimension, (K, bins, most that one has), and which of these are its own."""
-    place = corefw.arange(bins, device=start.device)
-    step = (length / bins)[:, None]
+def _by_places(input: Tensor) -> Tensor:
+    """(N, C, H, W) as (N * H * W, C), in which a place's channels lie side by side."""
+    return input.permute(0, 2, 3, 1).reshape(-1, input.shape[1])
+
+
+def _spans(start: Tensor, length: Tensor, bins: int, size: int) -> tuple[Tensor, Tensor]:
+    """The first place of each bin along one dimension and how many it has, (K, bins)."""
+    place, step = corefw.arange(bins, device=start.device), (length / bins)[:, None]
     begin = (start[:, None] + (place * step).floor()).clamp(0, size)
     end = (start[:, None] + ((place + 1) * step).ceil()).clamp(0, size)
-    most = int((end - begin).max().clamp(min=1)) if len(start) else 1
-    members = begin[..., None] + corefw.arange(most, device=start.device)
-    return members.clamp(max=size - 1).long(), members < end[..., None]
+    return begin.clamp(max=size - 1).long(), (end - begin).long()
 
 
-def _places_of_largest(flat: Tensor, pictures: Tensor, places: Tensor, inside: Tensor) -> Tensor:
-    """Where the largest element of each bin lies, (k, C, rows' bins, columns' bins)."""
-    channels = corefw.arange(flat.shape[1], device=flat.device)[:, None, None, None]
-    elements = flat[pictures[:, None, None, None, None], channels, places[:, None]]
-    best = elements.masked_fill(~inside[:, None], -float("inf")).argmax(-1, keepdim=True)
-    return places[:, None].expand_as(elements).gather(-1, best)[..., 0]
+def _places_of_largest(elements: Tensor, first: Tensor, counts: Tensor, sides: Tensor, width: int) -> Tensor:
+    """Of each bin and channel the first place of its largest element, (bins, C).
+
+    Args:
+        elements: (all places, C).
+        first, counts, sides: of each bin its first place, how many it has, and how many of these lie in a row.
+        width: places from a row to the next.
+    """
+    order = counts.argsort(descending=True)  # so that the bins with a further place come first
+    begin, side = first[order], sides[order]
+    best = elements[begin]
+    step = corefw.zeros(best.shape, dtype=corefw.int64, device=best.device)  # of the place within the bin
+    most = int(counts.max()) if len(counts) else 0
+    left = (counts > corefw.arange(most, device=counts.device)[:, None]).sum(1).tolist()
+    for number in range(1, most):
+        bins = slice(left[number])
+        row = side[bins]
+        value = elements.index_select(0, begin[bins] + number // row * width + number % row)
+        step[bins].masked_fill_(value > best[bins], number)
+        best[bins] = corefw.maximum(best[bins], value)
+    found = begin[:, None] + step // side[:, None] * width + step % side[:, None]
+    return found[order.argsort()]
 
 
 class RoIPool(Module):
