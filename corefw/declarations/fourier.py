@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
+from corefw.declarations._shared.batching import example_dims
 from corefw.declarations._shared.factories import factory
 from corefw.declarations._shared.families import declare_as, family
 from corefw.dispatch.declare import ops, primitive
@@ -25,6 +26,11 @@ _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 @primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="")
 def fft_c2c(input, dim: tuple, norm: str, forward: bool):
     """The transform of a complex tensor along `dim`, or its inverse, scaled as `norm` says."""
+
+
+@fft_c2c.batching
+def transform_batching(call, examples, input, dim, *rest):
+    return call(input, tuple(d % example_dims(input) + 1 for d in dim), *rest)
 
 
 fft_c2c.gradients(input=lambda grad, dim, norm, forward: ops.fft_c2c(grad, dim, _ADJOINT[norm], not forward))
@@ -43,6 +49,9 @@ def fft_r2c(input, dim: tuple, norm: str):
     """The transform of a real tensor along `dim`; of the last of them only the frequencies that are not negative."""
 
 
+fft_r2c.batching(transform_batching)
+
+
 @fft_r2c.gradient("input")
 def fft_r2c_vjp(grad, input_shape, dim, norm):
     last = dim[-1]
@@ -56,6 +65,9 @@ def _whole_shape(input, dim, norm, size):
 @primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="")
 def fft_c2r(input, dim: tuple, norm: str, size: int):
     """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along the last."""
+
+
+fft_c2r.batching(transform_batching)
 
 
 @fft_c2r.gradient("input")

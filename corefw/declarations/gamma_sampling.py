@@ -12,7 +12,7 @@ from corefw.declarations._shared.drawing import draw, wide_key
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.declarations._shared.tail_integrals import beta_tail, gamma_tail
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, differing
 from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.dtypes import finfo
 from corefw.shapes import broadcast, same_shape
@@ -182,4 +182,4 @@ def binomial(count, prob, generator: Generator | None = None):
             f"binomial: count and prob must have one dtype: Found dtype {prob.dispatch_key.dtype.title} but expected "
             f"{count.dispatch_key.dtype.title}"
         )
-    return binomial_from(count, prob, generator)
+    return binomial_from(count, differing(prob), generator)

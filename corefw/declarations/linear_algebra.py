@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.declarations._shared.batching import example_dims
+from corefw.dispatch.batching.calls import aligned, one_by_one
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
@@ -79,6 +81,24 @@ def matmul(input, other):
     >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
+
+
+@matmul.batching
+def matmul_batching(call, examples, input, other):
+    left, right = example_dims(input) == 1, example_dims(other) == 1
+    if not example_dims(input) or not example_dims(other):
+        return one_by_one(call, examples, input, other)  # which raises
+    if right:
+        other = other.unsqueeze(-1)
+    if left:
+        input = input.unsqueeze(1)
+    if other.shape[0] == 1 and example_dims(other) == 2:
+        result = call(input, other[0])  # one product with all rows
+    else:
+        result = call(*aligned(input, other))
+    if right:
+        result = result.squeeze(-1)
+    return result.squeeze(-1 if right else -2) if left else result
 
 
 @matmul.gradient("input")

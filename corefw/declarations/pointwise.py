@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from corefw import dtypes
+from corefw.dispatch.batching.calls import elementwise
 from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
@@ -167,6 +168,7 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
     return input + (product if value == 1 else product * fitting_number(value, input.dispatch_key.dtype))
 
 
+addcmul.batching(elementwise)
 addcmul.gradients(
     input=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (tensor2 * value).conj(),
@@ -322,6 +324,7 @@ def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     return input + (quotient if value == 1 else quotient * fitting_number(value, input.dispatch_key.dtype))
 
 
+addcdiv.batching(elementwise)
 addcdiv.gradients(
     input=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (value / tensor2).conj(),

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import on_images, to_images
 from corefw.declarations._shared.families import in_each_dimension
 from corefw.declarations._shared.windowed import batched, per_dimension
 from corefw.dispatch.declare import Index, composite, ops, primitive
@@ -89,6 +90,7 @@ def max_pool(input, kernel_size: tuple, stride: tuple, padding: tuple, dilation:
     """
 
 
+max_pool.batching(on_images)
 max_pool.gradients(input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape))
 
 
@@ -109,6 +111,7 @@ def adaptive_max_pool(input, output_size: tuple):
     """The maximum of each of the windows that divide (N, C, *spatial) evenly, and where it is, as of `max_pool`."""
 
 
+adaptive_max_pool.batching(on_images)
 adaptive_max_pool.gradients(
     input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape),
 )
@@ -158,6 +161,9 @@ def avg_pool(
     """
 
 
+avg_pool.batching(on_images)
+
+
 @avg_pool.gradient("input")
 def avg_pool_vjp(grad, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     return ops.avg_pool_backward(
@@ -179,6 +185,9 @@ def avg_pool_backward(
     divisor_override: int | None,
 ):  # fmt: skip
     """The gradient of avg_pool: each window's elements get their share."""
+
+
+avg_pool_backward.batching(to_images)
 
 
 @avg_pool_backward.gradient("grad")
@@ -218,6 +227,7 @@ def adaptive_avg_pool(input, output_size: tuple):
     """
 
 
+adaptive_avg_pool.batching(on_images)
 adaptive_avg_pool.gradients(input=lambda grad, input_shape: ops.adaptive_avg_pool_backward(grad, input_shape))
 
 
@@ -233,6 +243,7 @@ def adaptive_avg_pool_backward(output_grad, shape: tuple):
     """The gradient of adaptive_avg_pool: each window's elements get their share."""
 
 
+adaptive_avg_pool_backward.batching(to_images)
 adaptive_avg_pool_backward.gradients(
     output_grad=lambda grad, output_grad_shape: ops.adaptive_avg_pool(grad, tuple(output_grad_shape[2:])),
 )

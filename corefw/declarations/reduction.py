@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import inf
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import reduced, reduced_along_one
 from corefw.dispatch.declare import Dim, Dims, GivenDims, Sizes, composite, ops, primitive, view
 from corefw.dispatch.rules import accumulate, boolean, floating, floats, index, same
 from corefw.dtypes import dtype
@@ -75,6 +76,7 @@ def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
     return input.to(dtype).sum(dim, keepdim).to(dtype)
 
 
+sum_.batching(reduced)
 sum_.gradients(input=lambda grad, dim, keepdim, input_shape: ops.expand_reduced(grad, dim, keepdim, input_shape))
 
 
@@ -132,6 +134,9 @@ def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
     return input.to(dtype).mean(dim, keepdim)
 
 
+mean.batching(reduced)
+
+
 @mean.gradient("input")
 def mean_vjp(grad, dim, keepdim, input_shape):
     return ops.expand_reduced(grad / (count_reduced(input_shape, dim) or 1), dim, keepdim, input_shape)
@@ -148,6 +153,9 @@ def nansum(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | Non
     if dtype is not None and dtype.category < dtypes.FLOATING:
         input = input.nan_to_num(0.0, inf, -inf)  # NaN has no integer
     return input.to(dtype).nansum(dim, keepdim).to(dtype)
+
+
+nansum.batching(reduced)
 
 
 @nansum.gradient("input")
@@ -189,6 +197,9 @@ def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtyp
     tensor([ 2, 12])
     """
     return input.to(dtype).prod(dim, keepdim).to(dtype)
+
+
+product.batching(reduced_along_one)
 
 
 def product_of_others(input, dim: int):
@@ -235,6 +246,9 @@ def logsumexp(input, dim: Dims, keepdim: bool = False):
     """
 
 
+logsumexp.batching(reduced)
+
+
 @logsumexp.gradient("input")
 def logsumexp_vjp(grad, input, out, dim, keepdim, input_shape):
     shares = (input - ops.expand_reduced(out, dim, keepdim, input_shape)).exp()
@@ -268,6 +282,9 @@ def all_(input, dim: GivenDims = None, keepdim: bool = False):
     """
 
 
+all_.batching(reduced)
+
+
 @primitive(name="any", dtype=_truth, shape=reduced_shape, out=True)
 def any_(input, dim: GivenDims = None, keepdim: bool = False):
     """Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives uint8.
@@ -278,6 +295,9 @@ def any_(input, dim: GivenDims = None, keepdim: bool = False):
     """
 
 
+any_.batching(reduced)
+
+
 @primitive(dtype=index, shape=reduced_shape)
 def count_nonzero(input, dim: Dims = None):
     """How many elements over the dimensions `dim` are not zero.
@@ -286,3 +306,6 @@ def count_nonzero(input, dim: Dims = None):
     >>> torch.tensor([[0.0, 1.0], [2.0, 3.0]]).count_nonzero(0)
     tensor([1, 2])
     """
+
+
+count_nonzero.batching(reduced)

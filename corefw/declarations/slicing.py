@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from operator import index
 
+from corefw.declarations._shared.batching import dims_shifted, full
 from corefw.dispatch.declare import Dim, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.rules import first, same
@@ -58,6 +59,11 @@ def _indexed(input, key):
 @primitive(dtype=same, shape=lambda grad, shape, key: shape, public="")
 def basic_index_backward(grad, shape: tuple, key: tuple):
     """Zeros of `shape` with `grad` at the place that basic indexing with `key` shows."""
+
+
+@basic_index_backward.batching
+def basic_index_backward_batching(call, examples, grad, shape, key):
+    return call(full(grad, examples), (examples, *shape), (slice(None), *key))
 
 
 basic_index_backward.gradients(grad=lambda grad, key: ops.basic_index(grad, key))
@@ -508,6 +514,11 @@ def diagonal_vjp(grad, input_shape, offset, dim1, dim2):
 @primitive(dtype=same, shape=lambda grad, shape, offset, dim1, dim2: shape, public="")
 def diagonal_backward(grad, shape: tuple, offset: int, dim1: int, dim2: int):
     """Zeros of `shape` with `grad` on a diagonal."""
+
+
+@diagonal_backward.batching
+def diagonal_backward_batching(call, examples, grad, shape, offset, dim1, dim2):
+    return call(full(grad, examples), (examples, *shape), offset, *dims_shifted((dim1, dim2)))
 
 
 diagonal_backward.gradients(grad=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.declarations._shared.batching import from_the_end, from_the_end_together
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import floats, real, same
 from corefw.dtypes import finfo, int64
@@ -32,6 +34,7 @@ def linalg_inv(A):
     """
 
 
+linalg_inv.batching(from_the_end)
 linalg_inv.gradients(A=lambda grad, out: -ops.matmul_adjoint(ops.adjoint_matmul(out, grad), out))
 
 
@@ -48,6 +51,9 @@ def _solve_shape(A, B):
 @primitive(dtype=floats, shape=_solve_shape, public="", grad_name="LinalgSolveEx")
 def solve_matrices(A, B):
     """The solution X of ``A @ X = B`` for square matrices A and matrices B."""
+
+
+solve_matrices.batching(from_the_end_together)
 
 
 @solve_matrices.gradient("A", "B")
@@ -174,6 +180,9 @@ def linalg_det(A):
     """
 
 
+linalg_det.batching(from_the_end)
+
+
 @linalg_det.gradient("A")
 def linalg_det_vjp(grad, A, out):
     if _all_regular(out):
@@ -184,7 +193,7 @@ def linalg_det_vjp(grad, A, out):
 
 def _all_regular(det) -> bool:
     """Whether no determinant, or none of their signs, is 0."""
-    return det.dispatch_key.device.type == "meta" or bool((det != 0).all())
+    return det.dispatch_key.device.type == "meta" or bool(all_examples(det != 0).all())
 
 
 def _cofactors(A):
@@ -225,6 +234,9 @@ def linalg_slogdet(A):
     """
 
 
+linalg_slogdet.batching(from_the_end)
+
+
 @linalg_slogdet.gradient("A")
 def linalg_slogdet_vjp(grad_sign, grad_logabsdet, A, sign):
     factor = 0 if grad_logabsdet is None else grad_logabsdet
@@ -251,7 +263,7 @@ def _cutoff(values, shape, atol, rtol):
 
 
 def _is_positive(atol) -> bool:
-    return bool((atol > 0).any()) if hasattr(atol, "any") else atol > 0
+    return bool(all_examples(atol > 0).any()) if hasattr(atol, "any") else atol > 0
 
 
 def _moduli(A, hermitian: bool):
@@ -379,7 +391,7 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     rank = ops.linalg_matrix_rank(A, rtol=rcond)
     m, n = A.shape[-2:]
     residuals = values = solution.detach().new_zeros((0,)).abs()
-    if driver in ("gels", "gelsd", "gelss") and m > n and bool((rank == n).all()):
+    if driver in ("gels", "gelsd", "gelss") and m > n and bool(all_examples(rank == n).all()):
         difference = (A.matmul(solution) - B).abs()
         residuals = (difference * difference).sum(-2)
     if driver == "gels":

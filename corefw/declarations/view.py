@@ -86,6 +86,11 @@ def unsafe_view(input, size: Sizes):
     """A contiguous copy of `input` under another shape."""
 
 
+@unsafe_view.batching
+def unsafe_view_batching(call, examples, input, size):
+    return call(input, (input.shape[0], *size))
+
+
 unsafe_view.gradients(input=lambda grad, input_shape: grad.reshape(input_shape))
 
 

@@ -83,6 +83,17 @@ class Declaration:
             formula.__code__ = formula.__code__.replace(co_name=vjp, co_qualname=vjp)  # what tracebacks show
             self.gradient(name)(formula)
 
+    def batching(self, rule: Callable) -> Callable:
+        """Declare how `func.vmap` computes the op on all examples of a batch at once: by the function below, or one
+        that several ops share, ``sum.batching(reduced)`` (`corefw/declarations/_shared/batching.py`).
+
+        A rule is called with the op on the device below, the number of examples, and the kernel's arguments; tensors
+        have the examples along their first dimension, or 1 that stands for all, and so has what it returns. Views,
+        composites and elementwise ops need none.
+        """
+        self.op.batching = rule
+        return rule
+
     def no_gradient(self, *names: str) -> Declaration:
         """Declare that no gradient flows to these inputs though the result depends on them."""
         self.op.zero_gradients += names

@@ -69,6 +69,7 @@ class Op:
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
+        self.batching: Callable | None = None  # its rule for all examples of a batch at once
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple

@@ -10,6 +10,7 @@ import numpy as np
 
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, at_depths, base_of, depths, levels
+from corefw.dispatch.batching.tensors import into
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
@@ -198,6 +199,14 @@ def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
         if level.randomness == "different":
             wanted.setdefault(depth, level.size)
     return dispatch_key_of(at_depths(base_of(dispatch_key.device), wanted, dispatch_key.dtype), dispatch_key.dtype)
+
+
+def differing(tensor: Tensor) -> Tensor:
+    """A tensor beside which, or with which as parameters, numbers are drawn: in batches of the examples of running
+    `vmap`s between which these differ."""
+    if not BatchedDevice.made or not levels.running:
+        return tensor
+    return into(tensor, in_examples(tensor.dispatch_key).device)
 
 
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from corefw.dispatch.batching import rules  # noqa: F401, which registers them
 from corefw.dispatch.batching.arrays import Level, levels
-from corefw.dispatch.batching.tensors import enter, is_batched, leave
+from corefw.dispatch.batching.tensors import all_examples, enter, is_batched, leave
 from corefw.dispatch.declare import ops
 from corefw.func.trees import LEAF, flatten, unflatten
 from corefw.tensor import Tensor, next_sequence
@@ -222,5 +221,4 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not is_batched(tensor):
         return tensor
-    inner = leave(tensor.detach())
-    return debug_unwrap(inner) if recurse else inner
+    return all_examples(tensor) if recurse else leave(tensor.detach())

@@ -78,6 +78,15 @@ def leave(tensor: Tensor, depth: int | None = None) -> Tensor:
     return _passed(tensor, values.array, inner, lambda gradient: enter(gradient, level.depth))
 
 
+def all_examples(tensor: Tensor) -> Tensor:
+    """A tensor with the examples of all batches that it belongs to, without a history: what checks look at elements
+    of."""
+    tensor = tensor.detach()
+    while is_batched(tensor):
+        tensor = leave(tensor)
+    return tensor
+
+
 def into(tensor: Tensor, to: device) -> Tensor:
     """A tensor as one of a device that belongs to more depths: the same for all examples there."""
     key = tensor.dispatch_key
