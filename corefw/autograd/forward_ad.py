@@ -60,7 +60,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         RuntimeError: it is not the innermost one.
     """
     scope = _entered.scope
-    if scope is None or level not in (None, 0) or levels.running[-1] is not scope:
+    if scope is None or level not in (None, 0) or levels.innermost() is not scope:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )

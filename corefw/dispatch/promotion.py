@@ -183,7 +183,7 @@ def mixed_into(op: Op, *values) -> None:
     kernel, result, array_type, _ = table[dispatch_key]
     if result.device is not target.dispatch_key.device:
         if isinstance(result.device, LevelDevice):
-            admit(target, result.device)
+            admit(target, result.device, op.name + "_")
             raise OperandsChanged(f"{op.name}_: the tensor that is changed belongs to another level now")
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.dispatch_key.device}"

@@ -8,8 +8,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
-from corefw.dispatch.batching.arrays import LevelDevice, OperandsChanged
-from corefw.dispatch.batching.tensors import become_current, current, together
+from corefw.dispatch.batching.arrays import LevelDevice, OperandsChanged, shared
+from corefw.dispatch.batching.tensors import become_current, current, is_batched, together
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
@@ -126,6 +126,8 @@ def slow_path_into(op: Op, error: Exception, *values):
         if leveled is not None or error.__class__ is OperandsChanged:
             positional, keywords = _keywords(op, [values[0], *(leveled or values)[1:]])
             return op.inplace_function(*positional, **keywords)
+        if not is_batched(values[0]) and any(map(is_batched, tensors_in(values))):
+            raise shared(op.name + "_")
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:

@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from corefw.dispatch.batching import rules  # noqa: F401, which registers them
-from corefw.dispatch.batching.arrays import BatchedDevice, Level, levels
-from corefw.dispatch.batching.tensors import enter, leave
+from corefw.dispatch.batching.arrays import Level, depths, levels
+from corefw.dispatch.batching.tensors import all_examples, enter, is_batched, leave
 from corefw.dispatch.declare import ops
 from corefw.func.trees import LEAF, flatten, unflatten
-from corefw.tensor import Tensor
+from corefw.tensor import Tensor, next_sequence
 
 _RANDOMNESS = ("error", "different", "same")
 
@@ -70,7 +69,9 @@ def vmap(
             some = leaves if len(starts) == 1 else [
                 leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims)
             ]  # fmt: skip
-            results, found, outs = _run(func, some, dims, structure, kwargs, Level(count, randomness), out_dims)
+            results, found, outs = _run(
+                func, some, dims, structure, kwargs, Level(count, randomness, next_sequence()), out_dims
+            )
             parts.append(results)
         results = parts[0] if len(parts) == 1 else [
             part[0] if out is None else ops.cat(list(part), out) for part, out in zip(zip(*parts), outs)
@@ -84,13 +85,13 @@ def _run(
     func: Callable, leaves: list, dims: list, structure: Any, kwargs: dict, level: Level, out_dims: Any
 ) -> tuple[list, Any, list]:
     """The outputs of `func` for a batch, their structure, and the dimension of the examples in each."""
-    depth = len(levels.running) + 1
+    depth = levels.next_depth()
     inputs = [x if d is None else enter(x if d == 0 else x.movedim(d, 0), depth) for x, d in zip(leaves, dims)]
-    levels.running.append(level)
+    levels.running[depth] = level
     try:
         output = func(*unflatten(inputs, structure), **kwargs)
     finally:
-        levels.running.pop()
+        del levels.running[depth]
     found, out_structure = flatten(output)
     for one in found:
         if not isinstance(one, Tensor):
@@ -103,8 +104,7 @@ def _run(
 
 def _left(func: Callable, output: Tensor, depth: int, size: int, dim: int | None) -> Tensor:
     """An output as it is seen outside, its examples along `dim`."""
-    where = output.dispatch_key.device
-    inside = where.__class__ is BatchedDevice and where.depth == depth
+    inside = depth in depths(output.dispatch_key.device)
     if dim is None:
         if inside:
             raise ValueError(
@@ -114,7 +114,7 @@ def _left(func: Callable, output: Tensor, depth: int, size: int, dim: int | None
     count = len(output.shape) + 1
     if not -count <= dim < count:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
-    result = leave(output) if inside else output.unsqueeze(0).expand(size, *output.shape)
+    result = leave(output, depth) if inside else output.unsqueeze(0).expand(size, *output.shape)
     return result if dim == 0 else result.movedim(0, dim)
 
 
@@ -219,7 +219,6 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     >>> _ = torch.func.vmap(show)(torch.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    if tensor.dispatch_key.device.__class__ is not BatchedDevice:
+    if not is_batched(tensor):
         return tensor
-    inner = leave(tensor.detach())
-    return debug_unwrap(inner) if recurse else inner
+    return all_examples(tensor) if recurse else leave(tensor.detach())

@@ -29,6 +29,7 @@ class Scope:
 
     __slots__ = ("__weakref__", "alive", "depth")
     randomness = ""  # it means nothing for random numbers
+    start = 0  # nothing older has its depth
 
     def __init__(self, depth: float, alive: bool = True):
         self.depth, self.alive = depth, alive
@@ -47,8 +48,8 @@ TIMELESS = Scope(0, alive=False)
 
 def scope_at(depth: float) -> Scope:
     """The scope that tensors of this depth belong to: the running one, or one that a backward goes through."""
-    known = (*levels.running, *reversed(levels.revived))
-    return next((level for level in known if level.__class__ is Scope and level.depth == depth), _ENDED)
+    running = levels.running.get(depth)
+    return running or next((scope for scope in reversed(levels.revived) if scope.depth == depth), _ENDED)
 
 
 class DualArray:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from corefw.dispatch.batching import rules  # noqa: F401, which registers them
-from corefw.dispatch.batching.arrays import BatchedDevice, HiddenElementsError, Level, levels
+from corefw.dispatch.batching.arrays import HiddenElementsError, Level, depths, levels
 from corefw.dispatch.batching.tensors import enter, leave
 from corefw.dispatch.declare import ops
-from corefw.tensor import Tensor
+from corefw.tensor import Tensor, next_sequence
 
 
 def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -29,21 +28,20 @@ def columns(push: Callable[[list[Tensor]], list[Tensor]], vectors: list[Tensor],
     count = vectors[0].shape[0]
     if not count:
         return [one.unsqueeze(0) for one in push([v.new_zeros(v.shape[1:]) for v in vectors])]
-    depth = len(levels.running) + 1
-    levels.running.append(Level(count, randomness))
+    depth = levels.next_depth()
+    levels.running[depth] = Level(count, randomness, next_sequence())
     try:
         return [_left(one, depth, count) for one in push([enter(v, depth) for v in vectors])]
     except HiddenElementsError:
         pass
     finally:
-        levels.running.pop()
+        del levels.running[depth]
     return [ops.stack(list(parts)) for parts in zip(*(push([v[i] for v in vectors]) for i in range(count)))]
 
 
 def _left(tensor: Tensor, depth: int, count: int) -> Tensor:
-    where = tensor.dispatch_key.device
-    if where.__class__ is BatchedDevice and where.depth == depth:
-        return leave(tensor)
+    if depth in depths(tensor.dispatch_key.device):
+        return leave(tensor, depth)
     return tensor.unsqueeze(0).expand(count, *tensor.shape)
 
 

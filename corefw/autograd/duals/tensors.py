@@ -119,17 +119,16 @@ def begin() -> Scope:
     Its depth lies between that of a `vmap` in its place and the next, and is that of no scope that ended and may be
     revived by a backward.
     """
-    position = len(levels.running) + 1
+    position = levels.next_depth()
     depth = next(d for d in (position + 1 - 1 / k for k in count(2)) if d not in _taken.scopes)
-    scope = _taken.scopes[depth] = Scope(depth)
-    levels.running.append(scope)
+    scope = _taken.scopes[depth] = levels.running[depth] = Scope(depth)
     return scope
 
 
 def end(scope: Scope) -> None:
     """End the innermost level, a forward differentiation."""
-    assert levels.running[-1] is scope
-    levels.running.pop()
+    assert levels.innermost() is scope
+    del levels.running[scope.depth]
     scope.alive = False
 
 

@@ -35,10 +35,12 @@ class OperandsChanged(CorefwError):
 
 
 class Level(NamedTuple):
-    """One `vmap` that is running: the number of its examples, and what random numbers mean in it."""
+    """One `vmap` that is running: the number of its examples, what random numbers mean in it, and when it began, in the
+    order of nodes."""
 
     size: int
     randomness: str
+    start: int
 
     def over(self, base: device, depth: float, runtime: Runtime) -> device:
         """The device of its examples over `base`."""
@@ -46,17 +48,24 @@ class Level(NamedTuple):
 
 
 class _Levels(threading.local):
-    """The thread's levels: `vmap`s and forward differentiations that are running, the outermost first, which has the
-    depth 1.
+    """The thread's levels by their depths, which grow inwards from 1: `vmap`s and forward differentiations.
 
-    Attributes: ``revived`` levels that ended, while a backward goes through what they computed; ``roots`` the depths of
-    what the thread differentiates backward.
+    Attributes: ``running`` those that are running; ``revived`` those that ended, while a backward goes through what
+    they computed; ``roots`` the depths of what the thread differentiates backward.
     """
 
     def __init__(self):
-        self.running: list[Any] = []
+        self.running: dict[float, Any] = {}
         self.revived: list[Any] = []
         self.roots: frozenset[float] = frozenset()
+
+    def innermost(self) -> Any:
+        """The deepest level that is running, None outside of all."""
+        return self.running[max(self.running)] if self.running else None
+
+    def next_depth(self) -> int:
+        """The depth of a `vmap` inside of all levels that are running."""
+        return int(max(self.running, default=0)) + 1
 
 
 levels = _Levels()
@@ -138,8 +147,8 @@ class LevelDevice(device):
         """A gradient as a leaf keeps it that does not belong to the level."""
         return gradient
 
-    def check_admission(self) -> None:
-        """Refuse to make a tensor that is changed in place one of the level, where that cannot be."""
+    def check_admission(self, name: str) -> None:
+        """Refuse to make a tensor that the op `name` changes in place one of the level, where that cannot be."""
 
 
 class BatchedDevice(LevelDevice):
@@ -151,13 +160,10 @@ class BatchedDevice(LevelDevice):
         return BatchedArray(_unsqueezed(array, dispatch_key_of(self.inner, dtype).runtime), self)
 
     def keeps(self, depth: float) -> bool:
-        return depth <= len(levels.running)
+        return depth in levels.running
 
-    def check_admission(self) -> None:
-        raise BatchingError(
-            "vmap: an in-place operation would write the results of all examples into a tensor that they share: make "
-            "it batched first, as zeros_like(x) of a batched x is, or use the form that is not in place"
-        )
+    def check_admission(self, name: str) -> None:
+        raise shared(name)
 
 
 def depths(where: device) -> dict[float, Any]:
@@ -251,6 +257,14 @@ class BatchedArray:
         raise _no_numbers()
 
 
+def shared(name: str) -> BatchingError:
+    """The error of an op that is to write into what is the same for all examples what is not."""
+    return BatchingError(
+        f"vmap: {name} would write the results of all examples into a tensor that they share: make it batched first "
+        "(zeros_like(x) or clone() of a batched x), or use the form that is not in place"
+    )
+
+
 def _no_numbers() -> HiddenElementsError:
     return HiddenElementsError(
         "vmap: a tensor inside of vmap stands for all examples, and has no elements that Python or NumPy could see "
@@ -309,10 +323,7 @@ class BatchedRuntime(Runtime):
     def copy(self, target, source):
         values, given = target.values, source.values
         if given.shape[0] > values.shape[0]:
-            raise BatchingError(
-                "vmap: an in-place operation would write the results of all examples into a tensor that they share: "
-                "make it batched first (x.clone() of a batched x, zeros_like(x)), or use the form that is not in place"
-            )
+            raise shared("an in-place operation")
         missing = array_dims(target) - array_dims(source)
         if missing > 0:
             steps = [s // given.dtype.itemsize for s in given.strides]

@@ -10,6 +10,7 @@ from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import (
     BatchedArray,
     BatchedDevice,
+    Level,
     LevelDevice,
     at_depths,
     base_of,
@@ -52,31 +53,70 @@ def _passed(tensor: Tensor, array: Any, dispatch_key: DispatchKey, back: Callabl
     return result
 
 
-def is_batched(value: Any) -> bool:
-    """Whether a value is a batched tensor."""
+def batch_of(value: Any) -> BatchedDevice | None:
+    """The deepest batch that a value belongs to; None if it is no batched tensor."""
     where: device | None = level_of(value)
     while isinstance(where, LevelDevice):
-        if where.__class__ is BatchedDevice:
-            return True
+        if isinstance(where, BatchedDevice):
+            return where
         where = where.inner
-    return False
+    return None
 
 
-def enter(tensor: Tensor, depth: int) -> Tensor:
+def is_batched(value: Any) -> bool:
+    """Whether a value is a batched tensor."""
+    return batch_of(value) is not None
+
+
+def enter(tensor: Tensor, depth: float) -> Tensor:
     """The examples along the first dimension of a tensor, as one."""
     key = tensor.dispatch_key
+    where = key.device
+    if isinstance(where, LevelDevice) and where.depth > depth:  # deeper ones are further out
+        if where.__class__ is BatchedDevice:
+            return enter(enter(leave(tensor).movedim(1, 0), depth), where.depth)
+        wanted = depths(where) | {depth: Level(tensor.array.shape[0], "", 0)}
+        return _beneath(tensor, wanted, lambda part: enter(part, depth), lambda gradient: leave(gradient, depth))
     level = BatchedDevice(key.device, depth, tensor.array.shape[0], key.runtime)
-    return _passed(tensor, BatchedArray(tensor.array, level), dispatch_key_of(level, key.dtype), leave)
+    array = BatchedArray(tensor.array, level)
+    return _passed(tensor, array, dispatch_key_of(level, key.dtype), lambda gradient: leave(gradient, depth))
 
 
-def leave(tensor: Tensor) -> Tensor:
-    """The examples of the innermost batch that a tensor belongs to, along the first dimension."""
+def leave(tensor: Tensor, depth: float | None = None) -> Tensor:
+    """The examples along the first dimension: those of the batch at `depth`, or of the deepest that a tensor belongs
+    to."""
     level = tensor.dispatch_key.device
+    if level.__class__ is not BatchedDevice:
+        at = batch_of(tensor).depth if depth is None else depth  # type: ignore[union-attr]
+        wanted = {other: device for other, device in depths(level).items() if other != at}
+        return _beneath(tensor, wanted, lambda part: leave(part, at), lambda gradient: enter(gradient, at))
+    if depth is not None and level.depth > depth:
+        return enter(leave(leave(tensor), depth).movedim(1, 0), level.depth)
     inner = dispatch_key_of(level.inner, tensor.dispatch_key.dtype)
     values = wrap(tensor.array.values, inner)
     if values.array.shape[0] != level.examples:
         values = values.expand(level.examples, *values.array.shape[1:])
     return _passed(tensor, values.array, inner, lambda gradient: enter(gradient, level.depth))
+
+
+def _beneath(tensor: Tensor, wanted: dict[float, Any], change: Callable, back: Callable) -> Tensor:
+    """A tensor of the levels `wanted`, by what `change` makes of its parts below its outermost level, which is no
+    batch."""
+    key = tensor.dispatch_key
+    inner = dispatch_key_of(key.device.inner, key.dtype)
+    to = at_depths(base_of(key.device), wanted, key.dtype)
+    with no_recording():
+        array = tensor.array.mapped(lambda part: change(wrap(part, inner)).array, to)
+    return _passed(tensor, array, dispatch_key_of(to, key.dtype), back)
+
+
+def all_examples(tensor: Tensor) -> Tensor:
+    """A tensor with the examples of all batches that it belongs to, without a history: what checks look at elements
+    of."""
+    tensor = tensor.detach()
+    while is_batched(tensor):
+        tensor = leave(tensor)
+    return tensor
 
 
 def into(tensor: Tensor, to: device) -> Tensor:
@@ -189,12 +229,12 @@ def level_of(value: Any) -> LevelDevice | None:
     return where if isinstance(where, LevelDevice) else None
 
 
-def admit(target: Tensor, to: device) -> None:
-    """Make a tensor that is changed in place, and the one that it shows, one of the levels of `to`."""
+def admit(target: Tensor, to: device, name: str) -> None:
+    """Make a tensor that the op `name` changes in place, and the one that it shows, one of the levels of `to`."""
     present = depths(target.dispatch_key.device)
     for depth, level in depths(to).items():
         if depth not in present:
-            level.check_admission()
+            level.check_admission(name)
     base, d = target, target.dispatch_key.dtype
     while base.view_info is not None:
         base = base.view_info.base
