@@ -9,6 +9,7 @@ from corefw.autograd import forward_ad as fwAD
 from corefw.autograd.duals.calls import how
 from corefw.dispatch.batching.arrays import BatchingError
 from corefw.dispatch.registry import registry
+from corefw.func.level import vector_jacobian
 
 F = corefw.nn.functional
 X, V = np.array([1.0, 2.0, -0.5]), np.array([1.0, 0.5, 2.0])
@@ -285,6 +286,31 @@ def test_vmap_inside_of_a_level_and_duals_inside_of_vmap():
     close(corefw.autograd.grad(columns.sum(), x)[0], 6 * X)
 
 
+@pytest.mark.parametrize("outer", ["vmap", "jvp"])
+def test_numbers_differ_between_examples_beside_tangents(outer):
+    noisy = lambda x: x * corefw.rand(3, dtype=corefw.float64)
+    x = tensor(np.stack([X, X, X, X]))
+    if outer == "vmap":
+        value, tangent = func.vmap(lambda x: func.jvp(noisy, (x,), (x + 1,)), randomness="different")(x)
+    else:
+        value, tangent = func.jvp(func.vmap(noisy, randomness="different"), (x,), (x + 1,))
+    factors = np.asarray(value) / X
+    assert len({*factors.reshape(-1)}) == 12
+    close(tangent, factors * (X + 1))
+
+
+def test_vmap_and_jvp_go_back_through_the_graph_of_a_vmap_that_ended():
+    w = tensor(X, requires_grad=True)
+    cubes = func.vmap(lambda one: one**3)(w)
+    again = lambda x: func.vmap(lambda one: one**3)(x) * cubes
+    for hessian in (func.jacfwd(func.jacrev(again)), func.jacrev(func.jacfwd(again))):
+        close(hessian(tensor(X)).sum((1, 2)), 6 * X**4)
+    pulled = lambda v: vector_jacobian([cubes], [w], [v * v], True)[0]
+    value, tangent = func.vmap(lambda v: func.jvp(pulled, (v,), (v,)))(tensor([X, V]))
+    close(value, np.array([X, V]) ** 2 * 3 * X**2)
+    close(tangent, 2 * np.asarray(value.detach()))
+
+
 def test_what_is_shown_several_times_may_have_several_tangents():
     with fwAD.dual_level():
         one = fwAD.make_dual(tensor([2.0]).expand(3), tensor(V))
@@ -434,6 +460,10 @@ def test_explain_tells_how_a_tangent_is_computed():
         x = dual()
         assert "tangent: by the op itself, which is linear" in corefw.explain("matmul", x, x)
         assert "tangent: by the formula of the declaration" in corefw.explain("softmax", x, 0)
+        said: list[str] = []
+        func.vmap(lambda one: (said.append(corefw.explain("softmax", one, 0)), one)[1])(corefw.stack([x, x]))
+        assert "a batch of 2 examples\n  tangent: by the formula" in said[0], said
+        assert "inside of vmap: all examples at once, by its rule" in corefw.explain("softmax", x, 0)
     assert "tangent" not in corefw.explain("matmul", tensor(X), tensor(X))
     assert how(registry.declared["exp"]) == "elementwise" and how(registry.declared["sum"]) == "linear"
 
@@ -454,7 +484,7 @@ FUNCTIONS = {
     "choices": lambda t, x, y: t.where(x > y, x, y.sin()).masked_fill(x > 1.5, 2.0).clamp(0.2, 1.4),
     "softmax": lambda t, x, y: x.softmax(0) * y.log_softmax(1) + t.nn.functional.gelu(x),
     "linear algebra": lambda t, x, y: t.linalg.inv(x @ x.mT + y.diag().diag()) @ t.linalg.solve(x, y) * t.linalg.det(x),
-    "symmetric": lambda t, x, y: t.linalg.cholesky(x @ x.mT + t.eye(4)) + t.linalg.eigvalsh(y @ y.mT),
+    "symmetric": lambda t, x, y: t.linalg.cholesky(x @ x.mT + x.diag().diag()) + t.linalg.eigvalsh(y @ y.mT),
     "fourier": lambda t, x, y: t.fft.fft(x).abs() + t.fft.irfft(t.fft.rfft(y), 4),
     "convolution": lambda t, x, y: t.nn.functional.conv1d(x[None], y[:, :2, None].expand(4, 2, 3), x[0], groups=2),
     "pools": lambda t, x, y: t.nn.functional.max_pool1d(x, 2) + t.nn.functional.avg_pool1d(y, 2),

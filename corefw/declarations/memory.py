@@ -244,6 +244,9 @@ def _sharing(input, array, dispatch_key):
     return result
 
 
+_levels = LevelDevice.made  # a name is found faster
+
+
 @composite()
 def detach(input):
     """`input` without its history: the same memory, no gradient flows back, and no tangent forward.
@@ -253,8 +256,7 @@ def detach(input):
     >>> (x * 2).detach().requires_grad
     False
     """
-    array = stopped(input.array) if LevelDevice.made else input.array
-    return _sharing(input, array, input.dispatch_key)
+    return _sharing(input, stopped(input.array) if _levels else input.array, input.dispatch_key)
 
 
 def detach_(self) -> Tensor:

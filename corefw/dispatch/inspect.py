@@ -170,6 +170,7 @@ def _for_all_examples(op: Op, dispatch_key: DispatchKey, args, kwargs) -> tuple[
     present = sorted(depths(dispatch_key.device).items())
     sizes = " x ".join(str(level.examples) for _, level in present if level.__class__ is BatchedDevice)
     lines = [f"dispatch key: {dispatch_key}, a batch of {sizes} examples"]
+    lines += [line for _, level in present for line in level.said(op)]
     if how(op) == "refused":
         return [*lines, str(refused(op))], said(op)
     return lines + _inside(op, dispatch_key, args, kwargs), said(op)

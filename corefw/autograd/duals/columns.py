@@ -28,7 +28,7 @@ def columns(push: Callable[[list[Tensor]], list[Tensor]], vectors: list[Tensor],
     count = vectors[0].shape[0]
     if not count:
         return [one.unsqueeze(0) for one in push([v.new_zeros(v.shape[1:]) for v in vectors])]
-    depth = levels.next_depth()
+    depth = levels.next_depth() + 0.25  # not that of a `vmap` that ended, through whose graph the function may go back
     levels.running[depth] = Level(count, randomness, next_sequence())
     try:
         return [_left(one, depth, count) for one in push([enter(v, depth) for v in vectors])]
@@ -39,7 +39,7 @@ def columns(push: Callable[[list[Tensor]], list[Tensor]], vectors: list[Tensor],
     return [ops.stack(list(parts)) for parts in zip(*(push([v[i] for v in vectors]) for i in range(count)))]
 
 
-def _left(tensor: Tensor, depth: int, count: int) -> Tensor:
+def _left(tensor: Tensor, depth: float, count: int) -> Tensor:
     if depth in depths(tensor.dispatch_key.device):
         return leave(tensor, depth)
     return tensor.unsqueeze(0).expand(count, *tensor.shape)
