@@ -14,7 +14,6 @@ from corefw.declarations._shared.drawing import (
     draw,
     draw_bernoulli,
     probability_tensor,
-    seed_and_offset,
     wide_key,
 )
 from corefw.declarations._shared.factories import (
@@ -27,7 +26,7 @@ from corefw.declarations._shared.factories import (
     target,
 )
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, source
 from corefw.dispatch.rules import ordered, real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
@@ -230,9 +229,7 @@ def multinomial(
             raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
         if not bool((weights.sum(-1) > 0).all()):
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-    count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
-    seed, offset = seed_and_offset("multinomial_at", input.dispatch_key, count, generator)
-    result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
+    result = source(generator, input.dispatch_key.device).multinomial(weights, num_samples, bool(replacement))
     return result if out is None else into_out("multinomial", out, result)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.random import manual_seed
+from corefw.random import manual_seed, use
 from corefw.utils.data.dataset import Dataset, IterableDataset
 
 
@@ -97,7 +97,7 @@ def _left_to_the_main_process(number, frame) -> None:
     """What Ctrl-C does in a worker: nothing, the main process ends it. Programs that it runs do not ignore it."""
 
 
-def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) -> None:
+def work(number, count, seed, engine, fetch_arguments, init, index_queue, result_queue) -> None:
     """A worker's life: read (epoch, number, indices) until None comes, send (epoch, number, batch or Failure)."""
     global _info
     signal.signal(signal.SIGINT, _left_to_the_main_process)
@@ -109,6 +109,7 @@ def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) 
     try:
         random.seed(seed + number)
         np.random.seed((seed + number) % 2**32)
+        use(engine)
         manual_seed(seed + number)
         _info = WorkerInfo(number, count, seed + number, dataset)
         if init is not None:
