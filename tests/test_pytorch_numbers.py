@@ -239,6 +239,42 @@ def test_vmap(as_pytorch):
         corefw.vmap(shifted)(corefw.zeros(3, 2))
 
 
+WEIGHTS = corefw.tensor([[0.1, 0.2, 0.3, 0.4] * 5] * 3)
+FROM_EXAMPLES = {
+    "rand_like": corefw.rand_like,
+    "randint_like": lambda x: corefw.randint_like(x, 100),
+    "normal_": lambda x: x.clone().normal_(),
+    "normal_, few": lambda x: x[:5].clone().normal_(),
+    "log_normal_": lambda x: x.clone().log_normal_(),
+    "exponential_": lambda x: x.clone().exponential_(),
+    "cauchy_": lambda x: x.clone().cauchy_(),
+    "geometric_": lambda x: x.clone().geometric_(0.1),
+    "randperm": lambda x: corefw.randperm(9) + 0 * x[0],
+    "bernoulli": corefw.bernoulli,
+    "bernoulli_": lambda x: x.clone().bernoulli_(0.5),
+    "dropout": lambda x: corefw.nn.functional.dropout(x),
+    "dropout in place": lambda x: corefw.nn.functional.dropout(x.clone(), inplace=True),
+    "native_dropout": lambda x: corefw.native_dropout(x, 0.5)[1],
+    "alpha_dropout": lambda x: corefw.nn.functional.alpha_dropout(x, training=True),
+    "multinomial": lambda x: corefw.multinomial(x, 7),
+    "multinomial with replacement": lambda x: corefw.multinomial(x, 7, replacement=True),
+    "in another order of memory": lambda x: corefw.rand_like(x.reshape(4, 5).t()),
+}
+
+
+@pytest.mark.parametrize("name", FROM_EXAMPLES)
+def test_all_examples_of_vmap_have_the_numbers_of_one(as_pytorch, name):
+    draw = FROM_EXAMPLES[name]
+    corefw.manual_seed(0)
+    one, after = draw(WEIGHTS[0]), corefw.rand(2)
+    corefw.manual_seed(0)
+    found = corefw.vmap(draw, randomness="same")(WEIGHTS)
+    assert len(found) == 3 and all(corefw.equal(example, one) for example in found)
+    assert corefw.equal(corefw.rand(2), after)
+    with pytest.raises(RuntimeError, match=r"MT19937.*randomness='same'"):
+        corefw.vmap(draw, randomness="different")(WEIGHTS)
+
+
 def test_other_devices_have_philox(as_pytorch):
     assert corefw.Generator("meta").engine == "philox"
     assert corefw.rand(3, device="meta").shape == (3,)

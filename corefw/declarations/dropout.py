@@ -9,7 +9,7 @@ from corefw import dtypes
 from corefw.declarations._shared.drawing import draw_bernoulli, probability_tensor
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.dispatch.declare import Index, composite, ops
-from corefw.dispatch.random_generator import source
+from corefw.dispatch.random_generator import differing, source
 from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
@@ -111,6 +111,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
         return certain
     if inplace:
         return input.mul_(_noise(input, p, False) / (1 - p))
+    input = differing(input)
     return source(None, input.dispatch_key.device).dropout(input, p)[0]
 
 
@@ -125,6 +126,7 @@ def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, 
     if train is False or p == 0 or 0 in input.array.shape:
         return input * 1, ops.ones_like(input, dtype=dtypes.bool_)
     _check_dropout(p)
+    input = differing(input)
     output, mask = source(None, input.dispatch_key.device).dropout(input, p)
     return output, mask
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import differ, drawn, example_dims, full, the_same
 from corefw.declarations._shared.drawing import (
     MISSING,
     SIGNIFICAND,
@@ -32,7 +33,8 @@ from corefw.declarations._shared.factories import (
 )
 from corefw.declarations._shared.families import family
 from corefw.devices import DispatchKey
-from corefw.dispatch.declare import composite, primitive
+from corefw.dispatch.batching.calls import one_by_one
+from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator, in_examples, source
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
@@ -47,9 +49,15 @@ def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, l
     """Uniform numbers in ``[low, high)``."""
 
 
+uniform_at.batching(drawn)
+
+
 @primitive(dtype=ordered, shape=given_size, public="")
 def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
     """Integers in ``[low, high)``."""
+
+
+integers_at.batching(drawn)
 
 
 @primitive(dtype=floats, shape=given_size, public="")
@@ -57,9 +65,20 @@ def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, me
     """Normal numbers."""
 
 
+normal_at.batching(drawn)
+
+
 @primitive(dtype=ordered, shape=lambda p, size, *attributes: size, public="")
 def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: int, dtype: Any):
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
+
+
+@bernoulli_at.batching
+def bernoulli_batching(call, examples, p, size, seed, offset, dtype):
+    if not differ():
+        return one_by_one(call, examples, p, size, seed, offset, dtype)
+    p = p.reshape(p.shape[0], *(1,) * (len(size) - example_dims(p)), *p.shape[1:])
+    return call(p, (examples, *size), seed, offset, dtype)
 
 
 @primitive(dtype=real_floats, shape=given_size, public="")
@@ -67,9 +86,15 @@ def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: in
     """Exponential numbers of rate `lambd`."""
 
 
+exponential_at.batching(drawn)
+
+
 @primitive(dtype=real_floats, shape=given_size, public="")
 def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
+
+
+cauchy_at.batching(drawn)
 
 
 @primitive(dtype=real_floats, shape=given_size, public="")
@@ -77,14 +102,28 @@ def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int
     """Exponentials of normal numbers."""
 
 
+log_normal_at.batching(drawn)
+
+
 @primitive(dtype=real_numbers, shape=given_size, public="")
 def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
 
+geometric_at.batching(drawn)
+
+
 @primitive(dtype=real_numbers, shape=lambda n, *attributes: (n,), public="")
 def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dtype: Any):
     """A permutation of the numbers below `n`."""
+
+
+@permutation_at.batching
+def permutation_batching(call, examples, n, seed, offset, dtype):
+    if not differ():
+        return the_same(call, examples, n, seed, offset, dtype)
+    apart = -(-n * 2 // 4)
+    return ops.stack([call(n, seed, offset + i * apart, dtype) for i in range(examples)])
 
 
 @primitive(
@@ -94,6 +133,15 @@ def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dt
 )
 def multinomial_at(input, num_samples: int, replacement: bool, seed: int, offset: int):
     """Positions along the last dimension, in proportion to the weights there."""
+
+
+@multinomial_at.batching
+def multinomial_batching(call, examples, input, *rest):
+    if not differ():  # the numbers of a row would depend on how many are before it
+        return one_by_one(call, examples, input, *rest)
+    weights = full(input, examples)
+    rows = call(weights.reshape(-1, weights.shape[-1]), *rest)
+    return rows.reshape(*weights.shape[:-1], rows.shape[-1])
 
 
 # -- by size ----------------------------------------------------------------------------------------------------------
@@ -240,6 +288,7 @@ def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, gener
     shape, strides = tuple(input.array.shape), strides_like(input, memory_format)
     if strides == contiguous_strides(shape):
         return draw(kind, dispatch_key, shape, generator, *parameters)
+    dispatch_key = in_examples(dispatch_key)
     runtime = dispatch_key.runtime
     memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
     result = wrap(runtime.as_strided(memory, shape, strides, 0), dispatch_key)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError
+from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, depths, levels
 from corefw.dispatch.random_generator import Generator, StateError, drawn_by_examples
 from corefw.dispatch.registry import ops
 from corefw.dtypes import ALL, bfloat16, bool_, dtype, float16, float64, int32
@@ -117,7 +117,7 @@ class MersenneTwister(Generator):
         self, kind: str, dispatch_key: DispatchKey, shape: Shape, parameters: tuple, over: Tensor | None = None
     ) -> Tensor:
         """A tensor of numbers of a kind: in the order in memory of `over`, the tensor that they are written to."""
-        _outside_batches(dispatch_key)
+        _check_batches(dispatch_key)
         order = _memory_order(over)
         d, count = dispatch_key.dtype, math.prod(shape) * (2 if dispatch_key.dtype.is_complex else 1)
         blocks = kind == "normal_at" and count >= _BLOCK and order is None
@@ -135,7 +135,7 @@ class MersenneTwister(Generator):
 
     def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
         """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
-        _outside_batches(dispatch_key)
+        _check_batches(dispatch_key)
         with self._lock:
             words = self._offset.words(math.prod(shape) * _WORDS[p.dispatch_key.dtype])
         order = _memory_order(over)
@@ -147,14 +147,14 @@ class MersenneTwister(Generator):
 
     def permutation(self, dispatch_key: DispatchKey, n: int) -> Tensor:
         """A permutation of the numbers below `n`."""
-        _outside_batches(dispatch_key)
+        _check_batches(dispatch_key)
         with self._lock:
             words = self._offset.words(max(n - 1, 0) * (1 if n < _LARGE else 2))
         return ops.permutation_of_words(dispatch_key, n, words, dispatch_key.dtype.numpy)
 
     def multinomial(self, input: Tensor, num_samples: int, replacement: bool) -> Tensor:
         """Positions along the last dimension, in proportion to the weights there."""
-        _outside_batches(input.dispatch_key)
+        _check_batches(input.dispatch_key)
         shape = tuple(input.array.shape)
         if replacement and num_samples > 1:
             with self._lock:
@@ -212,10 +212,12 @@ _OF_WORDS = {
 } | {"normal_at": "normal_pairs_of_words"}
 
 
-def _outside_batches(dispatch_key: DispatchKey) -> None:
-    if BatchedDevice.made:
-        drawn_by_examples(dispatch_key.device)  # raises where random numbers are not allowed
-    if dispatch_key.device.__class__ is BatchedDevice:
+def _check_batches(dispatch_key: DispatchKey) -> None:
+    """Refuse numbers that are to differ between the examples of a running `vmap`."""
+    if not BatchedDevice.made:
+        return
+    drawn_by_examples(dispatch_key.device)  # raises where random numbers are not allowed
+    if any(levels.running[depth].randomness == "different" for depth in depths(dispatch_key.device)):
         raise BatchingError(
             "vmap: the generator MT19937 has one stream for all examples. Draw outside of vmap, say randomness='same', "
             'or choose corefw.random.use("philox")'
