@@ -24,6 +24,10 @@ REFUSALS = {
         "it rewrites in-place operations for a tracer, and nothing traces functions here: in-place operations work in "
         "every transform as they are, so that the function itself gives the same values"
     ),
+    "profiler.ExecutionTraceObserver": (
+        "it writes the graph of a run for tools that replay it op by op with PyTorch's kernels; "
+        "profiler.profile(record_shapes=True).export_chrome_trace writes what ran with which shapes"
+    ),
     "masked.MaskedTensor": _MASKED,
     "masked.as_masked_tensor": _MASKED,
     "masked.is_masked_tensor": _MASKED,
