@@ -93,7 +93,7 @@ def current_device_index() -> int:
 def _index_of(given: Any = None) -> tuple[Any, int]:
     """The accelerator's runtime, and the index that `given` names: the current one for None."""
     kind, runtime = _needed()
-    if given is None or isinstance(given, int) and not isinstance(given, bool):
+    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
         index = given
     else:
         chosen = device(given)

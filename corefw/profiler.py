@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any
 
 from corefw.autograd.profiler import Recording, record_function
-from corefw.autograd.profiler_events import EventList
 from corefw.files import replacing
 from corefw.refusals import refusing
 
