@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
-from corefw.nn.modules.module_state import ModuleState
+from corefw.nn.modules.module_state import ModuleState, _IncompatibleKeys  # noqa: F401, PyTorch's place of the latter
 from corefw.nn.modules.private_names import PrivateNames
 from corefw.nn.parameter import Buffer, Parameter, is_lazy
 from corefw.nn.summary import Summary, shapes, summarize

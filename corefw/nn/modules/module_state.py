@@ -10,10 +10,7 @@ from corefw.graph.grad_mode import no_recording
 from corefw.nn.parameter import Parameter, is_lazy
 from corefw.tensor import Tensor
 
-_IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
-
-
-class IncompatibleKeys(_IncompatibleKeys):
+class _IncompatibleKeys(namedtuple("_Keys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` could not match."""
 
     __slots__ = ()
@@ -82,7 +79,7 @@ class ModuleState:
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> _IncompatibleKeys:
         """Copy a `state_dict` into the module.
 
         Args:
@@ -105,7 +102,7 @@ class ModuleState:
                     hook(module, state, prefix, metadata.get(path, {}), strict, missing, unexpected, errors)
                 known |= module._load_own(state, prefix, assign, missing, errors)
         unexpected += [key for key in state if key not in known]
-        result = IncompatibleKeys(missing, unexpected)
+        result = _IncompatibleKeys(missing, unexpected)
         for module in self.modules():
             for hook, _ in module._hook_list("load_state_dict"):
                 hook(module, result)

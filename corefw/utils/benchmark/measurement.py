@@ -115,12 +115,12 @@ class Measurement:
 
     @cached_property
     def significant_figures(self) -> int:
-        """How many digits of the median mean something, at least 1: by the interval of confidence, of 90%, around the
+        """How many digits of the median mean something, 1 to 4: by the interval of confidence, of 90%, around the
         mean of the middle half of the times."""
         times = sorted(self.times)
         middle = np.array(times[len(times) // 4 : math.ceil(3 * len(times) / 4)])
         interval = max(1.645 * middle.std() / math.sqrt(len(middle)), RESOLUTION)
-        return max(math.floor(math.log10(max(self.median, RESOLUTION) / interval)), 1)
+        return min(max(math.floor(math.log10(max(self.median, RESOLUTION) / interval)), 1), 4)
 
     @property
     def has_warnings(self) -> bool:
