@@ -7,7 +7,7 @@ that for "cuda" is looked for, then all that are installed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Self
 
 from corefw.cuda.graphs import CUDAGraph
 from corefw.devices import device
@@ -257,7 +257,7 @@ class Graph(CUDAGraph):
         mode = self.capture_error_mode
         super().capture_begin(self.graph_pool, "global" if mode == "default" else mode)
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> Self:
         self.capture_begin()
         return self
 

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from corefw.autograd.profiler import Recording, record_function
 from corefw.files import replacing
@@ -140,7 +140,8 @@ class profile(Recording):
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready, self.acc_events, self.step_num = on_trace_ready, acc_events, 0
         self.current_action = self.schedule(0)
-        self._labels_steps, self._label, self._is_on = schedule is not None, None, False
+        self._labels_steps, self._is_on = schedule is not None, False
+        self._label: record_function | None = None
         self._metadata: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -155,11 +156,11 @@ class profile(Recording):
             self._off()
             self._ready()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def step(self) -> None:

@@ -132,7 +132,7 @@ def _wear_names() -> None:
     for name, ours in MODULES.items():
         setattr(layers, name.rpartition(".")[2], importlib.import_module(ours))
     package = sys.modules["corefw"]
-    vars(package).update(__version__=TorchVersion(COMPATIBLE), torch=package)
+    vars(package).update(__version__=TorchVersion(COMPATIBLE), __name__="torch", torch=package)
     Tensor.__module__ = "torch"
 
 

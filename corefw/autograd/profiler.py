@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 from corefw.autograd.profiler_events import EventList, FunctionEvent, FunctionEventAvg
 from corefw.dispatch.flags import unheard
@@ -47,7 +47,7 @@ class Recording(Mode):
         self._events: list[FunctionEvent] = []
         self._ids, self._stack = count(1), threading.local()
 
-    def wrap(self, op, dispatch_key, who, function):
+    def wrap(self, op: Any, dispatch_key: Any, who: Any, function: Any) -> Any:
         clock, runtime, index = time.perf_counter_ns, dispatch_key.runtime, dispatch_key.device.index
         counts_memory, flops = self.profile_memory and not op.view, self.with_flops and _FLOPS.get(op.name)
 
@@ -98,11 +98,11 @@ class Recording(Mode):
             self._stack.open = []
         return self._stack.open
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         _active.append(self)
         return super().__enter__()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
         _active.remove(self)
 
@@ -175,7 +175,7 @@ class profile:
         self._recording = Recording(record_shapes, profile_memory, with_stack, with_flops)
         self._entered = False
 
-    def __enter__(self) -> profile:
+    def __enter__(self) -> Self:
         if self._entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self._entered = True
@@ -242,7 +242,7 @@ class record_function:
     def __init__(self, name: str, args: str | None = None):
         self.name = name if args is None else f"{name} {args}"
 
-    def __enter__(self) -> record_function:
+    def __enter__(self) -> Self:
         self._opened = [(recording, recording.begin(self.name, "label")) for recording in _active]
         return self
 
@@ -269,7 +269,7 @@ class _Emitting:
                 f"torch.profiler.profile times them, and export_chrome_trace writes what Perfetto shows"
             )
 
-    def __enter__(self) -> _Emitting:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None: ...

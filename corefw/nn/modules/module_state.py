@@ -10,6 +10,7 @@ from corefw.graph.grad_mode import no_recording
 from corefw.nn.parameter import Parameter, is_lazy
 from corefw.tensor import Tensor
 
+
 class _IncompatibleKeys(namedtuple("_Keys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` could not match."""
 

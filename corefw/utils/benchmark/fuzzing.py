@@ -169,7 +169,7 @@ class Fuzzer:
     ):
         self._parameters: list[FuzzedParameter] = [*_flat(parameters)]
         self._tensors: list[FuzzedTensor] = [*_flat(tensors)]
-        names = [part.name for part in (*self._parameters, *self._tensors)]
+        names = [parameter.name for parameter in self._parameters] + [tensor.name for tensor in self._tensors]
         if len({*names}) < len(names):
             raise ValueError(f"Fuzzer: names occur twice among {names}")
         self._constraints, self._drawn, self._rejected = constraints or [], 0, 0
