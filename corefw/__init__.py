@@ -91,6 +91,7 @@ from corefw.shapes import Size
 from corefw.sparse import sparse_coo_tensor, sparse_csr_tensor, spmm
 from corefw.tensor import Tensor
 from corefw.tensor_api import (
+    TypedStorage,
     UntypedStorage,
     as_tensor,
     asarray,
@@ -116,6 +117,7 @@ int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(tensor_types("cpu"))
+globals().update(_tensor_api.STORAGES)
 globals().update(_published(__name__))
 
 _methods.attach_ops()
@@ -125,10 +127,8 @@ _methods.attach_operators()
 _LATER = {
     **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("masked", "nn", "optim")},
-    **{
-        name: name
-        for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing", "types", "version")
-    },
+    **{name: name for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing")},
+    **{name: name for name in ("storage", "types", "utils", "version")},
     **{
         "_C": "_C",
         "Future": "futures",
@@ -136,7 +136,7 @@ _LATER = {
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
     },
-    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
+    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing")},
     "vmap": "func",
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }

@@ -353,3 +353,87 @@ def test_types_of_a_gpu_without_one():
         corefw.set_default_tensor_type(corefw.cuda.FloatTensor)
     with pytest.raises(RuntimeError):
         corefw.cuda.FloatTensor(2)
+
+
+class Own(nn.Module):
+    """A module that tells what it is asked to do, and keeps a state of its own form."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.modes = nn.Parameter(corefw.ones(2)), []
+
+    def train(self, mode=True):
+        self.modes.append(mode)
+        return super().train(mode and len(self.modes) < 3)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "older"] = 2 * self.weight.detach()
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
+        state_dict[prefix + "weight"] = state_dict.pop(prefix + "older") / 2
+        assert local_metadata.get("version") == 1 and rest[0] is True
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+def test_modules_of_a_tree_may_have_their_own_train():
+    tree = nn.Sequential(nn.Sequential(Own()), nn.Dropout())
+    for mode in (False, True, True):
+        tree.train(mode)
+    assert tree[0][0].modes == [False, True, True] and tree[1].training and not tree[0][0].training
+
+
+def test_modules_of_a_tree_may_load_and_save_their_own_way():
+    tree = nn.ModuleDict({"a": nn.ModuleList([Own()]), "b": nn.Linear(1, 1)})
+    state = tree.state_dict()
+    assert [*state] == ["a.0.weight", "a.0.older", "b.weight", "b.bias"]
+    state["a.0.older"] = corefw.full((2,), 6.0)
+    tree.load_state_dict(state)
+    assert tree["a"][0].weight.tolist() == [3, 3] and "a.0.older" in state
+    state["b.other"] = state["c"] = state["c.d"] = state["b.c.d"] = corefw.ones(1)
+    missing, unexpected = tree.load_state_dict(state, strict=False)
+    assert not missing and sorted(unexpected) == ["b.c.d", "b.other", "c", "c.d"]
+
+
+def test_numbers_for_each_dimension():
+    utils = importlib.import_module("corefw.nn.modules.utils")
+    assert utils._single(1) == (1,) and utils._triple(iter([1, 2])) == (1, 2) and utils._quadruple(0) == (0,) * 4
+    with pytest.raises(ValueError, match="at least 2"):
+        utils._list_with_default([1], [2])
+
+
+def test_names_of_the_compiled_module():
+    C = importlib.import_module("corefw._C")
+    assert C._get_tracing_state() is None and isinstance(corefw.Tensor, C._TensorMeta)
+    assert C._get_accelerator().type in {"cpu", "cuda", corefw._C._get_accelerator().type}
+    seen = []
+    corefw.vmap(lambda x: seen.append(C._are_functorch_transforms_active()) or x)(corefw.ones(2))
+    assert seen == [True] and not C._are_functorch_transforms_active()
+    where, dtype, non_blocking, order = C._nn._parse_to("meta", corefw.float64, True)
+    assert where == corefw.device("meta") and dtype is corefw.float64 and non_blocking and order is None
+    assert C._nn._parse_to(corefw.ones(1, dtype=corefw.int8))[1] is corefw.int8
+    assert not importlib.import_module("corefw._subclasses.fake_tensor").is_fake(corefw.ones(1))
+    with pytest.raises(NotImplementedError, match="meta"):
+        importlib.import_module("corefw._subclasses").FakeTensor(1)
+
+
+def test_divergences_of_bases_of_other_libraries():
+    kl = corefw.distributions.kl
+
+    class Base: ...
+
+    class Point(corefw.distributions.Normal, Base): ...
+
+    @kl.register_kl(Point, Base)
+    def _(p, q):
+        return corefw.tensor(7.0)
+
+    assert corefw.distributions.kl_divergence(Point(0.0, 1.0), Point(0.0, 1.0)).item() == 7
+    with pytest.raises(TypeError, match="type_p"):
+        kl.register_kl(1, Base)
+
+
+def test_dtypes_of_others_are_refused():
+    for obj in (corefw.ones(2), [1.0]):
+        with pytest.raises(TypeError, match="must be torch.dtype, not"):
+            corefw.asarray(obj, dtype="float32")

@@ -16,7 +16,9 @@ class FakeTensor(Tensor):
 
     def __new__(cls, *arguments: Any, **options: Any) -> NoReturn:
         """Refuse."""
-        raise NotImplementedError('FakeTensor: nothing is traced here; a tensor with device="meta" has no elements either')
+        raise NotImplementedError(
+            'FakeTensor: nothing is traced here; a tensor with device="meta" has no elements either'
+        )
 
 
 def is_fake(x: object) -> bool:

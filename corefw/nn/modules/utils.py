@@ -43,7 +43,7 @@ def _list_with_default(out_size: list, defaults: list[int]) -> list[int]:
     [5, 3]
     """
     if isinstance(out_size, int | tuple):
-        return out_size  # type: ignore[return-value]
+        return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     last = defaults[-len(out_size) :]
