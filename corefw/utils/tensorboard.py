@@ -11,7 +11,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.tensor import Tensor
 
-__all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]
+__all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]  # noqa: F822, the first two are the package's
 
 
 def _package() -> Any:
