@@ -132,6 +132,7 @@ _LATER = {
     **{
         "_C": "_C",
         "Future": "futures",
+        "PyTorchFileReader": "serialization.file_reader",
         "autocast": "amp",
         "compile": "compiler",
         "set_default_tensor_type": "default_type",

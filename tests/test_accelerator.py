@@ -58,9 +58,16 @@ def test_without_one(without):
     assert accelerator.memory_stats() == {}
     with accelerator.device_index(None):
         pass
-    asked = "current_device_index current_device_idx synchronize current_stream empty_cache empty_host_cache".split()
-    asked += "get_device_capability get_memory_info memory_allocated memory_reserved max_memory_allocated".split()
-    asked += "max_memory_reserved reset_peak_memory_stats reset_accumulated_memory_stats Graph".split()
+    asked = [
+        "current_device_index",
+        "current_device_idx",
+        "synchronize",
+        "current_stream",
+        "empty_cache",
+        "empty_host_cache",
+    ]
+    asked += ["get_device_capability", "get_memory_info", "memory_allocated", "memory_reserved", "max_memory_allocated"]
+    asked += ["max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats", "Graph"]
     for name in asked:
         with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
             getattr(accelerator, name)()

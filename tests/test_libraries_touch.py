@@ -437,3 +437,22 @@ def test_dtypes_of_others_are_refused():
     for obj in (corefw.ones(2), [1.0]):
         with pytest.raises(TypeError, match="must be torch.dtype, not"):
             corefw.asarray(obj, dtype="float32")
+
+
+def test_records_of_a_file(tmp_path):
+    corefw.save({"w": corefw.ones(2)}, tmp_path / "file.pt")
+    reader = corefw.PyTorchFileReader(tmp_path / "file.pt")
+    assert reader.has_record("data.pkl") and "data/0" in reader.get_all_records() and not reader.has_record("other")
+    assert reader.get_record("data/0") == corefw.ones(2).numpy().tobytes()
+    with pytest.raises(RuntimeError, match="failed locating file other"):
+        reader.get_record("other")
+
+
+def test_names_of_trees_and_loaders():
+    point = pytree.namedtuple("point", "x y")
+    for tree, kind in (([1], list), (point(1, 2), pytree.namedtuple), (3, int)):
+        assert pytree._get_node_type(tree) is kind and (kind in pytree.SUPPORTED_NODES) is (kind is not int)
+    node = pytree.SUPPORTED_NODES[dict]
+    assert node.unflatten_fn([1], node.flatten_fn({"a": 2})[1]) == {"a": 1}
+    loaders = importlib.import_module("corefw.utils.data.dataloader")
+    assert isinstance(iter(DataLoader(TensorDataset(corefw.arange(2)))), loaders._BaseDataLoaderIter)

@@ -169,3 +169,22 @@ def test_marks_for_vendors_are_refused():
     assert torch.profiler.kineto_available() and ProfilerActivity.CUDA in torch.profiler.supported_activities()
     with pytest.raises(NotImplementedError, match="execution_trace_observer"):
         profile(execution_trace_observer=object())
+
+
+def test_operations_of_modules():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.Linear(4, 2, bias=False)))
+    counter = torch.utils.flop_counter.FlopCounterMode(model, depth=2, display=False)
+    with counter:
+        model(torch.ones(5, 3)).sum().backward()
+    counts = counter.get_flop_counts()
+    assert counts["Sequential.0"] == {"linear": 120} and sum(counts["Sequential.1"].values()) == 80
+    assert counter.get_total_flops() == 200 + 80 + 80 + 120  # gradients of both weights and of one input
+    lines = counter.get_table().splitlines()
+    assert lines[2].split() == ["Global", "480", "100.00%"] and not any("1.0" in line for line in lines)
+    assert not model._forward_hooks and counter.get_table(depth=3).count("Sequential.1.0") == 1
+
+
+def test_operations_of_ones_own(capsys):
+    with torch.utils.flop_counter.FlopCounterMode(custom_mapping={"exp": lambda result, x: x.size}) as counter:
+        torch.ones(7).exp()
+    assert counter.get_total_flops() == 7 and "exp" in capsys.readouterr().out

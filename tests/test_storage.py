@@ -99,7 +99,21 @@ def test_names_are_pytorchs():
     assert [name for name in names if not hasattr(torch, name)] == []
     a, b = theirs.ones(2).storage(), torch.ones(2).storage()
     private = {"from_file", "filename", "resizable", "resize_", "get_device", "from_buffer", "is_hpu", "is_sparse"}
-    conversions = "bool byte char double float half int long short bfloat16 complex_double complex_float hpu".split()
+    conversions = [
+        "bool",
+        "byte",
+        "char",
+        "double",
+        "float",
+        "half",
+        "int",
+        "long",
+        "short",
+        "bfloat16",
+        "complex_double",
+        "complex_float",
+        "hpu",
+    ]
     asked = (
         {n for n in dir(a) if n[0] != "_" and "float8" not in n} - private - {"pin_memory", "is_pinned", *conversions}
     )

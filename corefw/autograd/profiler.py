@@ -49,7 +49,7 @@ class Recording(Mode):
 
     def wrap(self, op: Any, dispatch_key: Any, who: Any, function: Any) -> Any:
         clock, runtime, index = time.perf_counter_ns, dispatch_key.runtime, dispatch_key.device.index
-        counts_memory, flops = self.profile_memory and not op.view, self.with_flops and _FLOPS.get(op.name)
+        counts_memory, flops = self.profile_memory and not op.view, self.with_flops and FLOPS.get(op.name)
 
         def timed(*arguments, **options):
             shapes = tuple(tuple(a.shape) for a in arguments if hasattr(a, "shape")) if self.record_shapes else ()
@@ -144,7 +144,7 @@ def _convolution(result, input, weight, *others) -> int:
 
 
 #: {op: the additions and multiplications of a call, from its result and arguments}
-_FLOPS: dict[str, Callable[..., int]] = {
+FLOPS: dict[str, Callable[..., int]] = {
     **dict.fromkeys(("dot", "linear", "matmul", "mm", "bmm", "mv"), _product(0)),
     **dict.fromkeys(("addmm", "baddbmm"), _product(1)),
     "convolution": _convolution,

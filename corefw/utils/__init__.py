@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 
 from corefw.utils import checkpoint, data, hooks
 
-_LATER = ("benchmark", "dlpack", "model_zoo", "tensorboard")
+_LATER = ("benchmark", "dlpack", "flop_counter", "model_zoo", "tensorboard")
 __all__ = ["checkpoint", "data", "hooks", *_LATER]
 
 

@@ -158,14 +158,41 @@ CLASSES = {
     "average_precision_score": ((y, score), {}),
     "calinski_harabasz_score": ((x, kinds), {}),
 }
-REGRESSION = """d2_absolute_error_score d2_pinball_score explained_variance_score max_error mean_absolute_error
-mean_absolute_percentage_error mean_pinball_loss mean_squared_error median_absolute_error r2_score
-root_mean_squared_error""".split()
-POSITIVE = """d2_tweedie_score mean_gamma_deviance mean_poisson_deviance mean_squared_log_error mean_tweedie_deviance
-root_mean_squared_log_error""".split()
-KERNELS = """cosine_distances cosine_similarity euclidean_distances laplacian_kernel linear_kernel manhattan_distances
-paired_cosine_distances paired_euclidean_distances paired_manhattan_distances polynomial_kernel rbf_kernel
-sigmoid_kernel""".split()
+REGRESSION = [
+    "d2_absolute_error_score",
+    "d2_pinball_score",
+    "explained_variance_score",
+    "max_error",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_pinball_loss",
+    "mean_squared_error",
+    "median_absolute_error",
+    "r2_score",
+    "root_mean_squared_error",
+]
+POSITIVE = [
+    "d2_tweedie_score",
+    "mean_gamma_deviance",
+    "mean_poisson_deviance",
+    "mean_squared_log_error",
+    "mean_tweedie_deviance",
+    "root_mean_squared_log_error",
+]
+KERNELS = [
+    "cosine_distances",
+    "cosine_similarity",
+    "euclidean_distances",
+    "laplacian_kernel",
+    "linear_kernel",
+    "manhattan_distances",
+    "paired_cosine_distances",
+    "paired_euclidean_distances",
+    "paired_manhattan_distances",
+    "polynomial_kernel",
+    "rbf_kernel",
+    "sigmoid_kernel",
+]
 for name, (data, options) in CLASSES.items():
     CASES[name] = measured(getattr(metrics, name), *data, **options)
 for name in REGRESSION:
