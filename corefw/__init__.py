@@ -132,6 +132,8 @@ _LATER = {
     **{
         "_C": "_C",
         "Future": "futures",
+        "ScriptFunction": "jit",
+        "ScriptModule": "jit",
         "PyTorchFileReader": "serialization.file_reader",
         "autocast": "amp",
         "compile": "compiler",

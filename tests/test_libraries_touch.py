@@ -307,9 +307,6 @@ def test_spawned_processes_tell_their_errors():
     context = mp.start_processes(abs, nprocs=1, join=False, start_method="fork")
     while not context.join(10):
         pass
-    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
-    with pytest.raises(ValueError, match="file_descriptor"):
-        mp.set_sharing_strategy("file_descriptor")
 
 
 def exit_with(number):
@@ -435,7 +432,7 @@ def test_divergences_of_bases_of_other_libraries():
 
 def test_dtypes_of_others_are_refused():
     for obj in (corefw.ones(2), [1.0]):
-        with pytest.raises(TypeError, match="must be torch.dtype, not"):
+        with pytest.raises(TypeError, match=r"must be torch\.dtype"):
             corefw.asarray(obj, dtype="float32")
 
 

@@ -75,11 +75,11 @@ def test_without_a_schedule_the_block_is_recorded():
 
 def test_memory_operations_and_lines():
     x, w = torch.ones(1, 2, 5, 5), torch.ones(2, 2, 3, 3)
-    with profile(profile_memory=True, with_flops=True, with_stack=True, record_shapes=True) as prof:
-        with record_function("block"):
-            work().view(-1)
-            torch.nn.functional.conv2d(x, w)
-            torch.nn.functional.conv_transpose2d(x, w)
+    prof = profile(profile_memory=True, with_flops=True, with_stack=True, record_shapes=True)
+    with prof, record_function("block"):
+        work().view(-1)
+        torch.nn.functional.conv2d(x, w)
+        torch.nn.functional.conv_transpose2d(x, w)
     rows = {row.key: row for row in prof.key_averages()}
     assert rows["matmul"].flops == 2 * 2 * 3 * 4 and rows["matmul"].cpu_memory_usage == 2 * 4 * 4
     assert rows["convolution"].flops == 2 * 9 * 4 * 9 + 2 * 50 * 18
@@ -182,6 +182,29 @@ def test_operations_of_modules():
     lines = counter.get_table().splitlines()
     assert lines[2].split() == ["Global", "480", "100.00%"] and not any("1.0" in line for line in lines)
     assert not model._forward_hooks and counter.get_table(depth=3).count("Sequential.1.0") == 1
+
+
+@pytest.mark.oracle
+def test_operations_of_gradients_are_pytorchs():
+    import_torch()
+    theirs = pytest.importorskip("torch.utils.flop_counter")
+
+    def count(t, mode):
+        net = t.nn.Sequential(t.nn.Conv2d(2, 4, 3), t.nn.ReLU(), t.nn.Flatten(), t.nn.Linear(36, 3))
+        with mode:
+            net(t.ones(2, 2, 5, 5)).sum().backward()
+        return mode.get_total_flops()
+
+    modes = (module.FlopCounterMode(display=False) for module in (torch.utils.flop_counter, theirs))
+    ours, wanted = map(count, (torch, import_torch()), modes)
+    assert ours == wanted
+
+
+def test_operations_of_attention():
+    q, counter = torch.ones(1, 2, 5, 8, requires_grad=True), torch.utils.flop_counter.FlopCounterMode(display=False)
+    with counter:
+        torch.nn.functional.scaled_dot_product_attention(q, q, q).sum().backward()
+    assert counter.get_total_flops() == (2 + 5) * 2 * 2 * 5 * 5 * 8
 
 
 def test_operations_of_ones_own(capsys):

@@ -145,9 +145,15 @@ def _convolution(result, input, weight, *others) -> int:
 
 #: {op: the additions and multiplications of a call, from its result and arguments}
 FLOPS: dict[str, Callable[..., int]] = {
-    **dict.fromkeys(("dot", "linear", "matmul", "mm", "bmm", "mv"), _product(0)),
+    **dict.fromkeys(("dot", "linear", "matmul", "matmul_adjoint", "mm", "bmm", "mv"), _product(0)),
     **dict.fromkeys(("addmm", "baddbmm"), _product(1)),
+    "adjoint_matmul": lambda result, a, b: 2 * result.size * a.shape[-2],
+    "linear_gradients": lambda result, gradient, input: 2 * gradient.size * input.shape[-1],
     "convolution": _convolution,
+    "convolution_weight": lambda result, input, gradient, *others: 2 * gradient.size * prod(result.shape[1:]),
+    # two products, and five for the gradients
+    "attention": lambda result, query, key, *others: 4 * query.size * key.shape[-2],
+    "attention_backward": lambda result, gradient, query, key, *others: 10 * query.size * key.shape[-2],
 }
 
 

@@ -21,7 +21,12 @@ class PyTorchFileReader:
     """
 
     def __init__(self, file: str | os.PathLike | IO[bytes]):
-        self._reader = Reader(open(file, "rb") if isinstance(file, str | os.PathLike) else file)  # noqa: SIM115, lives on
+        self._opened = open(file, "rb") if isinstance(file, str | os.PathLike) else None  # noqa: SIM115, lives on
+        self._reader = Reader(self._opened or file)  # type: ignore[arg-type]
+
+    def __del__(self) -> None:
+        if getattr(self, "_opened", None) is not None:
+            self._opened.close()  # type: ignore[union-attr]
 
     def get_all_records(self) -> list[str]:
         """The names."""

@@ -1,4 +1,4 @@
-"""Inference: by variation with a point estimate and with enumeration, and by Hamiltonian Monte Carlo; densities of traces."""
+"""Inference by variation, with a point estimate and with enumeration, and by NUTS; densities of traces."""
 
 import pyro
 import pyro.distributions as dist
