@@ -135,7 +135,10 @@ _LATER = {
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
         "PyTorchFileReader": "serialization.file_reader",
-        "autocast": "amp",
+        **dict.fromkeys(
+            ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype"), "amp"
+        ),
+        **dict.fromkeys(("is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled"), "amp"),
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
     },
