@@ -128,16 +128,16 @@ _LATER = {
     **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("masked", "nn", "optim")},
     **{name: name for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing")},
-    **{name: name for name in ("storage", "types", "utils", "version")},
+    **{name: name for name in ("onnx", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
         "Future": "futures",
+        "_assert_async": "asserting",
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
+        **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
         "PyTorchFileReader": "serialization.file_reader",
-        **dict.fromkeys(
-            ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype"), "amp"
-        ),
+        **dict.fromkeys(("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype"), "amp"),
         **dict.fromkeys(("is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled"), "amp"),
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
@@ -165,7 +165,7 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
 }
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
-    | {"__version__", *_LATER} - {"_C"}
+    | {"__version__", *_LATER} - {"_C", "_assert_async"}
 )
 
 

@@ -453,3 +453,37 @@ def test_names_of_trees_and_loaders():
     assert node.unflatten_fn([1], node.flatten_fn({"a": 2})[1]) == {"a": 1}
     loaders = importlib.import_module("corefw.utils.data.dataloader")
     assert isinstance(iter(DataLoader(TensorDataset(corefw.arange(2)))), loaders._BaseDataLoaderIter)
+
+
+def test_numbers_are_never_symbols():
+    for kind in (corefw.SymInt, corefw.SymFloat, corefw.SymBool):
+        assert not isinstance(corefw.ones(2).shape[0], kind)
+        with pytest.raises(NotImplementedError, match=kind.__name__):
+            kind(1)
+
+
+def test_what_autocast_would_do():
+    assert not corefw.is_autocast_enabled("cpu") and not corefw.is_autocast_cpu_enabled()
+    assert not corefw.is_autocast_cache_enabled() and corefw.get_autocast_dtype("cpu") is corefw.bfloat16
+    assert corefw.get_autocast_cpu_dtype() is corefw.bfloat16 and corefw.get_autocast_gpu_dtype() is corefw.float16
+
+
+@pytest.mark.skipif(corefw.cuda.is_available(), reason="there is a GPU")
+def test_states_of_no_gpu():
+    assert corefw.cuda.get_rng_state_all() == []
+    corefw.cuda.set_rng_state_all([])
+
+
+def test_assertions_of_a_value():
+    corefw._assert_async(corefw.tensor(True))
+    for wrong, said in ((corefw.tensor(0.0), "no"), (corefw.ones(2), "2 values")):
+        with pytest.raises(RuntimeError, match=said):
+            corefw._assert_async(wrong, "no")
+
+
+def test_nothing_is_exported_to_onnx():
+    onnx = corefw.onnx
+    assert not onnx.is_in_onnx_export() and issubclass(onnx.OnnxExporterError, RuntimeError)
+    for refused in (onnx.export, onnx.ONNXProgram):
+        with pytest.raises(NotImplementedError, match="ONNX"):
+            refused(nn.Linear(1, 1))

@@ -24,7 +24,9 @@ class Net(L.LightningModule):
     def __init__(self, width=8, rate=0.1):
         super().__init__()
         self.save_hyperparameters()
-        self.layers = fill(nn.Sequential(nn.Linear(5, width, bias=False), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2)))
+        self.layers = fill(
+            nn.Sequential(nn.Linear(5, width, bias=False), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2))
+        )
         self.losses, self.example_input_array = [], x[:2]
 
     def forward(self, x):
