@@ -157,9 +157,7 @@ class Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:
         r"""The number of values."""
-    def _typed_storage(self) -> _TypedStorage:
-        r"""The memory that the tensor shows all or a part of, as numbers of its dtype: `untyped_storage` gives
-        the bytes."""
+    def _typed_storage(self) -> _TypedStorage: ...
     def _values(self) -> Tensor:
         r"""The values, coalesced or not, without history."""
     @property

@@ -221,4 +221,6 @@ def storage_type(self) -> type:
     return found
 
 
-Tensor._typed_storage = storage  # type: ignore[attr-defined]
+@method
+def _typed_storage(self) -> TypedStorage:
+    return _storage_of(self)
