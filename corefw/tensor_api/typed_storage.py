@@ -27,10 +27,12 @@ class TypedStorage:
         device: where it lies.
 
     >>> import corefw as torch
-    >>> storage = torch.ones(2, 3)[1].storage()
+    >>> torch.TypedStorage([1, 2], dtype=torch.int64).tolist()
+    [1, 2]
+    >>> storage = torch.ones(2, 2)[1].storage()
     >>> storage[0] = 7.0
-    >>> len(storage), storage.dtype, storage.tolist()
-    (6, torch.float32, [7.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    >>> storage.tolist(), storage.dtype
+    ([7.0, 1.0, 1.0, 1.0], torch.float32)
     """
 
     def __init__(
