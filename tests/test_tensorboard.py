@@ -84,6 +84,7 @@ def test_numbers_and_distributions(writer, tmp_path):
     writer.add_histogram_raw("raw", 0.0, 1.0, 2, 1.0, 1.0, [0.5, 1.0], [1, 1], 4)
     writer.add_text("note", "some *text*", 5)
     writer.flush()
+    writer.close()
     found = [*written(tmp_path / "log")]
     assert [(step, parts[2][0]) for step, tag, parts in found if tag == "loss/train"] == [
         (0, 0.5),
@@ -102,7 +103,7 @@ def test_pictures(writer, tmp_path):
     writer.add_image("picture", torch.full((3, 4, 5), 0.5), 1)
     writer.add_images("pictures", torch.zeros(2, 3, 4, 5), 1)
     writer.add_image_with_boxes("boxes", torch.zeros(3, 8, 8), torch.tensor([[1.0, 1.0, 4.0, 4.0]]))
-    writer.flush()
+    writer.close()
     shown = {tag: fields(parts[4][0]) for _, tag, parts in written(tmp_path / "log")}
     assert [shown["picture"][n][0] for n in (1, 2)] == [4, 5] and shown["pictures"][2] == [10]
     (tmp_path / "one.png").write_bytes(shown["picture"][4][0])
@@ -115,7 +116,7 @@ def test_several_at_once(writer, tmp_path):
     writer.add_pr_curve("curve", torch.tensor([0, 1, 1]), torch.tensor([0.2, 0.7, 0.9]))
     writer.add_custom_scalars({"all": {"rates": ["Multiline", ["rates"]]}})
     writer.add_mesh("points", torch.zeros(1, 2, 3))
-    writer.flush()
+    writer.close()
     folders = {path.parent.relative_to(tmp_path / "log").as_posix() for path in (tmp_path / "log").rglob("events*")}
     assert {"rates/a", "rates/b", "run"} <= folders
     ((step, _, parts),) = written(tmp_path / "log" / "rates" / "b")
@@ -142,6 +143,6 @@ def test_checksums_and_files_of_tensorboard(writer, tmp_path):
     assert checksum(b"123456789") == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) & 0xFFFFFFFF
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     writer.add_scalar("loss", torch.tensor(2.0), 1)
-    writer.flush()
+    writer.close()
     log = reader.EventAccumulator(str(tmp_path / "log")).Reload()
     assert [(event.step, event.value) for event in log.Scalars("loss")] == [(1, 2.0)]

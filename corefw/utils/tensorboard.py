@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NoReturn, Self
@@ -218,10 +219,13 @@ class SummaryWriter:
         )
 
     def flush(self) -> None:
-        """Write what waits."""
-        for writer in (self._writer.file_writer, *(getattr(self._writer, "all_writers", None) or {}).values()):
-            if writer is not None:
-                writer.flush()
+        """Write what waits: the package's thread is given the time to take it, and only `close` is sure that it did."""
+        for writer in {self._writer.file_writer, *(self._writer.all_writers or {}).values()} - {None}:
+            waiting = getattr(writer.event_writer, "_event_queue", None)
+            while waiting is not None and not waiting.empty():
+                time.sleep(0.001)
+            time.sleep(0.01)
+            writer.flush()
 
     def close(self) -> None:
         """Write what waits, and close the files."""
