@@ -16,6 +16,7 @@ FLOORS = {
     "corefw.dtypes": 0,
     "corefw.devices": 0,
     "corefw.shapes": 0,
+    "corefw.shared_memory": 0,
     "corefw.windows": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,

@@ -24,6 +24,7 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_rng_state",
+    "get_rng_state_all",
     "graph",
     "graph_pool_handle",
     "init",
@@ -45,6 +46,7 @@ __all__ = [
     "seed_all",
     "set_device",
     "set_rng_state",
+    "set_rng_state_all",
     "stream",
     "synchronize",
 ]
@@ -208,6 +210,17 @@ def get_rng_state(device: Any = "cuda"):
 def set_rng_state(new_state, device: Any = "cuda") -> None:
     """Set the state of a GPU's generator."""
     generator_of(device).set_state(new_state)
+
+
+def get_rng_state_all() -> list:
+    """The states of the generators of all GPUs."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(new_states) -> None:
+    """Set the states of the generators of all GPUs."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 class Stream:

@@ -1,10 +1,12 @@
 """Saving and loading: PyTorch's checkpoint files in both directions, and safetensors files."""
 
 from corefw.serialization.checkpoint import get_unsafe_globals_in_checkpoint, load, save
+from corefw.serialization.locations import MapLocation as MAP_LOCATION
 from corefw.serialization.safetensors import load_file, save_file
 from corefw.serialization.safety import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = [
+    "MAP_LOCATION",
     "add_safe_globals",
     "clear_safe_globals",
     "get_safe_globals",

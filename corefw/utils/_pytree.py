@@ -33,6 +33,16 @@ class _Node:
     flatten: Callable[[Any], tuple[list, Any]]
     unflatten: Callable[[Iterable, Any], Any]
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list, Any]]:
+        """`flatten` by PyTorch's name."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[Iterable, Any], Any]:
+        """`unflatten` by PyTorch's name."""
+        return self.unflatten
+
 
 def _of_keys(kind: Callable[[Any], Any]) -> _Node:
     return _Node(lambda tree: (list(tree.values()), list(tree)), lambda children, keys: kind(zip(keys, children)))
@@ -50,6 +60,10 @@ _NODES: dict[type, _Node] = {
     deque: _Node(lambda tree: (list(tree), tree.maxlen), lambda children, length: deque(children, length)),
     namedtuple: _Node(lambda tree: (list(tree), type(tree)), lambda children, kind: kind(*children)),  # type: ignore[dict-item]
 }
+
+
+#: PyTorch's name of it, under which libraries ask which containers there are
+SUPPORTED_NODES = _NODES
 
 
 def register_pytree_node(
@@ -80,6 +94,11 @@ def _kind(tree: Any) -> Any:
     if kind in _NODES:
         return kind
     return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") and kind.__bases__ == (tuple,) else None
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The key of a tree in `SUPPORTED_NODES`, or the class of a leaf."""
+    return _kind(tree) or type(tree)
 
 
 @dataclass(frozen=True, eq=True)
