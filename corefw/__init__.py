@@ -126,7 +126,7 @@ _LATER = {
     **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
     **{
         name: name
-        for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing", "types", "version")
+        for name in ("amp", "compiler", "distributed", "futures", "fx", "hub", "jit", "multiprocessing", "types", "version")
     },
     **{
         "_C": "_C",
