@@ -40,6 +40,11 @@ from corefw.dtypes import (
     complex128,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -126,16 +131,19 @@ _LATER = {
     **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
     **{
         name: name
-        for name in ("amp", "compiler", "distributed", "futures", "fx", "hub", "jit", "multiprocessing", "types", "version")
+        for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library", "multiprocessing")
     },
     **{
         "_C": "_C",
+        "_dynamo": "_dynamo",
+        "ops": "_ops",
         "Future": "futures",
         "autocast": "amp",
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
     },
     **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
+    **{name: name for name in ("overrides", "types", "version")},
     "vmap": "func",
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
@@ -158,7 +166,7 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
 }
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
-    | {"__version__", *_LATER} - {"_C"}
+    | {"__version__", *_LATER} - {"_C", "_dynamo"}
 )
 
 
