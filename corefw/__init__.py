@@ -128,7 +128,8 @@ _methods.attach_operators()
 
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
-    **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
+    **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
+    **{name: name for name in ("masked", "nn", "optim")},
     **{
         name: name
         for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library", "multiprocessing")
