@@ -137,6 +137,7 @@ _LATER = {
     **{
         "_C": "_C",
         "_dynamo": "_dynamo",
+        **dict.fromkeys(("_assert", "_check", "_check_is_size", "_check_tensor_all", "_check_with"), "assertions"),
         "ops": "_ops",
         "Future": "futures",
         "autocast": "amp",
@@ -167,7 +168,7 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
 }
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
-    | {"__version__", *_LATER} - {"_C", "_dynamo"}
+    | {"__version__", *_LATER} - {_name for _name in _LATER if _name.startswith("_")}
 )
 
 

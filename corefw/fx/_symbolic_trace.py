@@ -14,7 +14,7 @@ from itertools import count
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import corefw
+from corefw.assertions import _assert
 from corefw.dispatch.overriding import asking
 from corefw.fx.graph import Graph
 from corefw.fx.graph_module import GraphModule
@@ -386,7 +386,7 @@ class Tracer(TracerBase):
         proxy = self.create_proxy("placeholder", target, (value,), {}, name=name)
         message = f"{name} has been specialized to have value {value} but got another value"
         if isinstance(value, (bool, int, float, str)):
-            self.create_proxy("call_function", corefw._assert, (proxy == value, message), {})
+            self.create_proxy("call_function", _assert, (proxy == value, message), {})
         elif value is None:
             self.create_proxy("call_function", _assert_is_none, (proxy, message), {})
         return value

@@ -28,6 +28,33 @@ class _Required:
 
 
 required = _Required()
+#: what optimizers take: tensors, groups as dicts, or pairs of names and tensors; also under an older name
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+_params_t = ParamsT
+
+
+def _use_grad_for_differentiable(step: Callable) -> Callable:
+    """The `step` of an optimizer, recorded for differentiation only if the option `differentiable` is on."""
+
+    @wraps(step)
+    def recorded(self, *args, **kwargs):
+        if self.defaults.get("differentiable", False):
+            return step(self, *args, **kwargs)
+        with no_recording():
+            return step(self, *args, **kwargs)
+
+    return recorded
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Neither: an optimizer that is written in Python loops over its parameters."""
+    return False, False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose graphs can hold a step."""
+    return ["cuda"]
+
 
 #: the states that are numbers, kept on the host but where a graph is to count them on
 _COUNTS = ("step", "mu_product")
