@@ -100,6 +100,9 @@ class Optimizer:
     _states: tuple[tuple[str, str], ...] = ()  # the name of each, and the option without which there is none
     _options: tuple[tuple[str, int | None], ...]  # the key of each, and which of its items is meant
 
+    _pre_hooks: OrderedDict[int, Callable] | None = None  # for subclasses around another optimizer, which make no own
+    _post_hooks: OrderedDict[int, Callable] | None = None
+
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if "step_op" in cls.__dict__:
@@ -125,8 +128,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._pre_hooks: OrderedDict[int, Callable] = OrderedDict()
-        self._post_hooks: OrderedDict[int, Callable] = OrderedDict()
+        self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")

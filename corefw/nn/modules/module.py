@@ -8,7 +8,9 @@ from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
+from corefw.nn.modules.module_state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from corefw.nn.modules.module_state import ModuleState
+from corefw.nn.modules.module_state import _IncompatibleKeys as _IncompatibleKeys
 from corefw.nn.modules.private_names import PrivateNames
 from corefw.nn.parameter import Buffer, Parameter, is_lazy
 from corefw.nn.summary import Summary, shapes, summarize

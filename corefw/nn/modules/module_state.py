@@ -10,6 +10,8 @@ from corefw.graph.grad_mode import no_recording
 from corefw.nn.parameter import Parameter, is_lazy
 from corefw.tensor import Tensor
 
+#: the key of `get_extra_state` behind the module's own
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
 
@@ -71,7 +73,7 @@ class ModuleState:
         for name, value in self._own_state():
             destination[prefix + name] = value if keep_vars else value.detach()
         if self._has_extra_state():
-            destination[prefix + "_extra_state"] = self.get_extra_state()
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
@@ -143,7 +145,7 @@ class ModuleState:
                 self._parameters[name] = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
             else:
                 self._buffers[name] = given
-        key = prefix + "_extra_state"
+        key = prefix + _EXTRA_STATE_KEY_SUFFIX
         if self._has_extra_state():
             known.add(key)
             if key in state:
