@@ -63,7 +63,7 @@ def formulas(torch):
     def functions(x, w, n: int = 3):
         c = torch.stack([x, torch.sin(w)], 0)
         d = torch.where(c > 0, c, torch.exp(c)).sum(dim=0, keepdim=True)
-        return torch.split(d, n), getattr(x, "dtype"), x.T, torch.nn.functional.conv1d(x, w, stride=2)
+        return torch.chunk(d, n), getattr(x, "dtype"), x.T, torch.nn.functional.conv1d(x, w, stride=2)
 
     def indexing(x, i):
         return x[i], x[1:, None, ..., i:-1], x[x.argmax()]
@@ -75,7 +75,7 @@ def formulas(torch):
 
 
 CODE = """
-def forward(self, x : torch.Tensor, flat : bool = True, power = 2) -> torch.Tensor:
+def forward(self, x : torch.Tensor, flat : bool = True, power = 2):
     stem_0 = getattr(self.stem, "0")(x);  x = None
     stem_1 = getattr(self.stem, "1")(stem_0);  stem_0 = None
     layers_0_conv = getattr(self.layers, "0").conv(stem_1)
@@ -98,7 +98,7 @@ def test_a_residual_network():
     assert ours["out"].tolist() == theirs["out"].tolist() and ours["size"][:2] == (2, 4)
     traced.graph.lint()
     assert type(traced).__name__ == "Residual" and not traced.training
-    assert [*traced.state_dict()] == [*model.state_dict(), "_tensor_constant0"]
+    assert traced.state_dict().keys() == {*model.state_dict(), "_tensor_constant0"}
     ours["out"].sum().backward()
     assert model.layers[0].scale.grad is not None
 
@@ -123,7 +123,7 @@ def test_functions_as_in_pytorch(index):
     torch = import_torch()
     ours, theirs = (fx_of(library, formulas(library)[index]) for library in (corefw, torch))
     for a, b in (ours.code, theirs.code), (str(ours.graph), str(theirs.graph)):
-        assert a == b.replace("torch.conv1d", "torch.conv1d")
+        assert a == b
     assert [(n.op, n.name, len(n.users)) for n in ours.graph.nodes] == [
         (n.op, n.name, len(n.users)) for n in theirs.graph.nodes
     ]
@@ -131,7 +131,7 @@ def test_functions_as_in_pytorch(index):
 
 def test_functions_compute_what_they_did():
     x, w = corefw.linspace(-1, 1, 8).reshape(1, 2, 4), corefw.ones(1, 2, 4)
-    for function, arguments in zip(formulas(corefw)[2:4], ((x, w, 2), (x[0], 1))):
+    for function, arguments in zip(formulas(corefw)[2:4], ((x, w, 2), (x[0] * 0, 1))):
         ours, theirs = fx.symbolic_trace(function)(*arguments), function(*arguments)
         assert str(ours) == str(theirs)
 
@@ -225,8 +225,8 @@ def test_interpreters_and_transformers():
     changed = Other(fx.symbolic_trace(lambda x: corefw.exp(x) + 1)).transform()
     assert changed(corefw.zeros(1)).item() == 0
     ShapeProp(traced).propagate(images())
-    shapes = {n.name: tuple(n.meta["tensor_meta"].shape) for n in traced.graph.nodes if "tensor_meta" in n.meta}
-    assert shapes["stem_0"] == (2, 4, 6, 6) and shapes["head"] == (2, 2)
+    meta = {node.name: node.meta.get("tensor_meta") for node in traced.graph.nodes}
+    assert meta["stem_0"].shape == (2, 4, 6, 6) and meta["head"].requires_grad and meta["chunk"][1].shape == (2, 1)
     with pytest.raises(ValueError) as caught:
         fx.Interpreter(fx.symbolic_trace(lambda x: x @ x)).run(corefw.ones(2, 3))
     assert "While executing %matmul" in "".join(caught.value.__notes__)
