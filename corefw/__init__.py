@@ -153,6 +153,8 @@ _LATER = {
 
 def __getattr__(name: str):
     """The namespaces, and what stands in them under this name too."""
+    if name.startswith("_foreach_"):
+        return getattr(_import_module("corefw.foreach"), name)
     if name not in _LATER:
         raise AttributeError(f"module 'corefw' has no attribute {name!r}")
     module = _import_module(f"corefw.{_LATER[name]}")
