@@ -194,11 +194,7 @@ def flex_attention(
         key, value = (t.repeat_interleave(heads // shared, 1) for t in (key, value))
     scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if score_mod is not None:
-        function = score_mod
-        for position in (3, 2, 1, 0):
-            dims: list[int | None] = [None] * 4
-            dims[position] = 0
-            function = vmap(function, in_dims=(0, *dims))
+        function = _everywhere(score_mod, (0,))
         scores = function(scores, *(corefw.arange(size, device=query.device) for size in scores.shape))
     if block_mask is not None:
         seen = block_mask.mask[..., : scores.shape[-2], : scores.shape[-1]]
