@@ -132,7 +132,18 @@ _LATER = {
     **{name: name for name in ("masked", "nn", "optim")},
     **{
         name: name
-        for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library", "multiprocessing")
+        for name in (
+            "amp",
+            "compiler",
+            "distributed",
+            "export",
+            "futures",
+            "fx",
+            "hub",
+            "jit",
+            "library",
+            "multiprocessing",
+        )
     },
     **{
         "_C": "_C",

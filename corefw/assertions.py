@@ -56,9 +56,7 @@ def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) 
     _check_with(NotImplementedError, cond, message)
 
 
-def _check_tensor_all_with(
-    error_type: type[Exception], cond: Tensor, message: Callable[[], Any] | None = None
-) -> None:
+def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Callable[[], Any] | None = None) -> None:
     """Raise an error unless a condition holds for all elements."""
     _check_with(error_type, bool(cond.all()), message)
 

@@ -177,9 +177,7 @@ def _join(a: dtype, b: dtype) -> dtype:
     if a.category > b.category:
         a, b = b, a
     if a in _BYTES or b in _BYTES:
-        raise DtypeError(
-            f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}"
-        )
+        raise DtypeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}")
     if a in _UNSIGNED or b in _UNSIGNED:
         if b.category == FLOATING:
             return b

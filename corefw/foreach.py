@@ -16,7 +16,21 @@ from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
 __all__: list[str] = []
-_UNARY = ("abs", "ceil", "cos", "exp", "expm1", "floor", "log", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign")
+_UNARY = (
+    "abs",
+    "ceil",
+    "cos",
+    "exp",
+    "expm1",
+    "floor",
+    "log",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+)
 _MORE = ("sin", "sqrt", "tanh", "trunc", "zero", "add", "sub", "mul", "div", "maximum", "minimum", "clamp_min")
 _LAST = ("clamp_max", "pow", "lerp", "addcmul", "addcdiv", "copy")
 #: options of the single function; other names are those of operands, in their order
@@ -42,7 +56,8 @@ def _each(name: str, inplace: bool) -> Callable:
         for operand in operands:
             if isinstance(operand, (list, tuple)) and len(operand) != len(self):
                 raise RuntimeError(
-                    f"_foreach_{name}: Tensor lists must have the same number of tensors, got {len(self)} and {len(operand)}"
+                    f"_foreach_{name}: Tensor lists must have the same number of tensors, got {len(self)} and "
+                    f"{len(operand)}"
                 )
         results = []
         for i, tensor in enumerate(self):

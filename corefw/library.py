@@ -100,7 +100,9 @@ def _type_in_schema(kind: Any) -> str:
     )
 
 
-def infer_schema(prototype_function: Callable, /, *, mutates_args: Iterable[str] | str, op_name: str | None = None) -> str:
+def infer_schema(
+    prototype_function: Callable, /, *, mutates_args: Iterable[str] | str, op_name: str | None = None
+) -> str:
     """The schema of an op, from the annotations of a function.
 
     Args:
@@ -251,7 +253,10 @@ def _methods(op: CustomOpDef, keywords: int) -> dict[str, Any]:
     names = [p.name for p in op._signature.parameters.values()]
 
     def forward(ctx: Any, *args: Any) -> Any:
-        positional, named = args[: len(args) - keywords], dict(zip(names[len(args) - keywords :], args[len(args) - keywords :]))
+        positional, named = (
+            args[: len(args) - keywords],
+            dict(zip(names[len(args) - keywords :], args[len(args) - keywords :])),
+        )
         output = op._compute(*positional, **named)
         if op._setup_context is not None:
             options = {"keyword_only_inputs": named} if keywords else {}
@@ -435,7 +440,9 @@ class Library:
         define(f"{self.ns}::{name}", schema)
         return name
 
-    def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, **options: Any) -> None:
+    def impl(
+        self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, **options: Any
+    ) -> None:
         """Compute an op of the namespace by a function, for tensors that PyTorch's dispatch key means."""
         name = op_name if isinstance(op_name, str) else op_name.__name__.partition(".")[0]
         impl(f"{self.ns}::{name.rpartition('::')[2]}", dispatch_key or self.dispatch_key, fn)

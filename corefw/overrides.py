@@ -1,7 +1,7 @@
 """PyTorch's protocol `__torch_function__`: classes, and modes, that answer for corefw's functions.
 
-An argument whose class has ``__torch_function__(func, types, args, kwargs)``, and is no `Tensor`, is asked when a function
-cannot use it; inside of a `TorchFunctionMode` the mode is asked first, for every call.
+An argument whose class has ``__torch_function__(func, types, args, kwargs)``, and is no `Tensor`, is asked when a
+function cannot use it; inside of a `TorchFunctionMode` the mode is asked first, for every call.
 """
 
 from __future__ import annotations

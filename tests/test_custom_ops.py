@@ -34,9 +34,11 @@ def test_an_op_with_a_gradient(op):
     assert x.grad.tolist() == [3, 3]
     assert op(corefw.ones(2, 3, device="meta")).shape == (2, 3)
     found = corefw.ops.tests.test_an_op_with_a_gradient
-    assert found(corefw.ones(1)).item() == found.default(corefw.ones(1)).item() == 2 and found.overloads() == ["default"]
+    assert found(corefw.ones(1)).item() == found.default(corefw.ones(1)).item() == 2 and found.overloads() == [
+        "default"
+    ]
     with pytest.raises(AttributeError, match="no attribute 'missing'"):
-        corefw.ops.tests.missing  # noqa: B018
+        corefw.ops.tests.missing
 
 
 def test_without_a_gradient():

@@ -52,6 +52,7 @@ LAZY = {
         "opt_einsum",
         "pluggy",
         "safetensors",
+        "tabulate",
         "scipy",
         "threadpoolctl",
         "torch",

@@ -420,11 +420,11 @@ def test_functions_of_lists():
 
 
 def test_normalisation_is_taken_into_the_layer_before():
-    fusion, x = nn.utils.fusion, corefw.linspace(-1, 1, 32)
+    fusion, values = nn.utils.fusion, corefw.linspace(-1, 1, 32)
     for layer, norm, x in (
-        (nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), x.reshape(1, 2, 4, 4)),
-        (nn.ConvTranspose2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), x.reshape(1, 2, 4, 4)),
-        (nn.Linear(4, 3), nn.BatchNorm1d(3), x.reshape(8, 4)),
+        (nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), values.reshape(1, 2, 4, 4)),
+        (nn.ConvTranspose2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), values.reshape(1, 2, 4, 4)),
+        (nn.Linear(4, 3), nn.BatchNorm1d(3), values.reshape(8, 4)),
     ):
         norm(layer(x))
         with pytest.raises(AssertionError, match="eval"):

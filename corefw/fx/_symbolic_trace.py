@@ -194,7 +194,9 @@ class Tracer(TracerBase):
             NameError: it is none.
         """
         if mod not in self._paths:
-            self._paths = {module: name for name, module in reversed(list(self.root.named_modules(remove_duplicate=False)))}
+            self._paths = {
+                module: name for name, module in reversed(list(self.root.named_modules(remove_duplicate=False)))
+            }
         if mod not in self._paths:
             raise NameError("module is not installed as a submodule")
         return self._paths[mod]

@@ -16,7 +16,7 @@ from corefw.fx.node import Argument, Node, map_arg, qualified_name, type_name
 from corefw.tensor import Tensor
 
 if TYPE_CHECKING:
-    from corefw.fx.graph import Graph
+    pass
 
 _REFLECTABLE = {
     "add": "{} + {}",

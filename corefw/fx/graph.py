@@ -58,7 +58,9 @@ class Graph:
     >>> graph.lint()
     """
 
-    def __init__(self, owning_module: GraphModule | None = None, tracer_cls: type | None = None, tracer_extras: Any = None):
+    def __init__(
+        self, owning_module: GraphModule | None = None, tracer_cls: type | None = None, tracer_extras: Any = None
+    ):
         self._root = Node(self, "", "root", "", (), {})
         self._length = 0
         self._insert: Callable[[Node], None] = self._root.prepend
@@ -122,7 +124,9 @@ class Graph:
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
         """Add an input called `name`, with a default value if one is given."""
-        return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
+        return self.create_node(
+            "placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr
+        )
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """Add the reading of a module's attribute by its dotted name."""
@@ -304,13 +308,16 @@ class Graph:
         for part in str(node.target).split("."):
             if not hasattr(found, part):
                 raise RuntimeError(
-                    f"Node {node} target {node.target} references nonexistent attribute {part} of {type(found).__name__}"
+                    f"Node {node} target {node.target} references nonexistent attribute {part} of "
+                    f"{type(found).__name__}"
                 )
             found = getattr(found, part)
         if node.op == "call_module" and not isinstance(found, Module):
             raise RuntimeError(f"Node {node} target {node.target} does not reference an nn.Module")
         if node.op == "get_attr" and not isinstance(found, (Module, Parameter, Tensor)):
-            raise RuntimeError(f"Node {node} target {node.target} does not reference an nn.Module, nn.Parameter, or buffer")
+            raise RuntimeError(
+                f"Node {node} target {node.target} does not reference an nn.Module, nn.Parameter, or buffer"
+            )
 
     def __deepcopy__(self, memo: dict | None = None) -> Graph:
         copied = Graph(tracer_cls=self._tracer_cls)
@@ -367,4 +374,3 @@ class _InsertPoint:
 
     def __exit__(self, *error: Any) -> None:
         self.graph._insert = self.before
-

@@ -21,7 +21,20 @@ from corefw.tensor import Tensor
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
 
 #: what stands in a graph as it is
-BASE_TYPES = (str, int, float, bool, complex, dtypes.dtype, Tensor, device, memory_format, layout, type(None), type(...))
+BASE_TYPES = (
+    str,
+    int,
+    float,
+    bool,
+    complex,
+    dtypes.dtype,
+    Tensor,
+    device,
+    memory_format,
+    layout,
+    type(None),
+    type(...),
+)
 
 
 class TraceError(ValueError):
@@ -83,17 +96,10 @@ class TracerBase:
     def _create_dict(self, a: dict) -> dict:
         made = {}
         for key, value in a.items():
-
-            def refuse(leaf: Any) -> Any:
-                if isinstance(leaf, Node):
-                    raise RuntimeError(
-                        "Keys for dictionaries used as an argument cannot contain a Node. Got key: " + str(key)
-                    )
-                return leaf
-
-            key = self.create_arg(key)
-            map_aggregate(key, refuse)
-            made[key] = self.create_arg(value)
+            name = self.create_arg(key)
+            if find_proxy(key) is not None:
+                raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {name}")
+            made[name] = self.create_arg(value)
         return made
 
     def to_bool(self, obj: Proxy) -> bool:
@@ -233,9 +239,7 @@ class Attribute(Proxy):
     def node(self) -> Node:  # type: ignore[override]
         """The reading of the attribute, which is recorded when it is first used as a value."""
         if "_node" not in self.__dict__:
-            self.__dict__["_node"] = self.tracer.create_proxy(
-                "call_function", getattr, (self.root, self.attr), {}
-            ).node
+            self.__dict__["_node"] = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self.__dict__["_node"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:

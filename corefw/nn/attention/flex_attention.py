@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import corefw
+from corefw import dtypes
+from corefw.dispatch.declare import ops
 from corefw.func import vmap
 from corefw.tensor import Tensor
 
@@ -42,7 +43,7 @@ class AuxOutput(NamedTuple):
 
 def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Tensor:
     """The mask that lets every query see every key."""
-    return batch.new_ones(size=(), dtype=corefw.bool)
+    return batch.new_ones(size=(), dtype=dtypes.bool_)
 
 
 def and_masks(*mask_mods: Callable) -> Callable:
@@ -64,9 +65,7 @@ def _everywhere(function: Callable, leading: tuple[int | None, ...]) -> Callable
     return function
 
 
-def create_mask(
-    mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
-) -> Tensor:
+def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
     """The mask that a function of positions gives, (B, H, Q_LEN, KV_LEN).
 
     Args:
@@ -80,7 +79,7 @@ def create_mask(
     tensor([[[[ True, False],
               [ True,  True]]]])
     """
-    positions = (corefw.arange(size or 1, device=device) for size in (B, H, Q_LEN, KV_LEN))
+    positions = (ops.arange(size or 1, device=device) for size in (B, H, Q_LEN, KV_LEN))
     return _everywhere(mod_fn, ())(*positions)
 
 
@@ -119,7 +118,7 @@ class BlockMask:
         rows, columns = self.BLOCK_SIZE
         queries, keys = self.seq_lengths
         padding = (0, -keys % columns, 0, -queries % rows)
-        padded = corefw.nn.functional.pad(self.mask.to(corefw.int32), padding)
+        padded = ops.pad(self.mask.to(dtypes.int32), padding)
         blocks = padded.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows))
         return blocks.amax((-1, -3))
 
@@ -195,7 +194,7 @@ def flex_attention(
     scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if score_mod is not None:
         function = _everywhere(score_mod, (0,))
-        scores = function(scores, *(corefw.arange(size, device=query.device) for size in scores.shape))
+        scores = function(scores, *(ops.arange(size, device=query.device) for size in scores.shape))
     if block_mask is not None:
         seen = block_mask.mask[..., : scores.shape[-2], : scores.shape[-1]]
         scores = scores.masked_fill(~seen, -math.inf)

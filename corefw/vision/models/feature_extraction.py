@@ -37,7 +37,9 @@ class NodePathTracer(Tracer):
         module = next(reversed(self.module_stack.values()))[0] if self.module_stack else ""
         name = module if kind == "call_module" else f"{module}.{node.name}".lstrip(".")
         base, _, last = name.rpartition("_")
-        name = base if base and last.isdecimal() else name  # the numbers of the graph, and those of modules like "conv_1"
+        name = (
+            base if base and last.isdecimal() else name
+        )  # the numbers of the graph, and those of modules like "conv_1"
         taken, number = set(self.paths.values()), 0
         while name in taken:
             number += 1
@@ -121,9 +123,11 @@ def _giving(graph: Graph, nodes: dict[str, Node], wanted: dict[str, str], model:
     for name, key in wanted.items():
         inside = [path for path in nodes if path == name or path.startswith(f"{name}.")]
         if not inside:
-            raise ValueError(f"node: '{name}' is not present in model. Hint: use `get_graph_node_names` to make sure the "
-                             f"`return_nodes` you specified are present. It may even be that you need to specify "
-                             f"`train_return_nodes` and `eval_return_nodes` separately. ({model})")  # fmt: skip
+            raise ValueError(
+                f"node: '{name}' is not present in model {model}. Hint: use `get_graph_node_names` to make sure the "
+                "`return_nodes` you specified are present. It may even be that you need to specify "
+                "`train_return_nodes` and `eval_return_nodes` separately."
+            )
         results[key] = nodes[name] if name in nodes else nodes[inside[-1]]
     last = graph.output_node()
     last.args = ({key: results[key] for key in results},)
@@ -151,8 +155,8 @@ def create_feature_extractor(
     >>> import corefw as torch
     >>> from corefw.vision.models.feature_extraction import create_feature_extractor
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
-    >>> {key: tuple(value.shape) for key, value in create_feature_extractor(model, {"1": "hidden"})(torch.ones(2)).items()}
-    {'hidden': (3,)}
+    >>> create_feature_extractor(model, {"1": "hidden"})(torch.ones(2))["hidden"].shape
+    torch.Size([3])
     """
     if (train_return_nodes is None) != (eval_return_nodes is None):
         raise ValueError(
@@ -174,6 +178,8 @@ def _drop_unused(module: DualGraphModule, graphs: list[Graph]) -> None:
     """Remove what neither graph uses."""
     used = {str(node.target) for graph in graphs for node in graph.nodes if node.op in ("call_module", "get_attr")}
     for name, _ in list(module.named_modules()):
-        inside = any(target == name or target.startswith(f"{name}.") or name.startswith(f"{target}.") for target in used)
+        inside = any(
+            target == name or target.startswith(f"{name}.") or name.startswith(f"{target}.") for target in used
+        )
         if name and not inside:
             module.delete_submodule(name)

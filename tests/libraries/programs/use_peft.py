@@ -59,7 +59,9 @@ def train(name, model, steps=4):
     found[f"{name}_counts"] = list(model.get_nb_trainable_parameters())
 
 
-lora = adapted(gpt2(), LoraConfig(task_type=TaskType.CAUSAL_LM, r=4, lora_alpha=8, lora_dropout=0.0, target_modules=["c_attn", "c_proj"], fan_in_fan_out=True))  # fmt: skip
+options = {"task_type": TaskType.CAUSAL_LM}
+places = {"target_modules": ["c_attn", "c_proj"], "fan_in_fan_out": True}
+lora = adapted(gpt2(), LoraConfig(r=4, lora_alpha=8, lora_dropout=0.0, **places, **options))
 train("lora", lora)
 logits = lora(tokens).logits
 found["lora_tokens"] = lora.eval().generate(input_ids=tokens, max_new_tokens=6, do_sample=False)
@@ -77,7 +79,6 @@ merged = lora.merge_and_unload()
 found["merged"] = torch.allclose(merged(tokens).logits, logits, atol=1e-4)
 found["logits"] = logits.detach().flatten()[:8].tolist()
 
-options = {"task_type": TaskType.CAUSAL_LM}
 kinds = {
     "dora": LoraConfig(r=2, use_dora=True, target_modules=["q_proj", "v_proj"], **options),
     "rslora": LoraConfig(r=2, use_rslora=True, target_modules="all-linear", modules_to_save=["lm_head"], **options),

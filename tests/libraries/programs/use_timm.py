@@ -10,6 +10,7 @@ from timm.optim import create_optimizer_v2
 from timm.scheduler import CosineLRScheduler
 from timm.utils import ModelEmaV3, accuracy
 
+FOUR = {"depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 2)}
 VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 2}
 MODELS = {
     "beit_base_patch16_224": VIT,
@@ -21,16 +22,18 @@ MODELS = {
     "eva02_tiny_patch14_224": {**VIT, "embed_dim": 32},
     "mnasnet_small": {},
     "mobilenetv3_small_050": {},
-    "tiny_vit_5m_224": {"embed_dims": (16, 16, 32, 32), "depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 2), "window_sizes": (4, 4, 4, 4)},
-    "pvt_v2_b0": {"depths": (1, 1, 1, 1), "embed_dims": (8, 16, 24, 32), "num_heads": (1, 2, 2, 2)},
+    "tiny_vit_5m_224": {"embed_dims": (16, 16, 32, 32), "window_sizes": (4, 4, 4, 4), **FOUR},
+    "pvt_v2_b0": {"embed_dims": (8, 16, 24, 32), **FOUR},
     "regnetx_002": {},
     "repghostnet_050": {},
     "resnet10t": {"channels": (8, 16, 24, 32)},
     "skresnet18": {"channels": (8, 16, 24, 32)},
-    "swin_tiny_patch4_window7_224": {"img_size": 32, "window_size": 4, "embed_dim": 16, "depths": (1, 1), "num_heads": (2, 2)},
+    "swin_tiny_patch4_window7_224": {
+        "img_size": 32, "window_size": 4, "embed_dim": 16, "depths": (1, 1), "num_heads": (2, 2),
+    },
     "vit_tiny_patch16_224": VIT,
     "visformer_tiny": {"img_size": 32, "init_channels": 8, "embed_dim": 32, "depth": (1, 1, 1), "num_heads": 2},
-    "twins_svt_small": {"img_size": 64, "embed_dims": (16, 16, 32, 32), "depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 2)},
+    "twins_svt_small": {"img_size": 64, "embed_dims": (16, 16, 32, 32), **FOUR},
     "xcit_nano_12_p16_224": {"img_size": 32, "embed_dim": 32, "depth": 2, "num_heads": 2},
 }  # fmt: skip
 found = {}
@@ -64,12 +67,20 @@ for name, options in MODELS.items():
     again = timm.create_model(name, num_classes=4, **options).eval()
     again.load_state_dict(model.state_dict())
     output = output.detach()
-    found[name] = [*output.flatten().tolist(), slopes[0], sum(slopes), *count(model), torch.equal(again(images), output)]
+    found[name] = [
+        *output.flatten().tolist(),
+        slopes[0],
+        sum(slopes),
+        *count(model),
+        torch.equal(again(images), output),
+    ]
 
 images = numbers(2, 3, 64, 64)
 features = fill(timm.create_model("resnet10t", features_only=True, out_indices=(1, 3), channels=(8, 16, 24, 32))).eval()
 found["features"] = [[*map(float, part.shape), part.abs().mean().item()] for part in features(images)]
-extractor = create_feature_extractor(fill(timm.create_model("resnet10t", channels=(8, 16, 24, 32))).eval(), ["layer1", "layer3.0.conv1"])
+extractor = create_feature_extractor(
+    fill(timm.create_model("resnet10t", channels=(8, 16, 24, 32))).eval(), ["layer1", "layer3.0.conv1"]
+)
 found["traced"] = {key: value.abs().mean().item() for key, value in extractor(images).items()}
 
 model = fill(timm.create_model("mobilenetv3_small_050", num_classes=4, drop_rate=0.0))

@@ -34,7 +34,9 @@ def step(name, model, **inputs):
     output.loss.backward()
     found[f"{name}_loss"] = output.loss.item()
     found[f"{name}_logits"] = output.logits.detach().flatten()[:6].tolist()
-    found[f"{name}_slopes"] = [p.grad.abs().sum().item() for _, p in sorted(model.named_parameters()) if p.grad is not None][:8]
+    found[f"{name}_slopes"] = [
+        p.grad.abs().sum().item() for _, p in sorted(model.named_parameters()) if p.grad is not None
+    ][:8]
     return model.eval()
 
 
@@ -65,8 +67,14 @@ mask = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 bert = step(
     "bert",
     BertForSequenceClassification(
-        BertConfig(vocab_size=40, max_position_embeddings=32, hidden_dropout_prob=0.0,
-                   attention_probs_dropout_prob=0.0, num_labels=3, **SMALL)  # fmt: skip
+        BertConfig(
+            vocab_size=40,
+            max_position_embeddings=32,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            num_labels=3,
+            **SMALL,
+        )
     ),
     input_ids=tokens,
     attention_mask=mask,
@@ -75,8 +83,17 @@ bert = step(
 t5 = step(
     "t5",
     T5ForConditionalGeneration(
-        T5Config(vocab_size=40, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, dropout_rate=0.0,
-                 decoder_start_token_id=0, **ENDS)  # fmt: skip
+        T5Config(
+            vocab_size=40,
+            d_model=16,
+            d_kv=8,
+            d_ff=32,
+            num_layers=2,
+            num_heads=2,
+            dropout_rate=0.0,
+            decoder_start_token_id=0,
+            **ENDS,
+        )
     ),
     input_ids=tokens,
     labels=tokens,
@@ -85,8 +102,14 @@ found["t5_tokens"] = t5.generate(tokens, max_new_tokens=8, do_sample=False)
 vit = step(
     "vit",
     ViTForImageClassification(
-        ViTConfig(image_size=16, patch_size=4, num_labels=3, hidden_dropout_prob=0.0,
-                  attention_probs_dropout_prob=0.0, **SMALL)  # fmt: skip
+        ViTConfig(
+            image_size=16,
+            patch_size=4,
+            num_labels=3,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            **SMALL,
+        )
     ),
     pixel_values=numbers(2, 3, 16, 16),
     labels=torch.tensor([0, 2]),
