@@ -4,22 +4,29 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from torch import ops as ops
+
+from corefw import accelerator as accelerator
 from corefw import amp as amp
 from corefw import autograd as autograd
 from corefw import compiler as compiler
 from corefw import cuda as cuda
 from corefw import distributed as distributed
 from corefw import distributions as distributions
+from corefw import export as export
 from corefw import fft as fft
 from corefw import func as func
 from corefw import futures as futures
+from corefw import fx as fx
 from corefw import hub as hub
 from corefw import jit as jit
+from corefw import library as library
 from corefw import linalg as linalg
 from corefw import masked as masked
 from corefw import multiprocessing as multiprocessing
 from corefw import nn as nn
 from corefw import optim as optim
+from corefw import overrides as overrides
 from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
@@ -442,9 +449,16 @@ def avg_pool1d(
     r"""The mean of each window."""
 
 class _Backends:
+    from corefw.backends import cpu as cpu
     from corefw.backends import cuda as cuda
     from corefw.backends import cudnn as cudnn
+    from corefw.backends import mkl as mkl
+    from corefw.backends import mkldnn as mkldnn
     from corefw.backends import mps as mps
+    from corefw.backends import nnpack as nnpack
+    from corefw.backends import openmp as openmp
+    from corefw.backends import opt_einsum as opt_einsum
+    from corefw.backends import quantized as quantized
     from corefw.dispatch.inspect import BackendInfo as BackendInfo
     def __call__(self) -> list[_BackendInfo]: ...
 
@@ -1072,6 +1086,11 @@ float: dtype
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 
 def float_power(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
@@ -2818,6 +2837,7 @@ __all__ = [
     "__version__",
     "abs",
     "absolute",
+    "accelerator",
     "acos",
     "acosh",
     "adaptive_avg_pool1d",
@@ -2996,6 +3016,7 @@ __all__ = [
     "exp2",
     "explain",
     "expm1",
+    "export",
     "eye",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
@@ -3010,6 +3031,11 @@ __all__ = [
     "fliplr",
     "flipud",
     "float",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -3028,6 +3054,7 @@ __all__ = [
     "full_like",
     "func",
     "futures",
+    "fx",
     "gather",
     "gcd",
     "ge",
@@ -3121,6 +3148,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "library",
     "linalg",
     "linspace",
     "load",
@@ -3202,10 +3230,12 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "ops",
     "optim",
     "orgqr",
     "ormqr",
     "outer",
+    "overrides",
     "pairwise_distance",
     "pca_lowrank",
     "pdist",

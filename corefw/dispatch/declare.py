@@ -129,7 +129,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
     if rule is None:
         op.function = plain_function(op) if op.takes_out or op.other_names else function
         if op.function is function:
-            overriding.functions.append(function)
+            overriding.functions.append(function)  # type: ignore[arg-type]  # a plain def
         if op.inplace:
             op.inplace_function = _inplace_by_copy(op)
     else:

@@ -86,7 +86,8 @@ def slow_path(op: Op, error: Exception, *values):
     if error.__class__ is LayoutError:
         return compute(op, *values)
     if error.__class__ is AttributeError and (kinds := overriding_types(values, {})):
-        return ask_types(op.function, kinds, *_keywords(op, values))
+        positional, keywords = _keywords(op, values)
+        return ask_types(op.function, kinds, tuple(positional), keywords)
     if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
         raise refusal(op.name, values)
     if BatchedDevice.made and (batched := together(values)) is not None:

@@ -6,6 +6,7 @@ import builtins
 import functools
 import inspect
 import math
+import operator
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -359,7 +360,7 @@ class Tracer(TracerBase):
             concrete_args: see `trace`.
         """
         analysed = inspect.unwrap(root_fn)
-        code: CodeType = analysed.__code__  # type: ignore[attr-defined]
+        code: CodeType = analysed.__code__
         names, concrete = list(code.co_varnames), dict(concrete_args or {})
         total = code.co_argcount + code.co_kwonlyargcount
         args: list[Any] = [self.root] if is_module else []
@@ -388,7 +389,7 @@ class Tracer(TracerBase):
         proxy = self.create_proxy("placeholder", target, (value,), {}, name=name)
         message = f"{name} has been specialized to have value {value} but got another value"
         if isinstance(value, (bool, int, float, str)):
-            self.create_proxy("call_function", _assert, (proxy == value, message), {})
+            self.create_proxy("call_function", _assert, (operator.eq(proxy, value), message), {})
         elif value is None:
             self.create_proxy("call_function", _assert_is_none, (proxy, message), {})
         return value
@@ -407,24 +408,24 @@ class ParameterProxy(Proxy):
     @property
     def shape(self) -> Any:
         """The parameter's shape."""
-        return self.param.shape
+        return self.__dict__["param"].shape
 
     def size(self, *dim: int) -> Any:
         """The parameter's shape, or its size along a dimension."""
-        return self.param.size(*dim)
+        return self.__dict__["param"].size(*dim)
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self.param.dim()
+        return self.__dict__["param"].dim()
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self.param.ndim
+        return self.__dict__["param"].ndim
 
     def numel(self) -> int:
         """The number of elements."""
-        return self.param.numel()
+        return self.__dict__["param"].numel()
 
 
 def _assert_is_none(value: Any, message: str) -> None:

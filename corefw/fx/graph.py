@@ -347,7 +347,8 @@ class _Reference(int):
 
 
 def _graph_of_rows(rows: list[tuple], codegen: CodeGen) -> Graph:
-    graph, made = Graph(), []
+    graph = Graph()
+    made: list[Node] = []
 
     def node_of(leaf: Any) -> Any:
         return made[leaf] if isinstance(leaf, _Reference) else leaf

@@ -58,7 +58,8 @@ class GraphModule(Module):
     Attributes: ``graph``; assign it, or call `recompile`, after changing it; ``code`` its source.
 
     >>> import corefw as torch
-    >>> traced = torch.fx.symbolic_trace(lambda x: x + 1)
+    >>> graph = torch.fx.symbolic_trace(lambda x: x + 1).graph
+    >>> traced = torch.fx.GraphModule(torch.nn.Module(), graph)
     >>> for node in traced.graph.nodes:
     ...     if node.name == "add":
     ...         node.args = (node.args[0], 10)

@@ -25,7 +25,7 @@ class immutable_list(list):
     """
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = insert = pop = remove = _refuse
-    reverse = sort = _refuse  # type: ignore[assignment]
+    reverse = sort = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -37,7 +37,7 @@ class immutable_list(list):
 class immutable_dict(dict):
     """A dict that refuses changes."""
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from corefw.fx import traceback
@@ -35,7 +35,7 @@ class Interpreter:
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
         self.module = module
         self.submodules = dict(module.named_modules())
-        self.graph: Graph = graph if graph is not None else module.graph  # type: ignore[assignment]
+        self.graph: Graph = graph if graph is not None else module.graph
         self.env: dict[Node, Any] = {}
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
@@ -201,4 +201,6 @@ class _TransformerTracer(Tracer):
     def __init__(self, graph: Graph, root: Module):
         super().__init__()
         self.graph, self.root = graph, root
-        self.is_leaf_module: Callable[[Module, str], bool] = lambda m, qualname: True  # type: ignore[method-assign]
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True

@@ -120,6 +120,8 @@ class Node:
     >>> graph = torch.fx.symbolic_trace(lambda x: x.relu() + 1).graph
     >>> [(node.name, node.op, node.args) for node in graph.nodes][1:3]
     [('relu', 'call_method', (x,)), ('add', 'call_function', (relu, 1))]
+    >>> isinstance(graph.output_node(), torch.fx.Node)
+    True
     """
 
     def __init__(

@@ -188,7 +188,7 @@ class Proxy:
     def __iter__(self) -> Iterator:
         frame = sys._getframe(1)
         count = _unpacked(frame)
-        return self.tracer.iter(self) if count is None else iter([self[i] for i in range(count)])
+        return self.tracer.iter(self) if count is None else iter([operator.getitem(self, i) for i in range(count)])
 
     def __abs__(self) -> Proxy:
         return self.tracer.create_proxy("call_function", operator.abs, (self,), {})

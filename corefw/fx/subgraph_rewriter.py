@@ -184,7 +184,7 @@ def _replace(gm: GraphModule, matcher: _Matcher, place: ReplacedPatterns, new: G
     taken = [node for node in new.nodes if node.op == "placeholder"]
     if len(inputs) != len(taken):
         raise AssertionError(f"the pattern has {len(inputs)} inputs and the replacement {len(taken)}")
-    values = {
+    values: dict[Node, Any] = {
         node: stands.get(matcher.found[wanted], matcher.found[wanted]) if isinstance(matcher.found.get(wanted), Node)
         else matcher.found.get(wanted)
         for node, wanted in zip(taken, inputs)

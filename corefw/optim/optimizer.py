@@ -100,8 +100,9 @@ class Optimizer:
     _states: tuple[tuple[str, str], ...] = ()  # the name of each, and the option without which there is none
     _options: tuple[tuple[str, int | None], ...]  # the key of each, and which of its items is meant
 
-    _pre_hooks: OrderedDict[int, Callable] | None = None  # for subclasses around another optimizer, which make no own
-    _post_hooks: OrderedDict[int, Callable] | None = None
+    # for subclasses around another optimizer, which make none of their own
+    _pre_hooks: OrderedDict[int, Callable] = OrderedDict()
+    _post_hooks: OrderedDict[int, Callable] = OrderedDict()
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
