@@ -225,6 +225,7 @@ class CustomOpDef:
         return self._recorded(len(names))(*bound.args, *(bound.kwargs[name] for name in names))
 
     def _compute(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _detached(args), {name: _detached(value) for name, value in kwargs.items()}
         kinds = [tensor.device.type for tensor in _tensors((*args, *kwargs.values()))]
         kind = "meta" if "meta" in kinds else next(iter(kinds), "")
         choices = (kind, *_EVERY) if kind != "meta" else (kind, "CompositeImplicitAutograd")
@@ -281,6 +282,13 @@ def _tensors(values: Iterable[Any]) -> Iterable[Tensor]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _tensors(value)
+
+
+def _detached(value: Any) -> Any:
+    """What a kernel gets of an argument: tensors without their history, which it may hand to other libraries."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_detached, value))
+    return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 
 def _find(op: str | CustomOpDef | Any) -> CustomOpDef:
