@@ -40,6 +40,11 @@ from corefw.dtypes import (
     complex128,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -127,12 +132,16 @@ _methods.attach_operators()
 _LATER = {
     **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("masked", "nn", "optim")},
-    **{name: name for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing")},
-    **{name: name for name in ("onnx", "storage", "types", "utils", "version")},
+    **{name: name for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
+    **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
+        "_dynamo": "_dynamo",
+        **dict.fromkeys(
+            ("_assert", "_assert_async", "_check", "_check_is_size", "_check_tensor_all", "_check_with"), "assertions"
+        ),
+        "ops": "_ops",
         "Future": "futures",
-        "_assert_async": "asserting",
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
         **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
@@ -150,6 +159,8 @@ _LATER = {
 
 def __getattr__(name: str):
     """The namespaces, and what stands in them under this name too."""
+    if name.startswith("_foreach_"):
+        return getattr(_import_module("corefw.foreach"), name)
     if name not in _LATER:
         raise AttributeError(f"module 'corefw' has no attribute {name!r}")
     module = _import_module(f"corefw.{_LATER[name]}")
@@ -165,7 +176,7 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
 }
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
-    | {"__version__", *_LATER} - {"_C", "_assert_async"}
+    | {"__version__", *_LATER} - {_name for _name in _LATER if _name.startswith("_")}
 )
 
 

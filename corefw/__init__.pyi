@@ -4,6 +4,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from torch import ops as ops
+
 from corefw import accelerator as accelerator
 from corefw import amp as amp
 from corefw import autograd as autograd
@@ -11,17 +13,21 @@ from corefw import compiler as compiler
 from corefw import cuda as cuda
 from corefw import distributed as distributed
 from corefw import distributions as distributions
+from corefw import export as export
 from corefw import fft as fft
 from corefw import func as func
 from corefw import futures as futures
+from corefw import fx as fx
 from corefw import hub as hub
 from corefw import jit as jit
+from corefw import library as library
 from corefw import linalg as linalg
 from corefw import masked as masked
 from corefw import multiprocessing as multiprocessing
 from corefw import nn as nn
 from corefw import onnx as onnx
 from corefw import optim as optim
+from corefw import overrides as overrides
 from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
@@ -1108,6 +1114,11 @@ float: dtype
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 
 def float_power(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
@@ -3052,6 +3063,7 @@ __all__ = [
     "exp2",
     "explain",
     "expm1",
+    "export",
     "eye",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
@@ -3066,6 +3078,11 @@ __all__ = [
     "fliplr",
     "flipud",
     "float",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -3084,6 +3101,7 @@ __all__ = [
     "full_like",
     "func",
     "futures",
+    "fx",
     "gather",
     "gcd",
     "ge",
@@ -3183,6 +3201,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "library",
     "linalg",
     "linspace",
     "load",
@@ -3265,10 +3284,12 @@ __all__ = [
     "ones",
     "ones_like",
     "onnx",
+    "ops",
     "optim",
     "orgqr",
     "ormqr",
     "outer",
+    "overrides",
     "pairwise_distance",
     "pca_lowrank",
     "pdist",

@@ -53,6 +53,7 @@ LAZY = {
         "opt_einsum",
         "pluggy",
         "safetensors",
+        "tabulate",
         "scipy",
         "threadpoolctl",
         "torch",

@@ -487,3 +487,83 @@ def test_nothing_is_exported_to_onnx():
     for refused in (onnx.export, onnx.ONNXProgram):
         with pytest.raises(NotImplementedError, match="ONNX"):
             refused(nn.Linear(1, 1))
+
+
+def test_paths_of_trees():
+    point = pytree.namedtuple("point", "x y")
+    tree = {"a": [1, point(2, 3)], "b": None}
+    found, spec = pytree.tree_flatten_with_path(tree)
+    assert [pytree.keystr(path) for path, _ in found] == ["['a'][0]", "['a'][1].x", "['a'][1].y", "['b']"]
+    assert all(pytree.key_get(tree, path) is leaf for path, leaf in found) and spec == pytree.tree_structure(tree)
+    named = pytree.tree_map_with_path(lambda path, leaf: f"{pytree.keystr(path)}{leaf}", tree["a"])
+    assert named == ["[0]1", point("[1].x2", "[1].y3")]
+
+
+def test_containers_are_updated_by_containers():
+    layers, parameters = nn.ModuleDict(), nn.ParameterDict()
+    layers.update(nn.ModuleDict({"a": nn.ReLU()}))
+    parameters.update(nn.ParameterDict({"b": corefw.ones(1)}))
+    assert [*layers] == ["a"] and [*parameters] == ["b"]
+
+
+def test_optimizers_around_another():
+    class Around(corefw.optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+        def step(self):
+            return self.optimizer.step()
+
+    weight = nn.Parameter(corefw.ones(1))
+    weight.grad = corefw.ones(1)
+    Around(corefw.optim.SGD([weight], 0.5)).step()
+    assert weight.item() == 0.5
+
+
+def test_device_types_and_dtypes_that_nothing_serves():
+    assert corefw.device("mps:0").type == "mps" != corefw.device("xpu").type
+    with pytest.raises(RuntimeError, match="'mps' is not available"):
+        corefw.ones(1, device="mps")
+    assert corefw.finfo(corefw.float8_e4m3fn).max == 448 and corefw.float8_e5m2.itemsize == 1
+    with pytest.raises(RuntimeError, match="float8_e5m2"):
+        corefw.ones(1, dtype=corefw.float8_e5m2)
+    with pytest.raises(TypeError, match="Float8"):
+        corefw.promote_types(corefw.float8_e5m2, corefw.float32)
+
+
+def test_what_needs_processes_or_a_compiler_is_refused():
+    tensor = importlib.import_module("corefw.distributed.tensor")
+    for kind in (tensor.DTensor, tensor.DeviceMesh, tensor.Shard, tensor.Replicate):
+        with pytest.raises(NotImplementedError, match="is_available"):
+            kind(0)
+    assert not isinstance(corefw.ones(1), tensor.DTensor)
+    with pytest.raises(NotImplementedError, match="symbolic_trace"):
+        corefw.export.export(nn.Linear(1, 1), (corefw.ones(1),))
+    assert not corefw._dynamo.is_compiling() and corefw._dynamo.disable(abs) is abs
+
+
+def test_functions_of_lists():
+    tensors, others = [corefw.ones(2), corefw.zeros(1)], [corefw.full((2,), 3.0), corefw.ones(1)]
+    assert [t.tolist() for t in corefw._foreach_addcmul(tensors, others, others, value=2.0)] == [[19, 19], [2]]
+    assert [t.tolist() for t in corefw._foreach_maximum(tensors, 0.5)] == [[1, 1], [0.5]]
+    corefw._foreach_mul_(tensors, scalars=[2.0, 3.0])
+    corefw._foreach_lerp_(tensors, others, 0.5)
+    assert [t.tolist() for t in tensors] == [[2.5, 2.5], [0.5]]
+    with pytest.raises(RuntimeError, match="same number"):
+        corefw._foreach_add(tensors, others[:1])
+
+
+def test_normalisation_is_taken_into_the_layer_before():
+    fusion, values = nn.utils.fusion, corefw.linspace(-1, 1, 32)
+    for layer, norm, x in (
+        (nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), values.reshape(1, 2, 4, 4)),
+        (nn.ConvTranspose2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), values.reshape(1, 2, 4, 4)),
+        (nn.Linear(4, 3), nn.BatchNorm1d(3), values.reshape(8, 4)),
+    ):
+        norm(layer(x))
+        with pytest.raises(AssertionError, match="eval"):
+            fusion.fuse_linear_bn_eval(layer, norm)
+        expected = norm.eval()(layer.eval()(x))
+        options = {"transpose": True} if isinstance(layer, nn.ConvTranspose2d) else {}
+        fuse = fusion.fuse_linear_bn_eval if isinstance(layer, nn.Linear) else fusion.fuse_conv_bn_eval
+        assert corefw.allclose(fuse(layer, norm, **options)(x), expected, atol=1e-5)

@@ -11,7 +11,8 @@ from typing import Any
 
 from corefw.dispatch.settings import settings
 
-STRATEGIES = ("auto", "greedy", "optimal")
+#: those that the package knows, of which PyTorch's documentation names three
+STRATEGIES = ("auto", "auto-hq", "branch-1", "branch-2", "branch-all", "dp", "greedy", "optimal", "random-greedy")
 
 
 def is_available() -> bool:

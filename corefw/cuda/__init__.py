@@ -14,6 +14,7 @@ __all__ = [
     "CUDAGraph",
     "Event",
     "Stream",
+    "StreamContext",
     "current_device",
     "current_stream",
     "default_stream",
@@ -275,3 +276,6 @@ class stream:
     def __exit__(self, *exception: object) -> None:
         if self.stream is not None:
             self.stream.__exit__(*exception)
+
+
+StreamContext = stream
