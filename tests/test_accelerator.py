@@ -167,7 +167,7 @@ def test_the_order_of_contractions(monkeypatch):
             assert corefw.einsum("ij,jk,k->i", a, b, c).tolist() == [12, 12]
         assert asked[-1:] == [strategy] if strategy else len(asked) == 2
     assert switches.is_available() and switches.enabled and switches.strategy == "auto"
-    with pytest.raises(ValueError, match="'optimal', not 'best'"):
+    with pytest.raises(ValueError, match="'random-greedy', not 'best'"):
         switches.strategy = "best"
 
 

@@ -42,6 +42,16 @@ class _Node:
     unflatten: Callable[[Iterable, Any], Any]
     flatten_with_keys: Callable[[Any], tuple[list, Any]] | None = None
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list, Any]]:
+        """`flatten` by PyTorch's name."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[Iterable, Any], Any]:
+        """`unflatten` by PyTorch's name."""
+        return self.unflatten
+
 
 @dataclass(frozen=True)
 class SequenceKey:
@@ -83,16 +93,6 @@ class GetAttrKey:
     def get(self, obj: Any) -> Any:
         """That child."""
         return getattr(obj, self.name)
-
-    @property
-    def flatten_fn(self) -> Callable[[Any], tuple[list, Any]]:
-        """`flatten` by PyTorch's name."""
-        return self.flatten
-
-    @property
-    def unflatten_fn(self) -> Callable[[Iterable, Any], Any]:
-        """`unflatten` by PyTorch's name."""
-        return self.unflatten
 
 
 def _of_keys(kind: Callable[[Any], Any]) -> _Node:
