@@ -43,7 +43,7 @@ def test_this_process_keeps_its_own():
     assert corefw.__version__ != "2.13.0+corefw" and corefw.Tensor.__module__ == "corefw.tensor"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not corefw.distributed.is_available()
+        assert not corefw.distributed.is_initialized()
 
 
 @pytest.mark.parametrize("smaller, larger", [("2.4", "2.13"), ("2.9.1", "2.10"), ("1", "2.0.1"), ("2.0a1", "2.1")])
