@@ -120,7 +120,7 @@ def supports_complex(op: ReduceOp) -> bool:
     return op in (ReduceOp.SUM, ReduceOp.AVG)
 
 
-_LATER = ("nn", "optim")
+_LATER = ("algorithms", "nn", "optim")
 
 
 def __getattr__(name: str) -> object:

@@ -7,9 +7,9 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import collectives
+from tests.ranks import collectives, data_parallel
 
-FAMILIES = {"collectives": collectives}
+FAMILIES = {"collectives": collectives, "data_parallel": data_parallel}
 
 
 def main(family: str) -> int:

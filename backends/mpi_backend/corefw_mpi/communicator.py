@@ -20,11 +20,9 @@ _SOURCE_ANY = MPI.ANY_SOURCE
 class MPIRequest(Request):
     """A request of MPI; the arrays that it reads and writes are kept alive until it has ended."""
 
-    __slots__ = ("_arrays", "_request", "_status", "source")
-
     def __init__(self, request: MPI.Request, *arrays: Any, status: MPI.Status | None = None):
-        self._request, self._arrays, self._status = request, arrays, status
-        self.source = None
+        self._request: Any = request
+        self._arrays, self._status = arrays, status
 
     def done(self) -> bool:
         if self._request is None:

@@ -56,6 +56,15 @@ class GradBucket:
 
     def __init__(self, bucket: Bucket, index: int, is_last: bool):
         self._bucket, self._index, self._is_last = bucket, index, is_last
+        self._flat, self._views = bucket.flat, bucket.views
+
+    @classmethod
+    def of(cls, flat: Tensor, other: GradBucket) -> GradBucket:
+        """The bucket `other` with its gradients in another tensor, such as one of another dtype."""
+        made = cls(other._bucket, other._index, other._is_last)
+        parts = flat.split([view.numel() for view in other._views])
+        made._flat, made._views = flat, [part.view(v.shape) for part, v in zip(parts, other._views)]
+        return made
 
     def index(self) -> int:
         """Its number, in the order in which buckets are reduced."""
@@ -63,11 +72,11 @@ class GradBucket:
 
     def buffer(self) -> Tensor:
         """All its gradients, one after another."""
-        return self._bucket.flat
+        return self._flat
 
     def gradients(self) -> list[Tensor]:
         """Its gradients, parts of the buffer."""
-        return list(self._bucket.views)
+        return list(self._views)
 
     def parameters(self) -> list[Tensor]:
         """Whose gradients they are."""
@@ -80,7 +89,7 @@ class GradBucket:
     def set_buffer(self, buffer: Tensor) -> None:
         """Take another tensor of the same size for the buffer."""
         with no_recording():
-            self._bucket.flat.copy_(buffer)
+            self._flat.copy_(buffer)
 
 
 class Reducer:
@@ -88,16 +97,16 @@ class Reducer:
     buckets before it, are there.
 
     Args:
-        parameters: those that need gradients.
+        named: the parameters that need gradients.
         group: the processes.
         first, size: bytes of the first bucket and of the others.
         as_views: whether gradients become parts of the buckets, so that nothing is copied back.
     """
 
-    def __init__(
-        self, parameters: Sequence[Tensor], group: ProcessGroup, first: int, size: int, as_views: bool
-    ):
+    def __init__(self, named: dict[str, Tensor], group: ProcessGroup, first: int, size: int, as_views: bool):
         self.group, self.as_views = group, as_views
+        parameters = list(named.values())
+        self._names = {id(p): name for name, p in named.items()}
         self.buckets = parted(parameters, first, size)
         self.hook: Callable[[GradBucket], Future] | None = None
         self.active = False  # whether this backward is one whose gradients are averaged
@@ -115,11 +124,11 @@ class Reducer:
             RuntimeError: the last backward left some out.
         """
         if self.active and self._ready:
-            left = [name for name in self._places if name not in self._ready]
+            left = [self._names[i] for i in self._names if i not in self._ready]
             raise RuntimeError(
-                "Expected to have finished reduction in the prior iteration before starting a new one. "
-                f"{len(left)} parameters got no gradient: pass find_unused_parameters=True to "
-                "DistributedDataParallel, and make sure all outputs of the forward take part in the loss"
+                "Expected to have finished reduction in the prior iteration before starting a new one. These "
+                f"parameters got no gradient: {', '.join(left)}. Pass find_unused_parameters=True to "
+                "DistributedDataParallel, and make sure that all outputs of the forward take part in the loss"
             )
         for bucket in self.buckets:
             bucket.restart()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from corefw.autograd.engine import leaves_below
+from corefw.autograd.leaves import finish_early, last_uses
 from corefw.distributed.collectives import broadcast
 from corefw.distributed.groups import chosen_group
 from corefw.distributed.objects import all_gather_object
@@ -31,17 +31,17 @@ class DistributedDataParallel(Module):
         process_group: the processes; all if missing.
         bucket_cap_mb: how many megabytes of gradients are averaged at once.
         find_unused_parameters: whether parameters that do not take part in the outputs get the gradient zero, instead
-            of an error in the next step; costs a walk through the graph.
+            of an error in the next step.
         check_reduction: without effect, as in PyTorch.
         gradient_as_bucket_view: whether gradients are parts of what is sent, which saves a copy of them.
-        static_graph: whether the same parameters are unused in each step; they are looked for in the first.
+        static_graph: as `find_unused_parameters`; whether the same ones are unused in each step makes no difference.
         mixed_precision, device_mesh: refused unless None.
 
     Raises:
         ValueError: there is no process group.
         RuntimeError: no parameter needs a gradient, or the processes have different models.
 
-    The source of the scheme: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training", 2020.
+    Source: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training", 2020.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class DistributedDataParallel(Module):
         super().__init__()
         if mixed_precision is not None or device_mesh is not None or delay_all_reduce_named_params is not None:
             raise NotImplementedError(
-                "DistributedDataParallel: mixed_precision, device_mesh and delay_all_reduce_named_params are not there; "
-                "convert the model, or give a process_group"
+                "DistributedDataParallel: mixed_precision, device_mesh and delay_all_reduce_named_params are not "
+                "there; convert the model, or give a process_group"
             )
         group = chosen_group(process_group)
         if group is None:
@@ -66,13 +66,14 @@ class DistributedDataParallel(Module):
         self.device = next((p.device for p in module.parameters()), None)
         self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
         self.static_graph, self.require_backward_grad_sync = static_graph, True
-        self._unused: list[Tensor] | None = None  # of a static graph, once they are known
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        named = [(name, p) for name, p in module.named_parameters() if name not in ignored]
-        self._trained = [p for _, p in named if p.requires_grad]
+        named: list[tuple[str, Tensor]] = [(name, p) for name, p in module.named_parameters() if name not in ignored]
+        trained = {name: p for name, p in named if p.requires_grad}
+        self._trained = list(trained.values())
         if not self._trained:
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+                "gradient."
             )
         self._buffers_to_send = [b for name, b in module.named_buffers() if name not in ignored]
         self._check_models(named)
@@ -80,7 +81,7 @@ class DistributedDataParallel(Module):
             self._send([p for _, p in named] + self._buffers_to_send)
         cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
         first = cap if bucket_cap_mb is not None else _FIRST_BUCKET
-        self.reducer = Reducer(self._trained, group, first, cap, gradient_as_bucket_view)
+        self.reducer = Reducer(trained, group, first, cap, gradient_as_bucket_view)
 
     def _check_models(self, named: list[tuple[str, Tensor]]) -> None:
         """Raise RuntimeError, in all processes, if their parameters are not alike."""
@@ -109,22 +110,18 @@ class DistributedDataParallel(Module):
             self._send(self._buffers_to_send)
         result = self.module(*inputs, **keywords)
         if mode.recording and self.require_backward_grad_sync:
-            self.reducer.prepare(self._unused_in(result))
+            uses = last_uses(_tensors_in(result))
+            finish_early(self._trained, uses, at_most=self.reducer.active)
+            self.reducer.prepare(self._unused_by(uses))
         else:
             self.reducer.active = False
         return result
 
-    def _unused_in(self, result: Any) -> list[Tensor]:
-        """The parameters that do not take part in a result, if they are to be found."""
-        if self._unused is not None:
-            return self._unused
+    def _unused_by(self, uses: Container) -> list[Tensor]:
+        """The parameters that do not take part in a result, if their gradients are not to be waited for."""
         if not (self.find_unused_parameters or self.static_graph):
             return []
-        used = {id(leaf) for leaf in leaves_below(_tensors_in(result))}
-        unused = [p for p in self._trained if id(p) not in used]
-        if self.static_graph:
-            self._unused = unused
-        return unused
+        return [p for p in self._trained if p.node not in uses]
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
