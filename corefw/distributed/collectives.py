@@ -66,7 +66,7 @@ def _in_place(
                 if not tensor.is_contiguous():
                     tensor.detach().copy_(own)
 
-    return Work(group, group.told(name, tensors), group.start(name, held, *options), tensors, finish)
+    return Work(group, name, tensors, group.start(name, held, *options), finish)
 
 
 def _into(
@@ -91,7 +91,7 @@ def _into(
                     output.detach().copy_(own)
 
     started = group.start(name, held, sources, *options)
-    return Work(group, group.told(name, inputs), started, results or outputs, finish)
+    return Work(group, name, inputs, started, finish, outputs if results is None else results)
 
 
 def _root(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
@@ -231,7 +231,7 @@ class Parts(Work):
 
     def __init__(self, works: Sequence[Work], results: Sequence[Tensor] = ()):
         self._works = list(works)
-        super().__init__(default_group() if not works else works[0]._group, "", (), results)
+        super().__init__(works[0]._group if works else default_group(), "", results, ())
 
     def wait(self, timeout: Any = None) -> bool:
         """Wait for all."""
@@ -393,4 +393,4 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     if (found := chosen_group(group)) is None:
         return None
     request = found.any_communicator().barrier()
-    return _ended(Work(found, found.told("barrier"), [request] if request is not None else []), async_op)
+    return _ended(Work(found, "barrier", [], [] if request is None else [request]), async_op)

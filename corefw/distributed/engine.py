@@ -103,8 +103,9 @@ class Communicator(ABC):
         """All ranks are here."""
 
     @abstractmethod
-    def split(self, ranks: Sequence[int]) -> Communicator:
-        """The communicator of some ranks, which alone call this, in the order of `ranks`."""
+    def split(self, ranks: Sequence[int], timeout: float) -> Communicator:
+        """The communicator of some ranks, which alone call this, in the order of `ranks`; `timeout` in
+        seconds for what they do."""
 
     def close(self) -> None:  # noqa: B027, most have nothing to do
         """Nothing more will be asked."""

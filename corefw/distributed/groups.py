@@ -100,7 +100,7 @@ class ProcessGroup:
         except Exception as error:
             if isinstance(error, (TypeError, ValueError)):
                 raise
-            raise self.failed(self.told(name, first), error, self.timeout) from error
+            raise self.failed(self.told(name, first, self.sequence), error, self.timeout) from error
         started, self._started = self._started, []
         return started
 
@@ -108,12 +108,12 @@ class ProcessGroup:
         """A collective op to its end."""
         if rest and isinstance(rest[0], list):
             rest = ([tensor.contiguous() for tensor in rest[0]], *rest[1:])
-        Work(self, self.told(name, first), self.start(name, first, *rest)).wait()
+        Work(self, name, first, self.start(name, first, *rest)).wait()
 
-    def told(self, name: str, tensors: Iterable[Tensor] = ()) -> str:
+    def told(self, name: str, tensors: Iterable[Tensor], sequence: int) -> str:
         """A call in words, for errors."""
         shapes = ", ".join(f"{list(t.shape)} {t.dtype}" for t in tensors)
-        return f"{name} #{self.sequence} of group {self.group_name} ({shapes})"
+        return f"{name} #{sequence} of group {self.group_name} ({shapes})"
 
     def failed(self, what: str, error: Exception, limit: float) -> DistBackendError:
         """The error of a collective that did not end well; the process will end its job."""
@@ -422,7 +422,7 @@ def new_group(
     parts: dict[int, Communicator] = {}
     for kind, (engine, communicator) in whole.joined.items():
         if id(communicator) not in parts:
-            parts[id(communicator)] = communicator.split(chosen)
+            parts[id(communicator)] = communicator.split(chosen, made.timeout)
         made.joined[kind] = (engine, parts[id(communicator)])
     world.groups.append(made)
     return made

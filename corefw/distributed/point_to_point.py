@@ -33,9 +33,7 @@ def isend(
         return None
     to = _peer(found, dst, group_dst, "dst")
     held = [tensor.detach().contiguous()]
-    return Work(
-        found, found.told(f"send to rank {found.ranks[to]}", held), found.start("send", held, to, tag), [tensor]
-    )
+    return Work(found, f"send to rank {found.ranks[to]}", held, found.start("send", held, to, tag))
 
 
 def irecv(
@@ -54,8 +52,7 @@ def irecv(
                 tensor.detach().copy_(held)
 
     where = "any rank" if source is None else f"rank {found.ranks[source]}"
-    told = found.told(f"receive from {where}", [tensor])
-    return Work(found, told, found.start("receive", [held], source, tag), [tensor], finish)
+    return Work(found, f"receive from {where}", [tensor], found.start("receive", [held], source, tag), finish)
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:

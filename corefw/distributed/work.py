@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from corefw.distributed.engine import Request
 from corefw.futures import Future
+from corefw.tensor import Tensor
 
 if TYPE_CHECKING:
     from corefw.distributed.groups import ProcessGroup
@@ -18,18 +19,21 @@ class Work:
 
     Args:
         group: whose it is.
-        what: what was called, for errors.
+        name: of what was called, for errors.
+        tensors: what it was called with.
         requests: what the engine still has to do.
-        results: the tensors that will hold the result.
+        results: the tensors that will hold the result; `tensors` if missing.
         finish: called when the engine has ended, to put the result in its place.
     """
 
     def __init__(
-        self, group: ProcessGroup, what: str, requests: Sequence[Request], results: Sequence[Any] = (),
-        finish: Callable[[], None] | None = None,
+        self, group: ProcessGroup, name: str, tensors: Sequence[Tensor], requests: Sequence[Request],
+        finish: Callable[[], None] | None = None, results: Sequence[Tensor] | None = None,
     ):  # fmt: skip
-        self._group, self._what, self._requests = group, what, list(requests)
-        self._results, self._finish = list(results), [] if finish is None else [finish]
+        self._group, self._requests = group, list(requests)
+        self._call = (name, list(tensors), group.sequence)
+        self._results = list(tensors if results is None else results)
+        self._finish = [] if finish is None else [finish]
         self._error: BaseException | None = None
         self._futures: list[Future] = []
         self._ended = False
@@ -60,7 +64,7 @@ class Work:
         return True
 
     def _fail(self, error: Exception, limit: float) -> None:
-        self._ended, self._error = True, self._group.failed(self._what, error, limit)
+        self._ended, self._error = True, self._group.failed(self._group.told(*self._call), error, limit)
 
     def _end(self) -> None:
         if self._ended:

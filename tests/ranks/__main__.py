@@ -7,9 +7,9 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import collectives, data_parallel
+from tests.ranks import collectives, data_parallel, faults
 
-FAMILIES = {"collectives": collectives, "data_parallel": data_parallel}
+FAMILIES = {"collectives": collectives, "data_parallel": data_parallel, "faults": faults}
 
 
 def main(family: str) -> int:

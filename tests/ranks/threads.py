@@ -5,12 +5,12 @@ It shows all that an engine needs, and lets tests of collectives run without MPI
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
 import traceback
 from collections import defaultdict
 from collections.abc import Callable
-from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,6 +68,32 @@ class Message(Request):
             waited += 0.001
 
 
+class Failure(Request):
+    """What did not end in time."""
+
+    def __init__(self, error: TimeoutError):
+        self.error = error
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self, timeout: float) -> None:
+        raise self.error
+
+
+def collective(method):
+    """A method that waits for the other ranks, at most as long as the group's timeout."""
+
+    @functools.wraps(method)
+    def call(self, *arguments):
+        try:
+            method(self, *arguments)
+        except TimeoutError as error:
+            return Failure(error)
+
+    return call
+
+
 class ThreadsCommunicator(Communicator):
     """A rank's end of a room."""
 
@@ -88,32 +114,40 @@ class ThreadsCommunicator(Communicator):
     def _all(self, array) -> list[np.ndarray]:
         return self._exchange(np.array(array).reshape(-1))
 
+    @collective
     def all_reduce(self, array, operation):
-        array.reshape(-1)[:] = reduce(REDUCTIONS[operation], self._all(array))
+        array.reshape(-1)[:] = functools.reduce(REDUCTIONS[operation], self._all(array))
 
+    @collective
     def reduce(self, array, operation, root):
         parts = self._all(array)
         if self.rank == root:
-            array.reshape(-1)[:] = reduce(REDUCTIONS[operation], parts)
+            array.reshape(-1)[:] = functools.reduce(REDUCTIONS[operation], parts)
 
+    @collective
     def broadcast(self, array, root):
         array.reshape(-1)[:] = self._all(array)[root]
 
+    @collective
     def all_gather(self, target, source):
         target.reshape(-1)[:] = np.concatenate(self._all(source))
 
+    @collective
     def gather(self, target, source, root):
         parts = self._all(source)
         if self.rank == root:
             target.reshape(-1)[:] = np.concatenate(parts)
 
+    @collective
     def scatter(self, target, source, root):
         target.reshape(-1)[:] = self._all(source)[root].reshape(self.size, -1)[self.rank]
 
+    @collective
     def reduce_scatter(self, target, source, operation):
-        whole = reduce(REDUCTIONS[operation], self._all(source))
+        whole = functools.reduce(REDUCTIONS[operation], self._all(source))
         target.reshape(-1)[:] = whole.reshape(self.size, -1)[self.rank]
 
+    @collective
     def all_to_all(self, target, source, received, sent):
         parts = self._exchange(np.split(np.array(source).reshape(-1), np.cumsum(sent)[:-1]))
         target.reshape(-1)[:] = np.concatenate([part[self.rank] for part in parts])
@@ -125,16 +159,17 @@ class ThreadsCommunicator(Communicator):
         sources = [rank for rank in range(self.size) if rank != self.rank] if source is None else [source]
         return Message(self.room, [(rank, self.rank, tag) for rank in sources], array)
 
+    @collective
     def barrier(self):
         self._exchange(None)
 
-    def split(self, ranks):
+    def split(self, ranks, timeout):
         with self.room.lock:
             # Ranks make the same groups in the same order: the n-th of one kind is one room.
             count = sum(key[0] == tuple(ranks) and self.rank in room.came for key, room in self.room.rooms.items())
             room = self.room.rooms.setdefault((tuple(ranks), count), self._new(len(ranks)))
             room.came.add(self.rank)
-        return ThreadsCommunicator(room, list(ranks).index(self.rank), self.timeout)
+        return ThreadsCommunicator(room, list(ranks).index(self.rank), timeout)
 
     @staticmethod
     def _new(size: int) -> Room:
@@ -186,7 +221,7 @@ def run(size: int, function: Callable[[int], Any], **options) -> list:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(20)
     if errors:
         raise errors[0][1]
     assert not any(thread.is_alive() for thread in threads), "a rank hangs"

@@ -110,7 +110,7 @@ class MPICommunicator(Communicator):
     def barrier(self) -> Request | None:
         return MPIRequest(self.comm.Ibarrier())
 
-    def split(self, ranks: Sequence[int]) -> Communicator:
+    def split(self, ranks: Sequence[int], timeout: float) -> Communicator:
         members = self.comm.Get_group().Incl(list(ranks))
         return MPICommunicator(self.comm.Create_group(members))
 
