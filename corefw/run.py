@@ -81,8 +81,17 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return [_Distribution()] if name is None or name.lower() == "torch" else []
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module of corefw in the place of `module`, the empty one that the import system made."""
-        sys.modules[module.__name__] = importlib.import_module(str(target_of(module.__name__)))
+        """Put the module of corefw in the place of `module`, the empty one that the import system made.
+
+        A submodule that a function of the same name hides, such as ``torchvision.models.googlenet``, is named at once:
+        a later import would put it in the function's place.
+        """
+        name, target = module.__name__, str(target_of(module.__name__))
+        found = sys.modules[name] = importlib.import_module(target)
+        for loaded, part in list(sys.modules.items()):
+            parent, _, child = loaded.rpartition(".")
+            if parent == target and getattr(found, child, part) is not part:
+                sys.modules[f"{name}.{child}"] = part
 
 
 class _Distribution(importlib.metadata.Distribution):

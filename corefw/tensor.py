@@ -105,7 +105,8 @@ class Node:
     Slots: ``inputs`` the nodes of the op's tensor arguments (None where no gradient flows); ``saved`` what the formulas
     need, None once freed; ``shape, dispatch_key`` of the output, to which the engine brings arriving gradients;
     ``sequence`` the creation order; ``hooks`` a Hooks object or None.
-    Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place.
+    Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place;
+    ``variant`` where PyTorch's name depends on the call, what tells the class with that name from the node.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 
@@ -121,6 +122,7 @@ class Node:
     output_names: tuple[str, ...] = ()  # if there are several
     outputs = 1
     detached_at: int | None = None
+    variant: Callable[[], type[Node]] | None = None
 
     def backward(self, gradient):
         """The gradients of the inputs, given the gradient of the output."""
@@ -133,12 +135,20 @@ class Node:
 
     def name(self) -> str:
         """PyTorch's name of the node, e.g. "AddBackward0"."""
-        return type(self).__name__
+        return type(named(self)).__name__
 
     @property
     def metadata(self) -> dict:
         """A dictionary for notes on the node; anomaly mode leaves the forward traceback here."""
         return self.__dict__.setdefault("metadata_", {})
+
+
+def named(node: Node) -> Node:
+    """A node as it is shown: in the class that is called as PyTorch calls the node. Recording leaves this to those who
+    look."""
+    if node.variant is not None:
+        node.__class__ = node.variant()
+    return node
 
 
 class Output(Node):
@@ -148,7 +158,7 @@ class Output(Node):
     index: int
 
 
-class Accumulate(Node):
+class AccumulateGrad(Node):
     """The end of the graph at a leaf tensor: its gradient is added to the leaf's ``.grad``."""
 
     __slots__ = ("leaf",)

@@ -1773,6 +1773,8 @@ class Node:
     saved_kinds: tuple[tuple[str, str], ...]
     output_names: tuple[str, ...]
     detached_at: int | None
+    variant: Callable[[], type[Node]] | None
+    def __dir__(self) -> Any: ...
     def __getattr__(self, name: str) -> Any:
         r"""``_saved_<name>``: what the node saved under that name."""
     def __repr__(self) -> str: ...
@@ -1798,13 +1800,17 @@ class Node:
         r"""Free what was saved."""
     saves_tensors: bool
 
+def named(node: Node) -> Node:
+    r"""A node as it is shown: in the class that is called as PyTorch calls the node. Recording leaves this
+    to those who look."""
+
 class Output(Node):
     r"""One output of a node with several: collects its gradient for the parent, which runs when all have
     come."""
 
     index: int
 
-class Accumulate(Node):
+class AccumulateGrad(Node):
     r"""The end of the graph at a leaf tensor: its gradient is added to the leaf's ``.grad``."""
 
     leaf: Any

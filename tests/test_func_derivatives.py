@@ -7,6 +7,7 @@ import pytest
 
 import corefw
 from corefw import func
+from corefw.func import jacobians
 
 #: of PyTorch's forward mode, which compiles its formulas
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -211,6 +212,22 @@ def test_noncontiguous_arguments():
     x = corefw.tensor(X).t()
     like(func.jacrev(lambda x: x * x)(x).sum((2, 3)), 2 * x)
     like(func.jacfwd(lambda x: x * x)(x).sum((2, 3)), 2 * x)
+
+
+@pytest.mark.parametrize(("chunk_size", "backwards"), [(None, 2), (1, 6), (3, 3), (4, 2), (100, 2)])
+@pytest.mark.parametrize("copied", [False, True])
+def test_rows_of_jacobians_come_in_chunks(chunk_size, backwards, copied, monkeypatch):
+    counted = []
+    one_pass = jacobians.vector_jacobian
+    monkeypatch.setattr(jacobians, "vector_jacobian", lambda *given: counted.append(0) or one_pass(*given))
+    x, w = corefw.tensor(X[0, :2]), corefw.tensor(W[:2])
+    function = lambda x, w: (x @ w, (x * w).sin().cumsum(0), corefw.ones(0))  # outputs of 2, 4 and 0 elements
+    given = {"chunk_size": chunk_size, "_preallocate_and_copy": copied}
+    found = func.jacrev(function, (0, 1), **given)(x, w)
+    like(found, func.jacfwd(function, (0, 1))(x, w))
+    assert len(counted) == backwards
+    twice = func.jacrev(func.jacrev(lambda x: (x**3).sum(), **given), **given)(x)
+    like(twice, corefw.diag(6 * x))
 
 
 square = lambda x: (x * x).sum()

@@ -227,6 +227,13 @@ def test_the_factors_that_were_not_asked_for_are_zeros(some):
     assert not U.any() and not V.any()
 
 
+def test_matrices_without_elements_and_numbers():
+    assert torch.cholesky_inverse(torch.zeros(2, 0, 0)).shape == (2, 0, 0)
+    assert torch.linalg.vander(torch.tensor(2.0), N=3).tolist() == [[1, 2, 4]]
+    ranks = {d: torch.linalg.lstsq(torch.eye(3), torch.ones(3, 1), driver=d).rank.tolist() for d in ("gels", "gelsd")}
+    assert ranks == {"gels": [], "gelsd": 3}
+
+
 def test_a_negative_cutoff_is_none():
     A = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
     for inverse in (torch.pinverse(A, -1.0), torch.linalg.pinv(A, rtol=-1.0)):

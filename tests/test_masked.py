@@ -158,3 +158,11 @@ def test_a_norm_of_negative_order_leaves_out_what_is_masked():
 def test_bad_arguments(call, error, text):
     with pytest.raises(error, match=text):
         outcome(torch, call)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("amax", 2), ("amin", 2), ("argmax", 0), ("argmin", 0)])
+def test_extremes_of_a_number(name, wanted):
+    function, x = getattr(torch.masked, name), torch.tensor(2.0)
+    assert function(x, 0, keepdim=True).tolist() == function(x, -1).tolist() == wanted
+    with pytest.raises(IndexError, match="out of range"):
+        function(x, 1)

@@ -439,6 +439,8 @@ def test_hardtanh_knows_its_former_names():
 def test_containers_of_parameters_compute_nothing(kind, values):
     with pytest.raises(RuntimeError, match=f"{kind} should not be called"):
         getattr(nn, kind)(values)(torch.ones(1))
+    with pytest.raises(NotImplementedError, match=f"{kind}.*missing the required"):
+        getattr(nn, kind)(values).forward()
 
 
 @pytest.mark.parametrize("bias", [True, False])

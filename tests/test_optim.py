@@ -149,6 +149,23 @@ def test_state_dict_round_trip_continues_the_same_way(name, options):
     assert torch.equal(run(False), run(True))
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["NAdam", "AdamW", "Adamax", "Adagrad"])
+def test_a_step_rounds_as_pytorchs(name):
+    oracle = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")
+    start, gradient = np.random.default_rng(0).standard_normal((2, 500))
+    options = {"lr": 0.01, "weight_decay": 0.1} | ({"decoupled_weight_decay": True} if name == "NAdam" else {})
+
+    def stepped(lib):
+        parameter = lib.nn.Parameter(lib.tensor(start))
+        parameter.grad = lib.tensor(gradient)
+        getattr(lib.optim, name)([parameter], **options).step()
+        return parameter.detach().numpy()
+
+    found, wanted = stepped(torch), stepped(oracle)
+    assert np.abs(found - wanted).max() <= np.spacing(1.0) and (found != wanted).mean() < 0.05
+
+
 def rosenbrock(lib, x):
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 

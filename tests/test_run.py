@@ -56,6 +56,28 @@ def test_this_process_is_left_alone():
     assert not any(isinstance(finder, AliasFinder) for finder in sys.meta_path)
 
 
+def test_paths_into_torchvision(program):
+    done = program(
+        "import torchvision\n"
+        "assert torchvision.models.resnet18.__module__ == 'corefw.vision.models.resnet'\n"
+        "import torchvision.models.googlenet, torchvision.ops.roi_align\n"
+        "from torchvision.models.googlenet import GoogLeNet\n"
+        "from torchvision.models.resnet import BasicBlock, Bottleneck, resnet50\n"
+        "from torchvision.models.mobilenet import MobileNetV3\n"
+        "from torchvision.models._utils import IntermediateLayerGetter, _make_divisible\n"
+        "from torchvision.models._api import WeightsEnum\n"
+        "from torchvision.models import googlenet, mobilenet_v2, MobileNet_V2_Weights\n"
+        "from torchvision.ops import boxes, roi_align\n"
+        "from torchvision.ops.misc import Conv2dNormActivation, FrozenBatchNorm2d\n"
+        "from torchvision.ops.feature_pyramid_network import LastLevelMaxPool\n"
+        "from torchvision.ops.poolers import MultiScaleRoIAlign\n"
+        "assert boxes.__name__ == 'corefw.vision.ops.boxes'\n"
+        "assert callable(torchvision.models.googlenet) and callable(torchvision.ops.roi_align)\n"
+        "print(googlenet.__name__, roi_align.__name__)\n"
+    )
+    assert done.stdout == "googlenet roi_align\n"
+
+
 def test_modules_are_the_same_objects(program):
     done = program(
         "import corefw, corefw.vision.transforms\n"

@@ -129,31 +129,6 @@ def test_gradient_of_as_strided_of_an_expanded_input():
     assert x.grad.tolist() == [2.0]
 
 
-@pytest.mark.parametrize(
-    "name, make",
-    [
-        ("ViewBackward0", lambda x: x.view(-1)),
-        ("UnsafeViewBackward0", lambda x: x.t().reshape(-1)),
-        ("PermuteBackward0", lambda x: x.T),
-        ("TransposeBackward0", lambda x: x.mT),
-        ("SelectBackward0", lambda x: x[0]),
-        ("SliceBackward0", lambda x: x[:, 1:]),
-        ("UnsqueezeBackward0", lambda x: x[..., None]),
-        ("SplitBackward0", lambda x: x.split(2, 1)[0]),
-        ("SplitWithSizesBackward0", lambda x: x.split([1, 2], 1)[0]),
-        ("UnbindBackward0", lambda x: x.unbind()[1]),
-        ("AsStridedBackward0", lambda x: x.as_strided((1,), (1,))),
-        ("CloneBackward0", lambda x: x.t().contiguous()),
-        ("SelectScatterBackward0", lambda x: x.select_scatter(x[0], 0, 1)),
-        ("DiagEmbedBackward0", lambda x: x.diag_embed()),
-        ("CatBackward0", lambda x: torch.cat([x, x])),
-        ("StackBackward0", lambda x: torch.stack([x, x])),
-    ],
-)
-def test_names_of_nodes(name, make):
-    assert make(torch.ones(2, 3, requires_grad=True)).grad_fn.name() == name
-
-
 def test_parts_share_one_node():
     x = torch.ones(4, requires_grad=True)
     a, b = (x * 2).split(2)
@@ -193,6 +168,7 @@ def test_view_as_another_dtype():
         (RuntimeError, "length must be non-negative", lambda x: x.narrow(1, 2, -1)),
         (RuntimeError, "to sum exactly to 3", lambda x: x.split([1, 1], 1)),
         (RuntimeError, "split_size can only be 0", lambda x: x.split(0)),
+        (TypeError, "as an int, or a list of sizes, got 3.0", lambda x: x.split(3.0)),
         (RuntimeError, "`chunks` to be greater than 0", lambda x: x.chunk(0)),
         (RuntimeError, "maximum size for tensor at dimension 0 is 2", lambda x: x.unfold(0, 3, 1)),
         (RuntimeError, "diagonal dimensions cannot be identical", lambda x: x.diagonal(0, 1, 1)),
@@ -278,3 +254,18 @@ def test_as_strided_of_memory_without_elements(shape, stride):
         torch.zeros(2, 0).as_strided(shape, stride)
     with pytest.raises(RuntimeError, match="leaves the tensor's memory"):
         torch.zeros(0).set_(torch.zeros(0).untyped_storage(), 0, shape, stride)
+
+
+def test_every_spelling_of_split():
+    x = torch.arange(5)
+    wanted = [[0, 1], [2, 3], [4]]
+    for parts in (
+        x.split(2),
+        x.split(split_size=2, dim=0),
+        x.split([2, 2, 1]),
+        x.split(torch.tensor(2)),
+        torch.split(x, split_size_or_sections=2),
+        torch.split(tensor=x, split_size_or_sections=(2, 2, 1), dim=-1),
+        torch.split_with_sizes(x, split_sizes=[2, 2, 1]),
+    ):
+        assert [part.tolist() for part in parts] == wanted

@@ -1,7 +1,8 @@
 """vision.models: the keys of torchvision's files, the networks' parts, models and weights by name."""
 
-import hashlib
+import json
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -9,41 +10,57 @@ import corefw as torch
 from corefw import nn
 from corefw.vision import models
 from corefw.vision.models._utils import IntermediateLayerGetter
+from tests.described import SMALL, described, measured, picture, weights
 
-#: of torchvision 0.29's models with 7 classes, what identifies the names and shapes of all they hold
-KEYS = {
-    "resnet101": "553c48072c28b59b",
-    "resnet152": "a542235f06f0ae93",
-    "resnet18": "c972e808829cfff5",
-    "resnet34": "41b30d8b033bab01",
-    "resnet50": "2dbe56215a156992",
-    "resnext101_32x8d": "07a6af76b985dc45",
-    "resnext101_64x4d": "da3b57944cffaf73",
-    "resnext50_32x4d": "b96c97a3dde0fba4",
-    "vgg11": "587eedd90082cd59",
-    "vgg11_bn": "bdb4d748d8502671",
-    "vgg13": "26d5d3e7179f513f",
-    "vgg13_bn": "68df603bbdc01b80",
-    "vgg16": "64097bd329218d75",
-    "vgg16_bn": "7dc0d877ea72bfb9",
-    "vgg19": "1cc0fd7a2316d1d5",
-    "vgg19_bn": "e33f91144feb7878",
-    "wide_resnet101_2": "5fd9e7107b4bc4f1",
-    "wide_resnet50_2": "27284c9d5e729e68",
-}
+#: torchvision 0.29's models and numbers, written by scripts/make_torchvision
+FACTS = json.loads((Path(__file__).parent / "fixtures" / "torchvision.json").read_text())
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_models_have_torchvisions_keys(name):
+@pytest.mark.parametrize("name", FACTS["models"])
+def test_models_are_torchvisions(name):
+    kinds = models.get_model_weights(name)
     with torch.device("meta"):
-        model = models.get_model(name, num_classes=7)
-    held = [(key, tuple(value.shape)) for key, value in model.state_dict().items()]
-    assert hashlib.sha256(repr(held).encode()).hexdigest()[:16] == KEYS[name]
+        model = models.get_model(name)
+    assert [*described(model), weights(kinds)] == FACTS["models"][name]
+    learnt = sum(value.numel() for key, value in model.named_parameters() if not key.startswith("aux"))
+    plain = kinds.DEFAULT.meta if name != "vit_h_14" else kinds.IMAGENET1K_SWAG_LINEAR_V1.meta  # for 224 by 224
+    assert learnt == plain["num_params"]
 
 
 def test_all_are_compared():
-    assert models.list_models() == sorted(KEYS)
+    assert models.list_models() == models.list_models(models) == sorted(FACTS["models"])
     assert models.list_models(models.resnet, include=["resnet*"], exclude="*1*") == ["resnet34", "resnet50"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_networks_give_torchvisions_numbers(name):
+    torch.testing.assert_close(measured(name, torch, models), FACTS["numbers"][name], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if not name.startswith("inception")])
+def test_networks_learn_all_that_they_hold(name):
+    torch.manual_seed(0)
+    build, size = SMALL[name]
+    model, x = build(models).train(), torch.from_numpy(picture(*size)).float()
+    out = model(x)
+    outs = out if isinstance(out, tuple) else (out,)
+    assert all(one.shape == (2, 5) for one in outs)
+    sum(one.square().sum() for one in outs).backward()
+    assert all(value.grad is not None and value.grad.isfinite().all() for value in model.parameters())
+    model.eval()
+    assert torch.equal(model(x), model(x))
+
+
+def test_classifiers_in_the_middle():
+    torch.manual_seed(0)
+    found = models.GoogLeNet(5, init_weights=False)(torch.randn(2, 3, 32, 32))
+    assert isinstance(found, models.GoogLeNetOutputs) and found._fields == ("logits", "aux_logits2", "aux_logits1")
+    assert models.GoogLeNet(5, aux_logits=False, init_weights=False).aux1 is None
+    with torch.device("meta"):
+        model = models.inception_v3(num_classes=5)
+        found = model(torch.zeros(2, 3, 299, 299))
+        assert isinstance(found, models.InceptionOutputs) and [one.shape for one in found] == [(2, 5)] * 2
+        assert model.eval()(torch.zeros(2, 3, 75, 75)).shape == (2, 5)
 
 
 def by_hand(model, x):
@@ -108,6 +125,64 @@ def test_blocks_refuse_what_they_are_not_for():
         models.resnet50(replace_stride_with_dilation=[True])
 
 
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda: models.SqueezeNet("2_0"), ValueError, "SqueezeNet version 2_0"),
+        (lambda: models.MobileNetV2(inverted_residual_setting=[[1, 2]]), ValueError, "4-element list"),
+        (lambda: models.MobileNetV3([], 8), ValueError, "should not be empty"),
+        (lambda: models.ShuffleNetV2([1], [1] * 5), ValueError, "list of 3 positive ints"),
+        (lambda: models.shufflenetv2.InvertedResidual(4, 6, 1), ValueError, "Invalid combination of stride"),
+        (lambda: models.MNASNet(0.0), ValueError, "greater than 0.0"),
+        (lambda: models.EfficientNet([], 0.1), ValueError, "should not be empty"),
+        (lambda: models.ConvNeXt([1]), TypeError, "CNBlockConfig"),
+        (lambda: models.regnet.BlockParams.from_init_params(2, 7, 1.0, 2.0, 8), ValueError, "Invalid RegNet"),
+        (lambda: models.VisionTransformer(10, 4, 1, 1, 4, 4), ValueError, "indivisible by patch size"),
+        (lambda: models.MaxVit((32, 32), 4, 3, [4], [1], 4, 0.1), ValueError, "not divisible by partition size 3"),
+        (lambda: models.GoogLeNet(blocks=[nn.Conv2d]), ValueError, "blocks length should be 3"),
+    ],
+)
+def test_networks_refuse_what_they_cannot_be(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_pictures_of_another_size():
+    model = models.VisionTransformer(16, 4, 1, 2, 8, 12, num_classes=5)
+    with pytest.raises(ValueError, match="Wrong image width! Expected 16 but got 20"):
+        model(torch.zeros(1, 3, 16, 20))
+    larger = models.VisionTransformer(24, 4, 1, 2, 8, 12, num_classes=5)
+    state = models.vision_transformer.interpolate_embeddings(24, 4, model.state_dict(), reset_heads=True)
+    assert larger.load_state_dict(state, strict=False).missing_keys == ["heads.head.weight", "heads.head.bias"]
+    old, new = (one.encoder.pos_embedding[0] for one in (model, larger))
+    torch.testing.assert_close(new[[0, 1, 6, -1]], old[[0, 1, 4, -1]])  # the token and corners stay
+
+
+def test_names_of_older_files():
+    vit = models.VisionTransformer(8, 4, 1, 2, 8, 12)
+    old = {
+        name.replace("mlp.0", "mlp.linear_1").replace("mlp.3", "mlp.linear_2"): v
+        for name, v in vit.state_dict().items()
+    }
+    assert len(old.keys() - vit.state_dict().keys()) == 4
+    again = models.VisionTransformer(8, 4, 1, 2, 8, 12)
+    again.load_state_dict(old)
+    assert torch.equal(again.encoder.layers[0].mlp[3].weight, vit.encoder.layers[0].mlp[3].weight)
+    dense = models.DenseNet(4, (1, 1), 8).state_dict()
+    files = {name.replace("norm1.", "norm.1.").replace("conv2.", "conv.2."): v for name, v in dense.items()}
+    assert files.keys() != dense.keys() and models.densenet._renamed(None, files).keys() == dense.keys()
+
+
+def test_memory_of_dense_networks():
+    plain, lean = (models.DenseNet(4, (2, 2), 8, num_classes=5, memory_efficient=lean) for lean in (False, True))
+    lean.load_state_dict(plain.state_dict())
+    x = torch.randn(2, 3, 32, 32)
+    for model in (plain, lean):
+        model(x).square().sum().backward()
+    for one, other in zip(plain.parameters(), lean.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
 # -- by name ----------------------------------------------------------------------------------------------------------
 def test_weights_by_name():
     weights = models.get_weight("ResNet50_Weights.IMAGENET1K_V2")
@@ -125,11 +200,42 @@ def test_weights_come_from_the_folder_of_downloads(tmp_path, monkeypatch):
     folder = tmp_path / "hub" / "checkpoints"
     folder.mkdir(parents=True)
     torch.save(trained.state_dict(), folder / "resnet18-f37072fd.pth")
-    for weights in ("IMAGENET1K_V1", "ResNet18_Weights.DEFAULT", models.ResNet18_Weights.DEFAULT):
-        model = models.resnet18(weights=weights)
+    for one in ("IMAGENET1K_V1", "ResNet18_Weights.DEFAULT", models.ResNet18_Weights.DEFAULT):
+        model = models.resnet18(weights=one)
         assert torch.equal(model.fc.weight, trained.fc.weight) and model.fc.out_features == 1000
     with pytest.raises(ValueError, match="expected value 1000 but got 5"):
         models.resnet18(weights="DEFAULT", num_classes=5)
+
+
+def test_what_weights_ask_of_a_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    folder = tmp_path / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    trained = models.GoogLeNet(init_weights=False)
+    torch.save(trained.state_dict(), folder / "googlenet-1378be20.pth")
+    model = models.googlenet(weights="DEFAULT")
+    assert model.transform_input and model.aux1 is None and torch.equal(model.fc.weight, trained.fc.weight)
+    whole = models.googlenet(weights="DEFAULT", aux_logits=True)
+    assert torch.equal(whole.aux2.fc1.weight, trained.aux2.fc1.weight)
+    with pytest.raises(ValueError, match="'transform_input' expected value True but got False"):
+        models.googlenet(weights="DEFAULT", transform_input=False)
+    with pytest.raises(ValueError, match="'image_size' expected value 384 but got 224"):
+        models.vit_b_16(weights="IMAGENET1K_SWAG_E2E_V1", image_size=224)
+
+
+def test_pretrained_is_the_first_weights(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    folder = tmp_path / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    trained = models.squeezenet1_1()
+    torch.save(trained.state_dict(), folder / "squeezenet1_1-b8a52dc0.pth")
+    with pytest.warns(UserWarning, match="'pretrained' is deprecated"):
+        model = models.squeezenet1_1(pretrained=True)
+    assert torch.equal(model.features[0].weight, trained.features[0].weight)
+    with pytest.warns(UserWarning, match="'pretrained' is deprecated"):
+        assert models.squeezenet1_1(pretrained=False, num_classes=3).num_classes == 3
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="No weights available for model vit_h_14"):
+        models.vit_h_14(pretrained=True)
 
 
 @pytest.mark.parametrize(

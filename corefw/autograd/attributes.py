@@ -9,10 +9,10 @@ from inspect import unwrap
 from corefw.autograd.differentiate import backward
 from corefw.autograd.engine import hooks_of
 from corefw.autograd.handles import RemovableHandle
-from corefw.autograd.saved import saved_values
+from corefw.autograd.saved import saved_names, saved_values
 from corefw.errors import GradientError
 from corefw.graph.views import node_of
-from corefw.tensor import Accumulate, Node, Output, Tensor
+from corefw.tensor import AccumulateGrad, Node, Output, Tensor, named
 from corefw.tracebacks import hide_internal_frames
 
 #: without the guard of the public function, since the method has its own
@@ -50,7 +50,7 @@ class TensorAttributes(Tensor):
         node = node_of(self)
         if node is None:
             raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
-        if node.__class__ is not Accumulate:
+        if node.__class__ is not AccumulateGrad:
             hooks_of(node).retain = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
@@ -83,7 +83,7 @@ class TensorAttributes(Tensor):
         node = node_of(self)
         if node is None:
             raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
-        if node.__class__ is not Accumulate:
+        if node.__class__ is not AccumulateGrad:
             raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return _add_hook(hooks_of(node).post_accumulate, hook)
 
@@ -116,7 +116,11 @@ class NodeAttributes(Node):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes of the inputs, each with which of its outputs the input is; (None, 0) where no gradient flows."""
         return tuple(
-            (None, 0) if node is None else (node.inputs[0], node.index) if node.__class__ is Output else (node, 0)
+            (None, 0)
+            if node is None
+            else (named(node.inputs[0]), node.index)
+            if node.__class__ is Output
+            else (named(node), 0)
             for node in self.inputs
         )
 
@@ -134,6 +138,9 @@ class NodeAttributes(Node):
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
+    def __dir__(self):
+        return [*object.__dir__(self), *(f"_saved_{n}" for name, _ in self.saved_kinds for n in saved_names(name))]
+
     def __getattr__(self, name: str):
         """``_saved_<name>``: what the node saved under that name."""
         if name.startswith("_saved_"):
@@ -149,8 +156,8 @@ def saved_value(node: Node, name: str):
     return values[name]
 
 
-class AccumulateAttributes(Accumulate):
-    """What `attach_autograd` gives to Accumulate."""
+class AccumulateGradAttributes(AccumulateGrad):
+    """What `attach_autograd` gives to AccumulateGrad."""
 
     __slots__ = ()
 
@@ -162,7 +169,7 @@ class AccumulateAttributes(Accumulate):
 
 def attach_autograd() -> None:
     """Give Tensor and the nodes their attributes for differentiation."""
-    for source in (TensorAttributes, NodeAttributes, AccumulateAttributes):
+    for source in (TensorAttributes, NodeAttributes, AccumulateGradAttributes):
         for name, value in vars(source).items():
             if name not in ("__module__", "__slots__", "__doc__"):
                 setattr(source.__base__, name, value)

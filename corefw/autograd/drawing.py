@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from corefw.graph.views import node_of
-from corefw.tensor import Accumulate, Node, Output, Tensor
+from corefw.tensor import AccumulateGrad, Node, Output, Tensor
 
 
 def dot(*outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> str:
@@ -61,6 +61,6 @@ def _source(node: Node) -> Node:
 
 def _label(node: Node, of_leaf: Mapping[Node | None, str]) -> str:
     shape = "" if node.shape is None else rf"\n{tuple(node.shape)}"
-    if isinstance(node, Accumulate):
+    if isinstance(node, AccumulateGrad):
         return f'label="{of_leaf.get(node, "leaf")}{shape}" shape=box'
     return f'label="{node.name()}{shape}"'

@@ -18,7 +18,7 @@ from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
-from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, new, wrap
+from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, new, wrap
 
 _add = registry.declared["add"]
 
@@ -145,7 +145,7 @@ def _own_base_holders() -> tuple[int, int]:
 _OWN_BASE_HOLDERS = _own_base_holders()
 
 
-def accumulate(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
+def accumulate(node: AccumulateGrad, gradient: Tensor, create_graph: bool) -> None:
     """Add a gradient to the leaf's ``.grad``; a gradient nobody else holds is kept without a copy."""
     leaf = node.leaf()
     if leaf is None or leaf.node is None:  # it is gone, or wants no gradient any more
@@ -225,7 +225,7 @@ def _run_after(hooks: Hooks, gradients, gradient):
     return gradients
 
 
-def _run_accumulate_hooks(node: Accumulate, gradient: Tensor, create_graph: bool) -> None:
+def _run_accumulate_hooks(node: AccumulateGrad, gradient: Tensor, create_graph: bool) -> None:
     hooks = node.hooks
     if hooks.before:
         gradient = _run_before(hooks, gradient)
@@ -324,7 +324,7 @@ def run(
                 received[node.index] = gradient if present is None else ops.add(present, gradient)
                 received = present = None
                 continue
-            if kind is Accumulate:
+            if kind is AccumulateGrad:
                 if into_leaves and (targets is None or node in targets):
                     if hooks is None:
                         accumulate(node, gradient, create_graph)

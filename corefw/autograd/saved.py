@@ -10,9 +10,16 @@ from corefw.errors import GradientError
 from corefw.graph.grad_mode import no_recording
 from corefw.graph.nodes import freed, output_node
 from corefw.graph.views import node_of
-from corefw.tensor import Constant, Node, Tensor, wrap
+from corefw.tensor import Constant, Node, Tensor, named, wrap
 
-_PYTORCH_NAMES = {"self": "input", "result": "out"}  # in `grad_fn._saved_self`
+_PYTORCH_NAMES = {"input": "self", "out": "result"}  # in `grad_fn._saved_self`
+
+
+def saved_names(name: str) -> tuple[str, ...]:
+    """What a saved value can be read as: by the op's own name, and by PyTorch's where that is another."""
+    value = name.removesuffix("_shape")
+    theirs = _PYTORCH_NAMES.get(value, value) + ("_sym_sizes" if value != name else "")
+    return (name,) if theirs == name else (name, theirs)
 
 
 def _entries(node: Node, saved) -> Iterator[tuple[str, str, Any, Any]]:
@@ -24,7 +31,7 @@ def _entries(node: Node, saved) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def saved_values(node: Node) -> dict[str, Any]:
-    """What the node saved, by name; tensors as tensors with their history.
+    """What the node saved, by name; tensors as tensors with their history, numbers among them as numbers.
 
     Raises:
         RuntimeError: it was freed by a backward.
@@ -35,8 +42,10 @@ def saved_values(node: Node) -> dict[str, Any]:
     for name, kind, value, _ in _entries(node, node.saved):
         if kind == "output" and value is not None:
             value = restored_output(node, name, value[0])
-        values[name] = value
-    return values | {alias: values[name] for alias, name in _PYTORCH_NAMES.items() if name in values}
+        elif value.__class__ is Constant:
+            value = value.number
+        values.update(dict.fromkeys(saved_names(name), value))
+    return values
 
 
 def restored_output(node: Node, name: str, array) -> Tensor:
@@ -129,5 +138,6 @@ def _unpacked(value):
 
 def pack_saved(node: Node, pack: Callable, unpack: Callable) -> None:
     """Let `node` hold what `pack` makes of its saved tensors, until `unpack` gives them back."""
+    named(node)  # while what is saved can be read without unpacking it
     if node.saves_tensors and node.saved is not None:
         node.saved = Packed(node, pack, unpack)

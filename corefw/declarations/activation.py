@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import along, example_dims, from_the_end_together, full
+from corefw.dispatch.batching.calls import elementwise
 from corefw.dispatch.batching.tensors import is_batched
 from corefw.dispatch.declare import Dim, composite, ops
 from corefw.dispatch.expressions import hardtanh_bounds, is_approximated, softshrink_limit
@@ -42,6 +44,7 @@ def relu(input, inplace: bool = False):
     return input.clamp_min(0)
 
 
+relu.batching(elementwise)
 relu.gradients(input=lambda grad, out: ops.relu_backward(grad, out))
 
 
@@ -51,6 +54,7 @@ def relu_backward(grad, output):
     return grad.masked_fill(output <= 0, 0)
 
 
+relu_backward.batching(from_the_end_together)
 relu_backward.gradients(grad=lambda grad, output: ops.relu_backward(grad, output))
 
 
@@ -85,6 +89,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     return input.clamp(min_val, max_val)
 
 
+hardtanh.batching(elementwise)
 hardtanh.gradients(
     input=lambda grad, input, min_val, max_val: grad.masked_fill((input <= min_val) | (input >= max_val), 0),
 )
@@ -112,6 +117,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
     return input.masked_fill(input <= threshold, value)
 
 
+threshold.batching(elementwise)
 threshold.gradients(input=lambda grad, input, threshold: grad.masked_fill(input <= threshold, 0))
 
 
@@ -131,6 +137,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     return ops.where(input > 0, input, input * negative_slope)
 
 
+leaky_relu.batching(elementwise)
 leaky_relu.gradients(input=lambda grad, input, negative_slope: ops.leaky_relu_backward(grad, input, negative_slope))
 
 
@@ -140,6 +147,7 @@ def leaky_relu_backward(grad, input, negative_slope: float):
     return ops.where(input > 0, grad, grad * negative_slope)
 
 
+leaky_relu_backward.batching(from_the_end_together)
 leaky_relu_backward.gradients(
     grad=lambda grad, input, negative_slope: ops.leaky_relu_backward(grad, input, negative_slope),
 )
@@ -197,6 +205,7 @@ def hardsigmoid(input, inplace: bool = False):
     return (input + 3).clamp(0, 6) / 6
 
 
+hardsigmoid.batching(elementwise)
 hardsigmoid.gradients(input=lambda grad, input: ops.where((input > -3) & (input < 3), grad / 6, 0))
 
 
@@ -209,6 +218,9 @@ def hardswish(input, inplace: bool = False):
     tensor([-0.,  3.])
     """
     return input * (input + 3).clamp(0, 6) / 6
+
+
+hardswish.batching(elementwise)
 
 
 @hardswish.gradient("input")
@@ -229,6 +241,7 @@ def hardshrink(input, lambd: float = 0.5):
     return input.masked_fill(input.abs() <= lambd, 0)
 
 
+hardshrink.batching(elementwise)
 hardshrink.gradients(input=lambda grad, input, lambd: grad.masked_fill(input.abs() <= lambd, 0))
 
 
@@ -244,6 +257,7 @@ def softshrink(input, lambd: float = 0.5):
     return (input - input.sign() * lambd).masked_fill(input.abs() <= lambd, 0)
 
 
+softshrink.batching(elementwise)
 softshrink.gradients(input=lambda grad, input, lambd: grad.masked_fill(input.abs() <= lambd, 0))
 
 
@@ -288,6 +302,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False, *, scale: float = 1.0,
     return ops.where(input > 0, input * scale, (input * input_scale).expm1() * (alpha * scale))
 
 
+elu.batching(elementwise)
 elu.gradients(
     input=lambda grad, input, alpha, scale, input_scale: ops.elu_backward(grad, input, alpha, scale, input_scale),
 )
@@ -298,6 +313,9 @@ def elu_backward(grad, input, alpha: float, scale: float, input_scale: float):
     """The gradient of elu."""
     negative = (input.clamp_max(0) * input_scale).exp() * (grad * (alpha * scale * input_scale))
     return ops.where(input <= 0, negative, grad * scale)
+
+
+elu_backward.batching(from_the_end_together)
 
 
 @composite(inplace=True, public="corefw corefw.selu_ nn.functional nn.functional.selu_")
@@ -343,13 +361,16 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0):
     return ops.where(scaled > threshold, input, scaled.exp().log1p() / beta)
 
 
+softplus.batching(elementwise)
+
+
 @softplus.gradient("input")
 def softplus_vjp(grad, input, beta, threshold):
     scaled = input * beta
     return ops.where(scaled > threshold, grad, grad * scaled.sigmoid())
 
 
-@composite(dtype=real_floats, shape=same_shape, public="nn.functional")
+@composite(dtype=real_floats, shape=same_shape, public="nn.functional", grad_name="LogSigmoid")
 def logsigmoid(input):
     """The logarithm of the sigmoid, ``-log(1 + exp(-x))``.
 
@@ -360,6 +381,7 @@ def logsigmoid(input):
     return input.clamp_max(0) - (-input.abs()).exp().log1p()
 
 
+logsigmoid.batching(elementwise)
 logsigmoid.gradients(input=lambda grad, input: grad * (-input).sigmoid())
 
 
@@ -374,6 +396,7 @@ def silu(input, inplace: bool = False):
     return input * input.sigmoid()
 
 
+silu.batching(elementwise)
 silu.gradients(input=lambda grad, input: ops.silu_backward(grad, input))
 
 
@@ -382,6 +405,9 @@ def silu_backward(grad, input):
     """The gradient of silu, ``grad * conj(s * (1 + x * (1 - s)))`` where s is the sigmoid of x."""
     s = input.sigmoid()
     return grad * (s * (1 + input * (1 - s))).conj()
+
+
+silu_backward.batching(from_the_end_together)
 
 
 @composite(dtype=real_floats, shape=same_shape, inplace=True, public="nn.functional")
@@ -395,6 +421,7 @@ def mish(input, inplace: bool = False):
     return input * ops.softplus(input).tanh()
 
 
+mish.batching(elementwise)
 mish.gradients(input=lambda grad, input: ops.mish_backward(grad, input))
 
 
@@ -403,6 +430,9 @@ def mish_backward(grad, input):
     """The gradient of mish, ``grad * (t + x * s * (1 - t * t))`` where t is tanh of x's softplus and s its sigmoid."""
     t = ops.softplus(input).tanh()
     return grad * (t + input * input.sigmoid() * (1 - t * t))
+
+
+mish_backward.batching(from_the_end_together)
 
 
 def _gelu_probability(input):
@@ -427,6 +457,7 @@ def gelu(input, approximate: str = "none"):
     return 0.5 * input * (input * -sqrt(0.5)).erfc()
 
 
+gelu.batching(elementwise)
 gelu.gradients(input=lambda grad, input, approximate: ops.gelu_backward(grad, input, approximate))
 
 
@@ -439,6 +470,9 @@ def gelu_backward(grad, input, approximate: str):
     p = _gelu_probability(input)
     slope = 2 * sqrt(2 / pi) * (1 + 3 * 0.044715 * input * input)
     return grad * (p + input * (p * (1 - p)) * slope)
+
+
+gelu_backward.batching(from_the_end_together)
 
 
 @composite(public="nn.functional")
@@ -482,6 +516,7 @@ def softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     return e / e.sum(dim, keepdim=True)
 
 
+softmax.batching(along(0))
 softmax.gradients(input=lambda grad, out, dim: ops.softmax_backward(grad, out, dim))
 
 
@@ -490,6 +525,13 @@ def softmax_backward(grad, output, dim: Dim):
     """The gradient of softmax, ``output * (grad - sum(grad * output))``."""
     weighted = grad * output
     return weighted - output * weighted.sum(dim, keepdim=True)
+
+
+@softmax_backward.batching
+def softmax_backward_batching(call, examples, grad, output, dim):
+    if not example_dims(output):
+        return call(grad.unsqueeze(1), output.unsqueeze(1), 1).squeeze(1)
+    return call(full(grad, examples), full(output, examples), dim + 1)
 
 
 @composite(dtype=real_floats, shape=same_shape, rewrites=("dtype",), out=True, public="corefw Tensor special")
@@ -509,6 +551,7 @@ def log_softmax(input, dim: Dim, dtype: dtypes.dtype | None = None):
     return shifted - shifted.exp().sum(dim, keepdim=True).log()
 
 
+log_softmax.batching(along(0))
 log_softmax.gradients(input=lambda grad, out, dim: ops.log_softmax_backward(grad, out, dim))
 
 
@@ -516,6 +559,9 @@ log_softmax.gradients(input=lambda grad, out, dim: ops.log_softmax_backward(grad
 def log_softmax_backward(grad, output, dim: Dim):
     """The gradient of log_softmax, ``grad - exp(output) * sum(grad)``."""
     return grad - output.exp() * grad.sum(dim, keepdim=True)
+
+
+log_softmax_backward.batching(softmax_backward_batching)
 
 
 @composite(public="")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf, sqrt
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import from_the_end_together, full
+from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.registry import registry
 from corefw.dispatch.resolution import decide
@@ -70,6 +72,9 @@ def attention(query, key, value, bias=None, is_causal: bool = False, scale: floa
     return _weights(scores) @ value, logsumexp.masked_fill(logsumexp == -inf, inf)
 
 
+attention.batching(from_the_end_together)
+
+
 @attention.gradient("query", "key", "value")
 def attention_vjp_query(grad, query, key, value, output, logsumexp, bias, is_causal, scale):
     return tuple(ops.attention_backward(grad, query, key, value, output, logsumexp, bias, is_causal, scale))
@@ -107,6 +112,12 @@ def attention_backward(
     weights = (_scores(query, key, bias, is_causal, scale) - logsumexp.unsqueeze(-1)).exp()
     of_scores = weights * (gradient @ value.mT - (gradient * output).sum(-1, keepdim=True))
     return of_scores @ key * scale, of_scores.mT @ query * scale, weights.mT @ gradient
+
+
+@attention_backward.batching
+def attention_backward_batching(call, examples, gradient, query, key, value, output, logsumexp, bias, *rest):
+    bias = aligned(query, bias)[1]
+    return call(*(full(one, examples) for one in (gradient, query, key, value, output, logsumexp)), bias, *rest)
 
 
 @attention_backward.gradient("gradient", "query", "key", "value", "bias")

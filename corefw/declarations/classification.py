@@ -18,6 +18,10 @@ def _class_dim(shape) -> int:
     return 0 if len(shape) == 1 else 1
 
 
+def _nll_name(input_shape):
+    return "NllLoss" if len(input_shape or ()) < 3 else "NllLoss2D"
+
+
 def _check_classes(name: str, input, target) -> None:
     """Refuse a target that does not name one class per sample: its shape is the input's without the classes."""
     if len(input) == 0:
@@ -96,7 +100,7 @@ def _target_weights(input, target, weight, ignore_index: int) -> tuple:
     return positions, weights.masked_fill(ignored, 0)
 
 
-@composite(dtype=real_floats, shape=_sample_shape, public="", grad_name="NllLoss")
+@composite(dtype=real_floats, shape=_sample_shape, public="", grad_name=_nll_name)
 def class_nll(input, target: Index, ignore_index: int, reduction: str, weight=None):
     """The negative log-likelihood of class indices, reduced."""
     _sample_shape(input.shape, target.shape, ignore_index, reduction, None if weight is None else weight.shape)
@@ -296,7 +300,7 @@ def _loss_and_normalizer_shape(input, target, ignore_index, reduction):
     shape=_loss_and_normalizer_shape,
     outputs=("loss", "normalizer"),
     public="",
-    grad_name="CrossEntropyLoss",
+    grad_name=_nll_name,
 )
 def class_cross_entropy(input, target: Index, ignore_index: int, reduction: str):
     """The cross entropy of class indices and the softmax of `input`, reduced; beside it for each sample the greatest

@@ -201,6 +201,7 @@ def _clamped_shape(input, min, max):
     inplace=True,
     out=True,
     aliases=("clip",),
+    grad_name=lambda min, max: "Clamp" if min or max else "Clamp1",
 )
 def clamp(input, min=None, max=None):
     """Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are crossed.
@@ -240,7 +241,13 @@ def clamp_vjp_max(grad, input, min, max):
     return ops.where(above, grad, 0)
 
 
-@primitive(dtype=promoted_ordered.bounded(), shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_ordered.bounded(),
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda min: "ClampMin1" if min else "ClampMin",
+)
 def clamp_min(input, min):
     """Values below `min` become `min`, a number or tensor.
 
@@ -256,7 +263,13 @@ clamp_min.gradients(
 )
 
 
-@primitive(dtype=promoted_ordered.bounded(), shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_ordered.bounded(),
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda max: "ClampMax1" if max else "ClampMax",
+)
 def clamp_max(input, max):
     """Values above `max` become `max`, a number or tensor.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 
+from corefw.declarations._shared.batching import folded, full, on_images, unfolded
 from corefw.declarations._shared.families import in_each_dimension
 from corefw.declarations._shared.windowed import batched, per_dimension
 from corefw.dispatch.declare import composite, ops, primitive
@@ -132,6 +133,24 @@ def convolution(
     """
 
 
+@convolution.batching
+def convolution_batching(
+    call, examples, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    window = (stride, padding, dilation, transposed, output_padding)
+    if weight.shape[0] == 1 and (bias is None or bias.shape[0] == 1):
+        bias = None if bias is None else bias[0]
+        return unfolded(call(folded(input), weight[0], bias, *window, groups), input.shape[0])
+    weight, bias = full(weight, examples), None if bias is None else full(bias, examples).reshape(-1)
+    result = call(_beside(full(input, examples)), folded(weight), bias, *window, examples * groups)
+    return result.reshape(result.shape[0], examples, -1, *result.shape[2:]).transpose(0, 1)
+
+
+def _beside(images):
+    """The channels of all examples beside each other: (N, examples * C, *spatial)."""
+    return images.transpose(0, 1).reshape(images.shape[1], -1, *images.shape[3:])
+
+
 def _shortfall(wanted, input, weight, stride, padding, dilation) -> tuple[int, ...]:
     """The output_padding with which a transposed convolution of `input`'s sizes has the sizes `wanted`."""
     extent = window_extent(weight[2:], dilation)
@@ -197,6 +216,14 @@ def convolution_weight(
 ):
     """The gradient of a convolution with respect to its weight, bilinear in the input and the gradient `grad` of the
     result: ``sum(output_grad[n, o, x] * input[n, c, x * stride + k * dilation - padding])`` over n and x."""
+
+
+@convolution_weight.batching
+def convolution_weight_batching(call, examples, input, output_grad, *window_and_groups):
+    *window, groups = window_and_groups
+    beside = (_beside(full(one, examples)) for one in (input, output_grad))
+    result = call(*beside, *window, examples * groups)
+    return result.reshape(examples, -1, *result.shape[1:])
 
 
 @convolution_weight.gradient("input")
@@ -335,9 +362,12 @@ def im2col_shape(input, kernel_size, dilation, padding, stride):
     return (input[0], input[1] * prod(kernel_size), prod(windows))
 
 
-@primitive(dtype=same, shape=im2col_shape, public="", grad_name="Im2Col")
+@primitive(dtype=same, shape=im2col_shape, public="")
 def im2col(input, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Every window of an image as a column: (N, C, H, W) gives (N, C kh kw, windows)."""
+
+
+im2col.batching(on_images)
 
 
 @im2col.gradient("input")
@@ -368,11 +398,12 @@ def col2im_shape(input, output_size, kernel_size, dilation, padding, stride):
     return (input[0], input[1] // prod(kernel_size), *output_size)
 
 
-@primitive(dtype=numbers, shape=col2im_shape, public="", grad_name="Col2Im")
+@primitive(dtype=numbers, shape=col2im_shape, public="")
 def col2im(input, output_size: tuple, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple):
     """Columns added where their windows lie in an image: (N, C kh kw, windows) gives (N, C, H, W)."""
 
 
+col2im.batching(on_images)
 col2im.gradients(
     input=lambda grad, kernel_size, dilation, padding, stride: ops.im2col(grad, kernel_size, dilation, padding, stride),
 )

@@ -71,9 +71,10 @@ def histc(input, bins: int = 100, min: Real = 0, max: Real = 0):
         raise ShapeError(f"range of [{low}, {high}] is not finite")
     if low > high:
         raise ShapeError("max must be larger than min")
-    values = values[(values >= low) & (values <= high)]
+    counted = (values >= low) & (values <= high)
+    values = values.masked_fill(counted.logical_not(), low)
     position = ((values - low) * (bins / (high - low))).long().clamp(max=bins - 1)
-    return position.new_zeros(bins).index_add_(0, position, ops.ones_like(position)).to(dtype)
+    return position.new_zeros(bins).index_add_(0, position, counted.long()).to(dtype)
 
 
 # -- histograms -------------------------------------------------------------------------------------------------------

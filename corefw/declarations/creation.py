@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import from_the_end, sized
 from corefw.declarations._shared.factories import (
     Ints,
     checked_strides,
@@ -38,9 +39,15 @@ def zeros_at(dispatch_key: DispatchKey, size: tuple, dtype: Any):
     """Zeros of shape `size`."""
 
 
+zeros_at.batching(sized)
+
+
 @primitive(dtype=same, shape=given_size, public="")
 def full_at(dispatch_key: DispatchKey, size: tuple, value: Number, dtype: Any):
     """The number `value`, which `dtype` holds, everywhere in a tensor of shape `size`."""
+
+
+full_at.batching(sized)
 
 
 @primitive(dtype=same, shape=lambda input, dtype, copy: input, public="", grad_name="ToCopy")
@@ -49,6 +56,7 @@ def cast(dispatch_key: DispatchKey, input, dtype: Any, copy: bool):
     that dtype already."""
 
 
+cast.batching(from_the_end)
 cast.gradients(input=lambda grad: grad)
 
 

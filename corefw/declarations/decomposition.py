@@ -8,6 +8,8 @@ and reverse mode algorithmic differentiation" (2008), unless a formula names ano
 from __future__ import annotations
 
 from corefw import return_types
+from corefw.declarations._shared.batching import from_the_end
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import DtypeRule, floats, real, same
 from corefw.dtypes import COMPLEX, FLOATING, dtype
@@ -22,6 +24,9 @@ _complex = DtypeRule("complex", results=(dtype.to_complex,), categories=frozense
 @primitive(dtype=floats, shape=lambda A: check_square("linalg.cholesky", A), public="", grad_name="LinalgCholeskyEx")
 def cholesky_factor(A):
     """The lower triangular L of ``A = L @ L.mH``."""
+
+
+cholesky_factor.batching(from_the_end)
 
 
 def _half(matrix):
@@ -84,6 +89,9 @@ def _qr_shape(A, mode):
 )
 def qr_factors(A, kind: str):
     """The decomposition of `linalg.qr`, whose mode is the `kind`."""
+
+
+qr_factors.batching(from_the_end)
 
 
 @qr_factors.gradient("A")
@@ -149,7 +157,6 @@ def _eigh_shape(A, UPLO="L"):
     outputs=("eigenvalues", "eigenvectors"),
     out=True,
     result_name="linalg_eigh",
-    grad_name="LinalgEigh",
 )
 def linalg_eigh(A, UPLO: str = "L"):
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices: ``A = V @ diag(L) @ V.mH``.
@@ -167,6 +174,9 @@ def linalg_eigh(A, UPLO: str = "L"):
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
+
+
+linalg_eigh.batching(from_the_end)
 
 
 @linalg_eigh.gradient("A")
@@ -191,7 +201,7 @@ def _check_phases(name: str, skews: list) -> None:
         return
     change = sum(skew.diagonal(0, -2, -1) for skew in skews).abs()
     size = sum(skew.abs().amax((-2, -1)) for skew in skews)
-    if not (change <= 0.01 * size.clamp_min(1).unsqueeze(-1)).all():
+    if not all_examples(change <= 0.01 * size.clamp_min(1).unsqueeze(-1)).all():
         raise GradientError(
             f"{name}: complex vectors are determined up to a factor e^(i phi), on which this loss depends, so its "
             "gradient is ill-defined. Use what does not depend on it, such as moduli or V @ diag(L) @ V.mH."
@@ -222,6 +232,9 @@ def linalg_eigvalsh(A, UPLO: str = "L"):
     return ops.linalg_eigh(A, UPLO)[0]
 
 
+linalg_eigvalsh.batching(from_the_end)
+
+
 def _eig_shape(A):
     check_square("linalg.eig", A)
     return A[:-1], A
@@ -233,7 +246,6 @@ def _eig_shape(A):
     outputs=("eigenvalues", "eigenvectors"),
     out=True,
     result_name="linalg_eig",
-    grad_name="LinalgEig",
 )
 def linalg_eig(A):
     """The eigenvalues and eigenvectors of square matrices, ``A @ V = V @ diag(L)``, as complex numbers in no order.
@@ -251,6 +263,9 @@ def linalg_eig(A):
     >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.sort().values
     tensor([-1.,  1.])
     """
+
+
+linalg_eig.batching(from_the_end)
 
 
 @linalg_eig.gradient("A")
@@ -285,6 +300,9 @@ def linalg_eigvals(A):
     return ops.linalg_eig(A)[0]
 
 
+linalg_eigvals.batching(from_the_end)
+
+
 def _svd_shape(A, full_matrices=True):
     check_matrices("linalg.svd", A)
     *batch, m, n = A
@@ -302,6 +320,9 @@ def _svd_shape(A, full_matrices=True):
 )
 def svd_factors(A, full_matrices: bool):
     """The singular value decomposition: what `linalg.svd` is without PyTorch's choice of a driver."""
+
+
+svd_factors.batching(from_the_end)
 
 
 @svd_factors.gradient("A")
@@ -376,6 +397,9 @@ def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> r
 def singular_values(A):
     """The singular values of matrices, in descending order."""
     return ops.svd_factors(A, False)[1]
+
+
+singular_values.batching(from_the_end)
 
 
 @composite(out=True)

@@ -9,6 +9,7 @@ from corefw import dtypes
 from corefw.declarations._shared.drawing import draw_bernoulli, probability_tensor, seed_and_offset
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.dispatch.declare import Index, composite, ops
+from corefw.dispatch.random_generator import differing
 from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
@@ -87,18 +88,19 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False,
     if not (training if train is None else train) or p == 0 or 0 in input.array.shape:
         return input
     _check_floating(input)
-    seed, offset = seed_and_offset("bernoulli_at", input.dispatch_key, math.prod(input.array.shape), None)
+    each = differing(input)
+    seed, offset = seed_and_offset("bernoulli_at", each.dispatch_key, math.prod(input.array.shape), None)
     if inplace:
         mask = ops.bernoulli_at(
-            input.dispatch_key,
-            probability_tensor(input.dispatch_key, 1 - p),
+            each.dispatch_key,
+            probability_tensor(each.dispatch_key, 1 - p),
             tuple(input.array.shape),
             seed,
             offset,
             input.dispatch_key.dtype.numpy,
         )
         return input.mul_(mask * (0.0 if p == 1 else 1 / (1 - p)))
-    return masked_dropout(input, p, seed, offset)[0]
+    return masked_dropout(each, p, seed, offset)[0]
 
 
 @composite(public="corefw")
@@ -112,6 +114,7 @@ def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, 
     if train is False or p == 0 or 0 in input.array.shape:
         return input * 1, ops.ones_like(input, dtype=dtypes.bool_)
     _check_dropout(p)
+    input = differing(input)
     seed, offset = seed_and_offset("bernoulli_at", input.dispatch_key, math.prod(input.array.shape), None)
     return tuple(masked_dropout(input, p, seed, offset))
 

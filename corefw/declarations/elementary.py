@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from corefw.dispatch.batching.calls import elementwise
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import floating, promoted_floats, promoted_real_floats
 from corefw.shapes import broadcast, same_shape
@@ -137,7 +138,7 @@ def log10(input):
 log10.gradients(input=lambda grad, input: grad / (input * math.log(10)).conj())
 
 
-@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, grad_name="Log1P", public="corefw Tensor special")
+@primitive(dtype=floating, shape=same_shape, inplace=True, out=True, public="corefw Tensor special")
 def log1p(input):
     """The logarithm of one more, ``log(1 + input)``, exact for small `input` too.
 
@@ -218,6 +219,7 @@ def sigmoid_backward(gradient, output):
     return gradient * ((1 - output) * output).conj()
 
 
+sigmoid_backward.batching(elementwise)
 sigmoid_backward.gradients(
     gradient=lambda grad, output: ops.sigmoid_backward(grad, output.conj()),
     output=lambda grad, gradient, output: grad.conj() * gradient * (1 - output * 2).conj(),
@@ -433,6 +435,7 @@ def tanh_backward(gradient, output):
     return gradient * (1 - output * output).conj()
 
 
+tanh_backward.batching(elementwise)
 tanh_backward.gradients(
     gradient=lambda grad, output: ops.tanh_backward(grad, output.conj()),
     output=lambda grad, gradient, output: grad.conj() * gradient * (output * -2).conj(),

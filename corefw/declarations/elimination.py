@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.declarations._shared.batching import from_the_end
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import exponents, floats, same
 from corefw.dtypes import int32
@@ -59,6 +61,9 @@ def lu_factors(A, pivot: bool):
     return LU.reshape(A.shape), pivots.reshape(*batch, steps)
 
 
+lu_factors.batching(from_the_end)
+
+
 def _greatest(column):
     """The position of the greatest element of each column, by the sum of its parts' moduli, as in LAPACK."""
     return (column.real.abs() + column.imag.abs() if column.is_complex() else column.abs()).argmax(-1)
@@ -105,8 +110,8 @@ def _permuted(pivots, rows: int, like):
     *batch, steps = pivots.shape
     count = prod(batch)
     exchanged = pivots.to(ops.arange(0).dtype).reshape(count, steps) - 1
-    order = ops.arange(rows, device=like.device).expand(count, rows).clone()
-    each = ops.arange(count, device=like.device)
+    order = ops.arange(rows, device=pivots.device).expand(count, rows).clone()
+    each = ops.arange(count, device=pivots.device)
     for j in range(steps):
         at = exchanged[:, j]
         row = order[each, at].clone()
@@ -155,7 +160,7 @@ def linalg_lu_factor(A, *, pivot: bool = True):
 
 
 def _refuse_zeros(name: str, info) -> None:
-    if info.dispatch_key.device.type != "meta" and (found := int(info.max()) if info.numel() else 0):
+    if info.dispatch_key.device.type != "meta" and (found := int(all_examples(info).max()) if info.numel() else 0):
         raise LinAlgError(f"{name}: {_SINGULAR.format(found)}")
 
 

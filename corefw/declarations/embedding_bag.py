@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.sparse.tensors import rows_of
 from corefw.errors import DtypeError, KernelNotFoundError, ShapeError
@@ -74,10 +75,10 @@ def _check_offsets(offsets, count: int, include_last_offset: bool) -> None:
             raise ShapeError("include_last_offset: number of offset should be at least 1")
         return
     ordered = (offsets[1:] >= offsets[:-1]).all()
-    if not bool(ordered.logical_and(offsets[0] == 0).logical_and(offsets[-1] <= count)):
+    if not all_examples(ordered.logical_and(offsets[0] == 0).logical_and(offsets[-1] <= count)).all():
         raise ArgumentError(
             f"embedding_bag: offsets[0] has to be 0, offsets[-1] can not be greater than input's length {count}, and "
-            f"no offset is less than the one before; got {offsets.tolist()}"
+            f"no offset is less than the one before; got {all_examples(offsets).tolist()}"
         )
 
 
@@ -137,7 +138,7 @@ def _of_segments(
     sizes = bag.new_zeros((bags,)).index_add(0, bag, counted.to(dtypes.int64))
     if mode == "max":
         held = bag.new_zeros((bags,)).index_add(0, bag, ops.ones_like(bag))
-        column = ops.arange(int(held.max()), device=indices.device)
+        column = ops.arange(int(all_examples(held).max()), device=indices.device)
         taken = (begins.unsqueeze(1) + column).clamp_max(max(count - 1, 0))
         present = (column < held.unsqueeze(1)).logical_and(counted[taken])
         return *_greatest(weight, indices[taken], padding, present), bag, sizes

@@ -6,6 +6,7 @@ from math import prod
 from typing import overload
 
 from corefw import return_types
+from corefw.declarations._shared.batching import along, reduced, reduced_along_one
 from corefw.declarations._shared.picking import picked_vjp
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
 from corefw.dispatch.rules import index, ordered, picks
@@ -14,7 +15,7 @@ from corefw.shapes import canonical_dim, nonempty, picked
 from corefw.tensor import Tensor
 
 
-@primitive(dtype=ordered, shape=nonempty("amax"), out=True)
+@primitive(dtype=ordered, shape=nonempty("amax"), out=True, grad_name=lambda dim: "Max1" if dim is None else "Amax")
 def amax(input, dim: Dims = (), keepdim: bool = False):
     """The largest element over the dimensions `dim`; NaN where there is one. Equal largest elements share the gradient.
 
@@ -32,7 +33,10 @@ def amax(input, dim: Dims = (), keepdim: bool = False):
     """
 
 
-@primitive(dtype=ordered, shape=nonempty("amin"), out=True)
+amax.batching(reduced)
+
+
+@primitive(dtype=ordered, shape=nonempty("amin"), out=True, grad_name=lambda dim: "Min1" if dim is None else "Amin")
 def amin(input, dim: Dims = (), keepdim: bool = False):
     """The smallest element over the dimensions `dim`; NaN where there is one. Otherwise as `amax`.
 
@@ -40,6 +44,9 @@ def amin(input, dim: Dims = (), keepdim: bool = False):
     >>> torch.tensor([[1.0, 4.0], [3.0, 2.0]]).amin(1)
     tensor([1., 2.])
     """
+
+
+amin.batching(reduced)
 
 
 def _extreme_gradient(grad, input, out, dim, keepdim, input_shape):
@@ -77,6 +84,9 @@ def max_dim(input, dim: Dim, keepdim: bool = False):
     """The largest elements along `dim` and the first positions where they are found; NaN counts as largest."""
 
 
+max_dim.batching(along(0))
+
+
 @primitive(
     dtype=picks,
     shape=picked("min"),
@@ -87,6 +97,9 @@ def max_dim(input, dim: Dim, keepdim: bool = False):
 )
 def min_dim(input, dim: Dim, keepdim: bool = False):
     """The smallest elements along `dim` and the first positions where they are found; NaN counts as smallest."""
+
+
+min_dim.batching(along(0))
 
 
 @overload
@@ -146,6 +159,9 @@ def argmax(input, dim: Dim | None = None, keepdim: bool = False):
     """
 
 
+argmax.batching(reduced_along_one)
+
+
 @primitive(dtype=index.without("bool", "complex"), shape=nonempty("argmin", DimensionError), out=True)
 def argmin(input, dim: Dim | None = None, keepdim: bool = False):
     """The first position of the smallest element along `dim`, or in the flattened tensor; NaN counts as smallest.
@@ -154,6 +170,9 @@ def argmin(input, dim: Dim | None = None, keepdim: bool = False):
     >>> torch.tensor([[1.0, 4.0], [3.0, 2.0]]).argmin(1)
     tensor([0, 1])
     """
+
+
+argmin.batching(reduced_along_one)
 
 
 for _pick in (max_dim, min_dim):

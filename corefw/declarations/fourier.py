@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
+from corefw.declarations._shared.batching import example_dims
 from corefw.declarations._shared.factories import factory
 from corefw.declarations._shared.families import declare_as, family
 from corefw.dispatch.declare import ops, primitive
@@ -22,9 +23,14 @@ _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 # -- primitives -------------------------------------------------------------------------------------------------------
-@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="", grad_name="FftC2C")
+@primitive(dtype=same.without("bool", "integer", "floating"), shape=same_shape, public="")
 def fft_c2c(input, dim: tuple, norm: str, forward: bool):
     """The transform of a complex tensor along `dim`, or its inverse, scaled as `norm` says."""
+
+
+@fft_c2c.batching
+def transform_batching(call, examples, input, dim, *rest):
+    return call(input, tuple(d % example_dims(input) + 1 for d in dim), *rest)
 
 
 fft_c2c.gradients(input=lambda grad, dim, norm, forward: ops.fft_c2c(grad, dim, _ADJOINT[norm], not forward))
@@ -38,9 +44,12 @@ def _half_shape(input, dim, norm):
     return _with_size(input, dim[-1], input[dim[-1]] // 2 + 1)
 
 
-@primitive(dtype=complex_of, shape=_half_shape, public="", grad_name="FftR2C")
+@primitive(dtype=complex_of, shape=_half_shape, public="")
 def fft_r2c(input, dim: tuple, norm: str):
     """The transform of a real tensor along `dim`; of the last of them only the frequencies that are not negative."""
+
+
+fft_r2c.batching(transform_batching)
 
 
 @fft_r2c.gradient("input")
@@ -53,9 +62,12 @@ def _whole_shape(input, dim, norm, size):
     return _with_size(input, dim[-1], size)
 
 
-@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="", grad_name="FftC2R")
+@primitive(dtype=real.without("bool", "integer", "floating"), shape=_whole_shape, public="")
 def fft_c2r(input, dim: tuple, norm: str, size: int):
     """The real tensor of which `input` is half the spectrum: the inverse of `fft_r2c`, `size` long along the last."""
+
+
+fft_c2r.batching(transform_batching)
 
 
 @fft_c2r.gradient("input")
@@ -368,7 +380,7 @@ def fft_rfftfreq():
     """
 
 
-@family()
+@family(other_names=True)
 def _rolled(name: str, amount: Callable[[int], int]):
     """Functions that roll dimensions.
 

@@ -12,7 +12,7 @@ from corefw.declarations._shared.drawing import draw, wide_key
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.declarations._shared.tail_integrals import beta_tail, gamma_tail
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, differing
 from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.dtypes import finfo
 from corefw.shapes import broadcast, same_shape
@@ -50,7 +50,7 @@ def _log_standard_gamma(input: Tensor, generator: Generator | None) -> Tensor:
     return ops.where(given < 1, y + power.log() / given, y)
 
 
-@composite(dtype=real_floats, shape=same_shape, public="", grad_name="StandardGamma")
+@composite(dtype=real_floats, shape=same_shape, public="")
 def standard_gamma(input, generator: Generator | None = None):
     """Numbers of gamma distributions with the rate 1, positive, with a gradient by the concentration.
 
@@ -64,7 +64,7 @@ def standard_gamma(input, generator: Generator | None = None):
 standard_gamma.gradients(input=lambda grad, input, out: grad * ops.standard_gamma_grad(input, out))
 
 
-@composite(dtype=promoted_real_floats, shape=broadcast, public="", grad_name="StandardGammaGrad")
+@composite(dtype=promoted_real_floats, shape=broadcast, public="")
 def standard_gamma_grad(input, output):
     """The derivative of gamma numbers `output` by their concentrations `input`, through the tail beyond them:
     ``dx/da`` is the integral of ``(t / x) ** (a - 1) * exp(x - t) * (log t - digamma(a))`` from x to infinity."""
@@ -74,7 +74,7 @@ def standard_gamma_grad(input, output):
     return (x * gamma_tail(a, x, lambda log_t, sign: sign * (log_t - mean))).to(output.dtype)
 
 
-@composite(dtype=real_floats, shape=same_shape, public="", grad_name="SampleDirichlet")
+@composite(dtype=real_floats, shape=same_shape, public="")
 def sample_dirichlet(input, generator: Generator | None = None):
     """Vectors of Dirichlet distributions, along the last dimension, with a gradient by the concentrations.
 
@@ -93,7 +93,7 @@ def sample_dirichlet_vjp(grad, input, out):
     return own * (grad - (out * grad).sum(-1, keepdim=True))
 
 
-@composite(dtype=promoted_real_floats, shape=broadcast, public="", grad_name="DirichletGrad")
+@composite(dtype=promoted_real_floats, shape=broadcast, public="")
 def dirichlet_grad(x, alpha, total):
     """The derivative of beta numbers by their first concentration, with the sum of both fixed in ``F`` and divided by
     ``1 - x``.
@@ -182,4 +182,4 @@ def binomial(count, prob, generator: Generator | None = None):
             f"binomial: count and prob must have one dtype: Found dtype {prob.dispatch_key.dtype.title} but expected "
             f"{count.dispatch_key.dtype.title}"
         )
-    return binomial_from(count, prob, generator)
+    return binomial_from(count, differing(prob), generator)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from itertools import product
 from math import sqrt
 
+from corefw.declarations._shared.batching import example_dims, from_the_end, full
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import Index, composite, ops
 from corefw.dispatch.rules import exponents, floats, same
 from corefw.dtypes import INTEGER, int32
@@ -49,6 +51,9 @@ def ldl_factors(A, hermitian: bool):
             pivots[at] = pivots.new_tensor(order)
         info[at] = zero
     return LD, pivots, info
+
+
+ldl_factors.batching(from_the_end)
 
 
 @ldl_factors.gradient("A")
@@ -151,7 +156,7 @@ def linalg_ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = Fal
 
 
 def _refuse_zeros(name: str, info) -> None:
-    if info.dispatch_key.device.type != "meta" and (found := int(info.max()) if info.numel() else 0):
+    if info.dispatch_key.device.type != "meta" and (found := int(all_examples(info).max()) if info.numel() else 0):
         raise LinAlgError(
             f"{name}: D[{found},{found}] is zero, so linalg.ldl_solve would divide by zero. linalg.ldl_factor_ex gives "
             "the decomposition nevertheless."
@@ -214,6 +219,16 @@ def ldl_solution(LD, pivots: Index, B, hermitian: bool):
     for at in _positions(X):
         _substitute(LD[at], pivots[at].tolist(), X[at], hermitian)
     return X
+
+
+@ldl_solution.batching
+def ldl_solution_batching(call, examples, LD, pivots, B, hermitian):
+    n = max(example_dims(LD), example_dims(B)) - 2
+    LD, pivots, B = (
+        full(one, examples).reshape(examples, *(1,) * (n + own - example_dims(one)), *one.shape[1:])
+        for one, own in ((LD, 2), (pivots, 1), (B, 2))
+    )
+    return call(LD, pivots, B, hermitian)
 
 
 @ldl_solution.gradient("LD", "B")
@@ -285,7 +300,7 @@ def _check_pivots(pivots) -> None:
     negative = pivots < 0
     first = negative.logical_and(negative.to(int32).cumsum(-1) % 2 == 1)
     partner = ops.cat([pivots[..., 1:], ops.zeros_like(pivots[..., :1])], -1)
-    if ((pivots == 0) | (pivots.abs() > n) | first.logical_and(pivots != partner)).any():
+    if all_examples((pivots == 0) | (pivots.abs() > n) | first.logical_and(pivots != partner)).any():
         raise ShapeError(
             "Pivots given to ldl_solve must all satisfy |pivot| >= 1, be at most the number of rows and, where they "
             "are negative, stand in equal pairs. Did you properly pass the result of ldl_factor?"

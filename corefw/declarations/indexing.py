@@ -10,7 +10,10 @@ from typing import Any, overload
 import numpy as np
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import example_dims, full
+from corefw.declarations._shared.index_batching import index_batching, index_put_batching, is_for_all_places, is_mask
 from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
@@ -74,6 +77,7 @@ def index(input, indices: Indices):
     """
 
 
+index.batching(index_batching)
 index.gradients(input=lambda grad, input_shape, indices: grad.new_zeros(input_shape).index_put_(indices, grad, True))
 
 
@@ -109,10 +113,23 @@ def _put_shape(input, indices, values):
     return input
 
 
+index_put.batching(index_put_batching)
 index_put.gradients(
     input=lambda grad, indices, accumulate: grad if accumulate else grad.index_put(indices, grad.new_zeros(())),
-    values=lambda grad, indices: index(grad, indices),
+    values=lambda grad, indices, values_shape: _put_values(grad, indices, values_shape),
 )
+
+
+def _put_values(grad, indices, shape):
+    """The gradient of what was put: that of its places, whose sum is taken for what went to all places of a mask."""
+    if not is_mask(indices):
+        return index(grad, indices)
+    at, mask = next((i, one) for i, one in enumerate(indices) if one is not None)
+    behind = at + mask.ndim
+    if not mask.ndim or not is_for_all_places(shape, grad.ndim - behind):
+        return index(grad, indices)
+    mask = mask.to(dtypes.bool_).reshape(tuple(mask.shape) + (1,) * (grad.ndim - behind))
+    return _choose(mask, grad, 0).sum(tuple(range(at, behind)), keepdim=True).flatten(at, behind - 1)
 
 
 _index = index.op.function
@@ -174,7 +191,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             if indices is None:
                 part.copy_(value)
             else:
-                if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and _is_mask(indices):
+                if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and is_mask(indices):
                     value = _as_element(value, part)
                 part.index_put_(indices, value)
         elif isinstance(value, (int, float, complex, np.generic)):
@@ -193,12 +210,6 @@ def _as_element(value: Tensor, part: Tensor) -> Tensor:
     """A value of one element as an element of `part`, of whatever dtype it is: masks are filled with it."""
     element = element_operand(value.item(), part.dispatch_key)
     return value.to(part.dispatch_key.dtype) if value.requires_grad else element
-
-
-def _is_mask(indices: list) -> bool:
-    """Whether the index tensors are one mask."""
-    given = [item for item in indices if item is not None]
-    return len(given) == 1 and given[0].dispatch_key.dtype in (dtypes.bool_, dtypes.uint8)
 
 
 def _is_basic(key: tuple) -> bool:
@@ -338,7 +349,7 @@ def _positions(self: Tensor, item: Tensor) -> Tensor:
     """An index tensor checked, and brought to the device of `self` if it lies on the CPU."""
     _check_index_dtype(item)
     device = self.dispatch_key.device
-    if item.dispatch_key.device is device:
+    if item.dispatch_key.device == device:
         return item
     if item.dispatch_key.device.type != "cpu":
         raise DeviceError(f"indices should be either on cpu or on the same device as the indexed tensor ({device})")
@@ -346,7 +357,7 @@ def _positions(self: Tensor, item: Tensor) -> Tensor:
 
 
 # -- copies and fills -------------------------------------------------------------------------------------------------
-@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, public="")
+@primitive(dtype=replace(first, bounds=False), shape=broadcast, inplace=True, public="", grad_name="CopyBackwards")
 def copy(input, src):
     """`src`, broadcast to the shape of `input` and converted to its dtype."""
 
@@ -391,6 +402,7 @@ def _fill_shape(input, value):
     inplace=True,
     overlapping=("input", "value"),
     public="corefw Tensor.fill_",
+    grad_name=lambda value: "Fill1" if value else "Fill",
 )
 def fill(input, value):
     """A tensor like `input` with `value` everywhere.
@@ -403,6 +415,13 @@ def fill(input, value):
     >>> torch.fill(torch.zeros(2), 3)
     tensor([3., 3.])
     """
+
+
+@fill.batching
+def fill_batching(call, examples, input, value):
+    if value.shape[0] == 1:
+        return call(full(input, examples), value[0])
+    return value.to(input.dtype).reshape(-1, *(1,) * example_dims(input)).expand(examples, *input.shape[1:]).clone()
 
 
 fill.gradients(
@@ -511,7 +530,13 @@ def _masked_fill_shape(input, mask, value):
     return broadcast(input, mask)
 
 
-@primitive(dtype=first, shape=_masked_fill_shape, inplace=True, overlapping=("value",))
+@primitive(
+    dtype=first,
+    shape=_masked_fill_shape,
+    inplace=True,
+    overlapping=("value",),
+    grad_name=lambda value: "MaskedFill1" if value else "MaskedFill",
+)
 def masked_fill(input, mask: Index, value):
     """`input` with `value` where `mask` is true.
 
@@ -524,6 +549,14 @@ def masked_fill(input, mask: Index, value):
     >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([False, True]), 0)
     tensor([1., 0.])
     """
+
+
+@masked_fill.batching
+def masked_fill_batching(call, examples, input, mask, value):
+    if value.shape[0] == 1:
+        return call(*aligned(input, mask), value[0])
+    input, mask, value = aligned(input, mask, value.to(input.dtype))
+    return _choose(mask, value, input)
 
 
 masked_fill.gradients(

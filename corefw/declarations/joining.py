@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import example_dims, from_the_end, joined
 from corefw.dispatch.declare import Sizes, Tensors, composite, ops, primitive
 from corefw.dispatch.promotion import unpacked
 from corefw.dispatch.rules import promote, same
@@ -52,6 +53,9 @@ def cat(tensors: Tensors, dim: int = 0):
     """
 
 
+cat.batching(joined)
+
+
 @cat.gradient("tensors")
 def cat_vjp(grad, tensors_shape, dim):
     dim = canonical_dim(dim, grad.array.ndim)
@@ -89,6 +93,7 @@ def stack(tensors: Tensors, dim: int = 0):
     """
 
 
+stack.batching(joined)
 stack.gradients(tensors=lambda grad, dim: grad.unbind(dim))
 
 
@@ -201,6 +206,13 @@ def repeat(input, repeats: Sizes):
     """
 
 
+@repeat.batching
+def repeat_batching(call, examples, input, repeats):
+    missing = len(repeats) - example_dims(input)
+    shape = input.shape
+    return call(input.reshape(shape[0], *(1,) * missing, *shape[1:]), (1, *repeats))
+
+
 @repeat.gradient("input")
 def repeat_vjp(grad, input_shape, repeats):
     sizes = (1,) * (len(repeats) - len(input_shape)) + tuple(input_shape)
@@ -300,6 +312,11 @@ def flip(input, dims: Sizes):
     """
 
 
+@flip.batching
+def flip_batching(call, examples, input, dims):
+    return call(input, tuple(d % max(example_dims(input), 1) + 1 for d in dims)) if dims else input.clone()
+
+
 flip.gradients(input=lambda grad, dims: grad.flip(dims))
 
 
@@ -349,6 +366,14 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
     >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
+
+
+@roll.batching
+def roll_batching(call, examples, input, shifts, dims):
+    n = example_dims(input)
+    if dims is None or not n:
+        return call(input.reshape(input.shape[0], -1), shifts, 1).reshape(input.shape)
+    return call(input, shifts, tuple(d % n + 1 for d in as_shape(dims)))
 
 
 roll.gradients(input=lambda grad, shifts, dims: grad.roll(tuple(-s for s in as_shape(shifts)), dims))
@@ -412,6 +437,7 @@ def tril(input, diagonal: int = 0):
     """
 
 
+tril.batching(from_the_end)
 tril.gradients(input=lambda grad, diagonal: grad.tril(diagonal))
 
 
@@ -426,6 +452,7 @@ def triu(input, diagonal: int = 0):
     """
 
 
+triu.batching(from_the_end)
 triu.gradients(input=lambda grad, diagonal: grad.triu(diagonal))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import log, pi
 
 from corefw.declarations._shared.reductions import meant_reduction, reduced_loss
+from corefw.dispatch.batching.calls import elementwise
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.rules import promoted_real_floats, real_floats
 from corefw.errors import ShapeError
@@ -57,6 +59,7 @@ def bernoulli_nll(input, target):
     return (target - 1) * (-input).log1p().clamp_min(-100) - target * input.log().clamp_min(-100)
 
 
+bernoulli_nll.batching(elementwise)
 bernoulli_nll.gradients(
     input=lambda grad, input, target: grad * (input - target) / ((1 - input) * input).clamp_min(1e-12),
     target=lambda grad, input: grad * ((-input).log1p().clamp_min(-100) - input.log().clamp_min(-100)),
@@ -96,6 +99,7 @@ def logistic_loss(input, target):
     return input.clamp_min(0) - input * target + (-input.abs()).exp().log1p()
 
 
+logistic_loss.batching(elementwise)
 logistic_loss.gradients(
     input=lambda grad, input, target: grad * (input.sigmoid() - target),
     target=lambda grad, input: grad * -input,
@@ -185,7 +189,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = ops.full_like(input, var)
-    elif bool(ops.lt(var, 0).any()):
+    elif all_examples(ops.lt(var, 0)).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.declarations._shared.batching import example_dims
+from corefw.dispatch.batching.calls import aligned, one_by_one
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
@@ -52,7 +54,13 @@ def matmul_shape(input, other):
     return (*batch, *rows, *columns)
 
 
-@primitive(dtype=numbers, shape=matmul_shape, out=True, public="corefw Tensor linalg")
+@primitive(
+    dtype=numbers,
+    shape=matmul_shape,
+    out=True,
+    public="corefw Tensor linalg",
+    grad_name=lambda shape: ("Dot", "Mv", "Mm", "Bmm")[min(len(shape), 3)],
+)
 def matmul(input, other):
     """The matrix product ``input @ other``.
 
@@ -73,6 +81,24 @@ def matmul(input, other):
     >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
+
+
+@matmul.batching
+def matmul_batching(call, examples, input, other):
+    left, right = example_dims(input) == 1, example_dims(other) == 1
+    if not example_dims(input) or not example_dims(other):
+        return one_by_one(call, examples, input, other)  # which raises
+    if right:
+        other = other.unsqueeze(-1)
+    if left:
+        input = input.unsqueeze(1)
+    if other.shape[0] == 1 and example_dims(other) == 2:
+        result = call(input, other[0])  # one product with all rows
+    else:
+        result = call(*aligned(input, other))
+    if right:
+        result = result.squeeze(-1)
+    return result.squeeze(-1 if right else -2) if left else result
 
 
 @matmul.gradient("input")
@@ -442,7 +468,14 @@ def _linear_shape(input, weight, bias=None):
     return shape
 
 
-@composite(dtype=numbers, shape=_linear_shape, public="nn.functional")
+def _linear_name(weight_shape, bias_shape):
+    """That of the product, whose `bias` is added on the way."""
+    if weight_shape is not None and len(weight_shape) == 1:
+        return "Mv"
+    return "Mm" if bias_shape is None else "Addmm"
+
+
+@composite(dtype=numbers, shape=_linear_shape, public="nn.functional", grad_name=_linear_name)
 def linear(input, weight, bias=None):
     """The linear map ``input @ weight.T + bias`` of the last dimension.
 
@@ -577,7 +610,7 @@ def _cross_shape(input, other, dim):
     return broadcast(input, other)
 
 
-@composite(dtype=promote.without("bool"), shape=_cross_shape, out=True)
+@composite(dtype=promote.without("bool"), shape=_cross_shape, out=True, grad_name="LinalgCross")
 def cross(input, other, dim: Dim | None = None):
     """The cross product of vectors of length 3.
 
@@ -606,7 +639,7 @@ def cross_vjp_other(grad, input, other_shape, dim):
 
 
 # -- distances --------------------------------------------------------------------------------------------------------
-@composite(public="corefw nn.functional")
+@composite(public="corefw nn.functional", other_names=True)
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """The cosine of the angle between vectors, ``x1 · x2 / (max(‖x1‖, eps) * max(‖x2‖, eps))``.
 
@@ -633,7 +666,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     return ((x1 / next(norms)) * (x2 / next(norms))).sum(dim)
 
 
-@composite(public="corefw nn.functional")
+@composite(public="corefw nn.functional", other_names=True)
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """The p-norm of ``x1 - x2 + eps`` over the last dimension.
 

@@ -127,7 +127,7 @@ def smooth_l1_loss(
     return reduced_loss(ops.huber(input - target, beta, 1 / beta), meant_reduction(reduction, size_average, reduce))
 
 
-@composite(dtype=real_floats, shape=same_shape, public="")
+@composite(dtype=real_floats, shape=same_shape, public="", grad_name="HuberLoss")
 def huber(difference, threshold: float, factor: float):
     """The differences d, squared where small: ``factor * d² / 2`` if ``|d| < threshold``, else ``factor * threshold *
     (|d| - threshold / 2)``."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import ceil, inf, log2, prod
 
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops
 from corefw.errors import LinAlgError, ShapeError
 from corefw.shapes import check_square
@@ -38,7 +39,7 @@ def linalg_matrix_exp(A):
         return A.clone()
     if A.dtype.itemsize == 2:  # the coefficients are beyond its range, or its precision
         return ops.linalg_matrix_exp(A.float()).to(A.dtype)
-    norm = A.detach().abs().sum(-2).max().item()
+    norm = all_examples(A.abs().sum(-2)).max().item()
     halvings = ceil(log2(norm / _PADE_NORM)) if _PADE_NORM < norm < inf else 0
     A = A * 0.5**halvings
     eye = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
@@ -109,10 +110,10 @@ def cholesky_inverse(input, upper: bool = False):
 
 
 def _refuse_zero_pivots(factor) -> None:
-    zeros = (factor.detach().diagonal(dim1=-2, dim2=-1) == 0).reshape(-1, factor.shape[-1])
+    zeros = all_examples(factor.detach().diagonal(dim1=-2, dim2=-1) == 0).reshape(-1, max(factor.shape[-1], 1))
     if zeros.any():
         matrix, pivot = zeros.nonzero()[0].tolist()
-        batch = f"(Batch element {matrix}): " if factor.ndim > 2 else ""
+        batch = f"(Batch element {matrix}): " if zeros.shape[0] > 1 or factor.ndim > 2 else ""
         raise LinAlgError(
             f"cholesky_inverse: {batch}The diagonal element {pivot + 1} is zero, the inversion could not be completed "
             "because the input matrix is singular."

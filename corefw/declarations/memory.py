@@ -6,6 +6,7 @@ from math import prod
 from typing import overload
 
 from corefw import dtypes, layouts
+from corefw.declarations._shared.batching import full
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.rules import same
@@ -76,12 +77,22 @@ def clone(input, *, memory_format: layouts.memory_format | None = preserve_forma
     return clone_in_order(input, memory_format.order(input.array.ndim)) if memory_format else input.clone()
 
 
+@clone.batching
+def clone_batching(call, examples, input):
+    return call(full(input, examples).contiguous() if input.shape[0] != examples else input)
+
+
 clone.gradients(input=lambda grad: grad)
 
 
 @primitive(dtype=same, shape=lambda input, order: input, public="", grad_name="Clone")
 def clone_in_order(input, order: tuple):
     """A dense copy whose dimensions lie in memory in the given order, the slowest varying first."""
+
+
+@clone_in_order.batching
+def clone_in_order_batching(call, examples, input, order):
+    return call(full(input, examples), (0, *(d + 1 for d in order)))
 
 
 clone_in_order.gradients(input=lambda grad: grad)

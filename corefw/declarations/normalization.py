@@ -7,6 +7,7 @@ from math import prod
 
 from corefw import dtypes
 from corefw.declarations._shared.standardization import gradients, parameters_are_wider, scaled
+from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
@@ -99,6 +100,12 @@ def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, 
     return scaled((input - mean) * scale, weight, bias), mean, scale
 
 
+@layer_normalization.batching
+def layer_normalization_batching(call, examples, input, normalized_shape, weight, bias, eps):
+    values, mean, scale = call(input, normalized_shape, None, None, eps)
+    return scaled(*aligned(values, weight, bias)), mean, scale
+
+
 @layer_normalization.gradient("input", "weight", "bias")
 def layer_normalization_vjp(grad, input, normalized_shape, weight, mean, scale, needs):
     dims = _layer_dims(input.ndim, normalized_shape)
@@ -135,6 +142,12 @@ def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 
     _check_layer(input.array.shape, normalized_shape, _shape(weight))
     scale = ((input * input).mean(_layer_dims(input.ndim, normalized_shape), keepdim=True) + eps).rsqrt()
     return scaled(input * scale, weight, None), scale
+
+
+@rms_normalization.batching
+def rms_normalization_batching(call, examples, input, normalized_shape, weight, eps):
+    values, scale = call(input, normalized_shape, None, eps)
+    return scaled(*aligned(values, weight, None)), scale
 
 
 @rms_normalization.gradient("input", "weight")

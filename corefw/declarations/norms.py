@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from corefw.declarations._shared.batching import reduced
 from corefw.dispatch.declare import Dims, composite, ops, primitive
 from corefw.dispatch.numbers import Real
 from corefw.dispatch.rules import moments
@@ -25,6 +26,11 @@ def _norm_shape(input: Shape, ord, dim, keepdim):
 def vector_norm(input, ord: Real, dim: Dims = None, keepdim: bool = False):
     """``sum(|x|^ord)^(1/ord)`` over `dim`; for the limits inf and -inf the largest and smallest modulus, for 0 the
     number of elements that are not zero."""
+
+
+@vector_norm.batching
+def vector_norm_batching(call, examples, input, ord, dim, keepdim):
+    return reduced(lambda x, d, k: call(x, ord, d, k), examples, input, dim, keepdim)
 
 
 @vector_norm.gradient("input")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from corefw.declarations._shared.batching import from_the_end
 from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import numbers, same
@@ -47,6 +48,9 @@ def constant_pad_nd(input, pad: Sizes, value: float = 0):
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 0), 7)
     tensor([7, 1, 2])
     """
+
+
+constant_pad_nd.batching(from_the_end)
 
 
 @constant_pad_nd.gradient("input")
@@ -100,7 +104,12 @@ def _positions(size: int, before: int, after: int, mode: str, device):
     return (size - 1) - ((size - 1) - places.abs()).abs()
 
 
-@composite(dtype=same, shape=indexed_pad_shape, public="")
+def _indexed_pad_name(pad, mode):
+    name = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
+    return f"{name}{len(pad) // 2}D" if name else "IndexedPad"
+
+
+@composite(dtype=same, shape=indexed_pad_shape, public="", grad_name=_indexed_pad_name)
 def indexed_pad(input, pad: tuple, mode: str):
     """`input` extended by elements of its own: mirrored ("reflect"), the outermost ("replicate"), or those of the other
     end ("circular")."""

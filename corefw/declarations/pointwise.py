@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from corefw import dtypes
+from corefw.dispatch.batching.calls import elementwise
 from corefw.dispatch.declare import Declaration, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
@@ -167,6 +168,7 @@ def addcmul(input, tensor1, tensor2, *, value: float = 1):
     return input + (product if value == 1 else product * fitting_number(value, input.dispatch_key.dtype))
 
 
+addcmul.batching(elementwise)
 addcmul.gradients(
     input=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (tensor2 * value).conj(),
@@ -237,7 +239,7 @@ def floor_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, public="")
+@primitive(dtype=promoted_real_numbers, shape=broadcast, public="", grad_name="Div2")
 def trunc_divide(input, other):
     """The quotient rounded towards zero, `div` with ``rounding_mode="trunc"``."""
 
@@ -248,7 +250,13 @@ def trunc_divide_vjp(grad):
     return zeros, zeros
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_real_numbers,
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda other: "Remainder1" if other else "Remainder",
+)
 def remainder(input, other):
     """The remainder of floor division, with the sign of `other`, Python's ``%``:
     ``input - other * floor(input / other)``.
@@ -267,7 +275,13 @@ remainder.gradients(
 )
 
 
-@primitive(dtype=promoted_real_numbers, shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_real_numbers,
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda other: "Fmod1" if other else "Fmod",
+)
 def fmod(input, other):
     """The remainder of truncated division, with the sign of `input`: C's ``fmod``.
 
@@ -310,6 +324,7 @@ def addcdiv(input, tensor1, tensor2, *, value: float = 1):
     return input + (quotient if value == 1 else quotient * fitting_number(value, input.dispatch_key.dtype))
 
 
+addcdiv.batching(elementwise)
 addcdiv.gradients(
     input=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (value / tensor2).conj(),
@@ -317,7 +332,13 @@ addcdiv.gradients(
 )
 
 
-@primitive(dtype=promoted_floats.of_one_dtype(), shape=broadcast, inplace=True, out=True)
+@primitive(
+    dtype=promoted_floats.of_one_dtype(),
+    shape=broadcast,
+    inplace=True,
+    out=True,
+    grad_name=lambda weight: "Lerp1" if weight else "Lerp",
+)
 def lerp(input, end, weight):
     """The linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
 
@@ -352,7 +373,11 @@ def square(input):
 square.gradients(input=lambda grad, input: grad * (input * 2).conj())
 
 
-@primitive(dtype=promote.without("bool").with_exponents(), shape=broadcast, inplace=True, out=True)
+def _pow_name(input, exponent):
+    return "Pow2" if input is False else "Pow1" if exponent else "Pow"
+
+
+@primitive(dtype=promote.without("bool").with_exponents(), shape=broadcast, inplace=True, out=True, grad_name=_pow_name)
 def pow(input, exponent):
     """The power ``input ** exponent``.
 

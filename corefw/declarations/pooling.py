@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import on_images, to_images
 from corefw.declarations._shared.families import in_each_dimension
 from corefw.declarations._shared.windowed import batched, per_dimension
 from corefw.dispatch.declare import Index, composite, ops, primitive
@@ -63,6 +64,11 @@ _per_dimension = partial(per_dimension, "{function}: {argument} must either be a
 _NOT_BATCHED = "{name}(): Expected {unbatched}D or {batched}D (batch mode) tensor, but got"
 
 
+def _with_dimensions(title: str):
+    """PyTorch's names of a kind of pooling: of one dimension too it is that of two."""
+    return lambda input_shape: title.format(max(len(input_shape) - 2, 2))
+
+
 # -- maxima -----------------------------------------------------------------------------------------------------------
 def max_pool_shape(input, kernel_size, stride, padding, dilation, ceil_mode):
     """Values and indices: one of each per window."""
@@ -75,7 +81,7 @@ def max_pool_shape(input, kernel_size, stride, padding, dilation, ceil_mode):
     shape=max_pool_shape,
     outputs=("values", "indices"),
     public="",
-    grad_name="MaxPool2DWithIndices",
+    grad_name=_with_dimensions("MaxPool{}DWithIndices"),
 )
 def max_pool(input, kernel_size: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool):
     """The maximum of each window of (N, C, *spatial), and where it is in the flattened spatial dimensions.
@@ -84,6 +90,7 @@ def max_pool(input, kernel_size: tuple, stride: tuple, padding: tuple, dilation:
     """
 
 
+max_pool.batching(on_images)
 max_pool.gradients(input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape))
 
 
@@ -98,12 +105,13 @@ def adaptive_max_pool_shape(input, output_size):
     shape=adaptive_max_pool_shape,
     outputs=("values", "indices"),
     public="",
-    grad_name="AdaptiveMaxPool2D",
+    grad_name=_with_dimensions("AdaptiveMaxPool{}D"),
 )
 def adaptive_max_pool(input, output_size: tuple):
     """The maximum of each of the windows that divide (N, C, *spatial) evenly, and where it is, as of `max_pool`."""
 
 
+adaptive_max_pool.batching(on_images)
 adaptive_max_pool.gradients(
     input=lambda grad, indices, input_shape: ops.max_pool_backward(grad, indices, input_shape),
 )
@@ -140,7 +148,7 @@ def avg_pool_shape(input, kernel_size, stride, padding, ceil_mode, count_include
     return (*input[:2], *_windows(input, kernel_size, stride, padding, (1,) * len(kernel_size), ceil_mode))
 
 
-@primitive(dtype=real_numbers, shape=avg_pool_shape, public="", grad_name="AvgPool2D")
+@primitive(dtype=real_numbers, shape=avg_pool_shape, public="", grad_name=_with_dimensions("AvgPool{}D"))
 def avg_pool(
     input, kernel_size: tuple, stride: tuple, padding: tuple, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -151,6 +159,9 @@ def avg_pool(
         count_include_pad: whether the zeros of the padding count.
         divisor_override: what to divide by instead.
     """
+
+
+avg_pool.batching(on_images)
 
 
 @avg_pool.gradient("input")
@@ -174,6 +185,9 @@ def avg_pool_backward(
     divisor_override: int | None,
 ):  # fmt: skip
     """The gradient of avg_pool: each window's elements get their share."""
+
+
+avg_pool_backward.batching(to_images)
 
 
 @avg_pool_backward.gradient("grad")
@@ -204,7 +218,7 @@ def adaptive_shape(name: str, input, output_size, first: int = 1):
     dtype=real_floats,
     shape=lambda input, output_size: adaptive_shape("adaptive_avg_pool", input, output_size, first=2),
     public="",
-    grad_name="AdaptiveAvgPool2D",
+    grad_name=_with_dimensions("AdaptiveAvgPool{}D"),
 )
 def adaptive_avg_pool(input, output_size: tuple):
     """The mean of each of the windows that divide (N, C, *spatial) evenly.
@@ -213,6 +227,7 @@ def adaptive_avg_pool(input, output_size: tuple):
     """
 
 
+adaptive_avg_pool.batching(on_images)
 adaptive_avg_pool.gradients(input=lambda grad, input_shape: ops.adaptive_avg_pool_backward(grad, input_shape))
 
 
@@ -228,6 +243,7 @@ def adaptive_avg_pool_backward(output_grad, shape: tuple):
     """The gradient of adaptive_avg_pool: each window's elements get their share."""
 
 
+adaptive_avg_pool_backward.batching(to_images)
 adaptive_avg_pool_backward.gradients(
     output_grad=lambda grad, output_grad_shape: ops.adaptive_avg_pool(grad, tuple(output_grad_shape[2:])),
 )

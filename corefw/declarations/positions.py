@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from corefw import dtypes
 from corefw.declarations._shared.families import family
+from corefw.dispatch.batching.arrays import base_of
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import index
 from corefw.errors import DtypeError, ShapeError
@@ -109,7 +110,8 @@ def _triangle(name: str, kept: Callable[[Any, int], Any]):
                 raise ShapeError(f"{name}: {side} must be non-negative, got {size}")
         if dtype not in (None, dtypes.int64, dtypes.int32):
             raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
-        diagonal = ops.arange(col, device=device) - ops.arange(row, device=device).unsqueeze(1)
+        where = base_of(device)  # in all examples of a `vmap` the same
+        diagonal = ops.arange(col, device=where) - ops.arange(row, device=where).unsqueeze(1)
         found = nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
         return found.pin_memory() if pin_memory else found
 

@@ -125,7 +125,7 @@ def linalg_vander(x, *, N: int | None = None):
     """Vandermonde's matrices: the powers 0, 1, ... of the elements of `x` along a new last dimension.
 
     Args:
-        x: shape (..., n), floating, complex or integers (int64 ones then).
+        x: shape (..., n), or () for n = 1; floating, complex or integers (int64 ones then).
         N: how many powers, at least 2; n unless given.
 
     Returns:
@@ -142,6 +142,7 @@ def linalg_vander(x, *, N: int | None = None):
     count = (x.shape[-1] if x.ndim else 0) if N is None else N
     if count < 2:
         raise ShapeError("N must be greater than 1.")
+    x = x if x.ndim else x.unsqueeze(0)
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return ops.cat([ops.ones_like(powers[..., :1]), powers], -1)
 

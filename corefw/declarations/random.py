@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import differ, drawn, example_dims, full, the_same
 from corefw.declarations._shared.drawing import (
     MISSING,
     SIGNIFICAND,
@@ -33,6 +34,7 @@ from corefw.declarations._shared.factories import (
 )
 from corefw.declarations._shared.families import family
 from corefw.devices import DispatchKey
+from corefw.dispatch.batching.calls import one_by_one
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator, in_examples
@@ -48,9 +50,15 @@ def uniform_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, l
     """Uniform numbers in ``[low, high)``."""
 
 
+uniform_at.batching(drawn)
+
+
 @primitive(dtype=ordered, shape=given_size, public="")
 def integers_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, low: int, high: int, dtype: Any):
     """Integers in ``[low, high)``."""
+
+
+integers_at.batching(drawn)
 
 
 @primitive(dtype=floats, shape=given_size, public="")
@@ -58,9 +66,20 @@ def normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, me
     """Normal numbers."""
 
 
+normal_at.batching(drawn)
+
+
 @primitive(dtype=ordered, shape=lambda p, size, *attributes: size, public="")
 def bernoulli_at(dispatch_key: DispatchKey, p, size: tuple, seed: int, offset: int, dtype: Any):
     """One with probability `p`, a tensor that broadcasts to `size`, else zero."""
+
+
+@bernoulli_at.batching
+def bernoulli_batching(call, examples, p, size, seed, offset, dtype):
+    if not differ():
+        return one_by_one(call, examples, p, size, seed, offset, dtype)
+    p = p.reshape(p.shape[0], *(1,) * (len(size) - example_dims(p)), *p.shape[1:])
+    return call(p, (examples, *size), seed, offset, dtype)
 
 
 @primitive(dtype=real_floats, shape=given_size, public="")
@@ -68,9 +87,15 @@ def exponential_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: in
     """Exponential numbers of rate `lambd`."""
 
 
+exponential_at.batching(drawn)
+
+
 @primitive(dtype=real_floats, shape=given_size, public="")
 def cauchy_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, median: float, sigma: float, dtype: Any):
     """Cauchy numbers."""
+
+
+cauchy_at.batching(drawn)
 
 
 @primitive(dtype=real_floats, shape=given_size, public="")
@@ -78,14 +103,28 @@ def log_normal_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int
     """Exponentials of normal numbers."""
 
 
+log_normal_at.batching(drawn)
+
+
 @primitive(dtype=real_numbers, shape=given_size, public="")
 def geometric_at(dispatch_key: DispatchKey, size: tuple, seed: int, offset: int, p: float, dtype: Any):
     """The number of trials up to the first success, each of probability `p`."""
 
 
+geometric_at.batching(drawn)
+
+
 @primitive(dtype=real_numbers, shape=lambda n, *attributes: (n,), public="")
 def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dtype: Any):
     """A permutation of the numbers below `n`."""
+
+
+@permutation_at.batching
+def permutation_batching(call, examples, n, seed, offset, dtype):
+    if not differ():
+        return the_same(call, examples, n, seed, offset, dtype)
+    apart = -(-n * 2 // 4)
+    return ops.stack([call(n, seed, offset + i * apart, dtype) for i in range(examples)])
 
 
 @primitive(
@@ -95,6 +134,15 @@ def permutation_at(dispatch_key: DispatchKey, n: int, seed: int, offset: int, dt
 )
 def multinomial_at(input, num_samples: int, replacement: bool, seed: int, offset: int):
     """Positions along the last dimension, in proportion to the weights there."""
+
+
+@multinomial_at.batching
+def multinomial_batching(call, examples, input, *rest):
+    if not differ():  # the numbers of a row would depend on how many are before it
+        return one_by_one(call, examples, input, *rest)
+    weights = full(input, examples)
+    rows = call(weights.reshape(-1, weights.shape[-1]), *rest)
+    return rows.reshape(*weights.shape[:-1], rows.shape[-1])
 
 
 # -- by size ----------------------------------------------------------------------------------------------------------

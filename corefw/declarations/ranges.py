@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import the_same
 from corefw.declarations._shared.factories import factory, into_out, number_argument, out_key, require_grad, target
 from corefw.devices import DispatchKey
 from corefw.dispatch.declare import composite, ops, primitive
@@ -24,14 +25,23 @@ def arange_at(dispatch_key: DispatchKey, start: Number, step: Number, count: int
     """``start + i * step`` for `count` numbers i from 0: integers in int64, floating types in float64, then rounded."""
 
 
+arange_at.batching(the_same)
+
+
 @primitive(dtype=same, shape=lambda start, end, steps, dtype: (steps,), public="")
 def linspace_at(dispatch_key: DispatchKey, start: Number, end: Number, steps: int, dtype: Any):
     """`steps` numbers at equal distances from `start` to `end`, both exact; integers are cut off."""
 
 
+linspace_at.batching(the_same)
+
+
 @primitive(dtype=same, shape=lambda n, m, dtype: (n, m), public="")
 def eye_at(dispatch_key: DispatchKey, n: int, m: int, dtype: Any):
     """Ones on the main diagonal of `n` rows and `m` columns, zeros elsewhere."""
+
+
+eye_at.batching(the_same)
 
 
 End = float | None  # of a range; missing if there is one number

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import inf
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import reduced, reduced_along_one
 from corefw.dispatch.declare import Dim, Dims, GivenDims, Sizes, composite, ops, primitive, view
 from corefw.dispatch.rules import accumulate, boolean, floating, floats, index, same
 from corefw.dtypes import dtype
@@ -51,7 +52,14 @@ def distribute(grad, chosen, dim: tuple | None, keepdim: bool, shape: tuple):
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
-@primitive(name="sum", dtype=accumulate, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    name="sum",
+    dtype=accumulate,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Sum" if dim is None else "Sum1",
+)
 def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The sum of the elements over the dimensions `dim`; integers and bool are summed in int64.
 
@@ -68,6 +76,7 @@ def sum_(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
     return input.to(dtype).sum(dim, keepdim).to(dtype)
 
 
+sum_.batching(reduced)
 sum_.gradients(input=lambda grad, dim, keepdim, input_shape: ops.expand_reduced(grad, dim, keepdim, input_shape))
 
 
@@ -102,7 +111,13 @@ def _broadcast_dims(size: tuple, shape: tuple) -> tuple[int | tuple, bool, bool]
     return dims[0] if len(dims) == 1 else dims, bool(inner), leading > 0
 
 
-@primitive(dtype=floats, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    dtype=floats,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Mean" if dim is None else "Mean1",
+)
 def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The arithmetic mean of the elements over the dimensions `dim`; NaN where there are none.
 
@@ -117,6 +132,9 @@ def mean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None 
     tensor([1.5000, 3.5000])
     """
     return input.to(dtype).mean(dim, keepdim)
+
+
+mean.batching(reduced)
 
 
 @mean.gradient("input")
@@ -135,6 +153,9 @@ def nansum(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | Non
     if dtype is not None and dtype.category < dtypes.FLOATING:
         input = input.nan_to_num(0.0, inf, -inf)  # NaN has no integer
     return input.to(dtype).nansum(dim, keepdim).to(dtype)
+
+
+nansum.batching(reduced)
 
 
 @nansum.gradient("input")
@@ -156,7 +177,14 @@ def nanmean(input, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | No
     return input.nansum(dim, keepdim, dtype=dtype) / input.isnan().logical_not().sum(dim, keepdim)
 
 
-@primitive(name="prod", dtype=accumulate, shape=reduced_shape, rewrites=("dtype",), out=True)
+@primitive(
+    name="prod",
+    dtype=accumulate,
+    shape=reduced_shape,
+    rewrites=("dtype",),
+    out=True,
+    grad_name=lambda dim: "Prod" if dim is None else "Prod1",
+)
 def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtype | None = None):
     """The product of all elements, or of those along `dim`; integers and bool are multiplied in int64.
 
@@ -169,6 +197,9 @@ def product(input, dim: Dim | None = None, keepdim: bool = False, *, dtype: dtyp
     tensor([ 2, 12])
     """
     return input.to(dtype).prod(dim, keepdim).to(dtype)
+
+
+product.batching(reduced_along_one)
 
 
 def product_of_others(input, dim: int):
@@ -215,6 +246,9 @@ def logsumexp(input, dim: Dims, keepdim: bool = False):
     """
 
 
+logsumexp.batching(reduced)
+
+
 @logsumexp.gradient("input")
 def logsumexp_vjp(grad, input, out, dim, keepdim, input_shape):
     shares = (input - ops.expand_reduced(out, dim, keepdim, input_shape)).exp()
@@ -248,6 +282,9 @@ def all_(input, dim: GivenDims = None, keepdim: bool = False):
     """
 
 
+all_.batching(reduced)
+
+
 @primitive(name="any", dtype=_truth, shape=reduced_shape, out=True)
 def any_(input, dim: GivenDims = None, keepdim: bool = False):
     """Whether some element over the dimensions `dim` is true, that is not zero; NaN is true. uint8 gives uint8.
@@ -258,6 +295,9 @@ def any_(input, dim: GivenDims = None, keepdim: bool = False):
     """
 
 
+any_.batching(reduced)
+
+
 @primitive(dtype=index, shape=reduced_shape)
 def count_nonzero(input, dim: Dims = None):
     """How many elements over the dimensions `dim` are not zero.
@@ -266,3 +306,6 @@ def count_nonzero(input, dim: Dims = None):
     >>> torch.tensor([[0.0, 1.0], [2.0, 3.0]]).count_nonzero(0)
     tensor([1, 2])
     """
+
+
+count_nonzero.batching(reduced)

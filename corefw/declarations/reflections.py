@@ -6,6 +6,7 @@ them. Source: Golub and Van Loan, "Matrix Computations" (4th edition), sections 
 
 from __future__ import annotations
 
+from corefw.declarations._shared.batching import from_the_end
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.rules import floats, same
 from corefw.errors import ShapeError
@@ -50,6 +51,9 @@ def geqrf(input):
         factors.append(tau)
     tau = ops.stack(factors, -1) if factors else a.new_empty((*a.shape[:-2], 0))
     return geqrf.op.result_type(a, ops.resolve_conj(tau))
+
+
+geqrf.batching(from_the_end)
 
 
 @geqrf.gradient("input")

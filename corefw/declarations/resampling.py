@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import floor
 
+from corefw.declarations._shared.batching import on_images
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import real_floats, real_numbers
 from corefw.errors import DtypeError, KernelNotFoundError, ShapeError
@@ -32,7 +33,14 @@ def resample_shape(input, sizes, filter, align_corners, scales, antialias):
     return (*input[:2], *sizes)
 
 
-@primitive(dtype=real_numbers, shape=resample_shape, public="", grad_name="Upsample")
+def _resample_name(input_shape, filter, antialias):
+    n = len(input_shape) - 2
+    linear = ("Linear", "Bilinear", "Trilinear")[n - 1]
+    title = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": linear, "cubic": "Bicubic"}[filter]
+    return f"Upsample{title}{n}D" + ("Aa" if antialias else "")
+
+
+@primitive(dtype=real_numbers, shape=resample_shape, public="", grad_name=_resample_name)
 def resample(input, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """(N, C, *spatial) read at evenly spaced places, one dimension after the other.
 
@@ -49,6 +57,9 @@ def resample(input, sizes: tuple, filter: str, align_corners: bool, scales: tupl
     """
 
 
+resample.batching(on_images)
+
+
 @resample.gradient("input")
 def resample_vjp(grad, input_shape, filter, align_corners, scales, antialias):
     return ops.resample_backward(grad, tuple(input_shape[2:]), filter, align_corners, scales, antialias)
@@ -62,6 +73,9 @@ def resample_backward_shape(output_grad, sizes, filter, align_corners, scales, a
 @primitive(dtype=real_floats, shape=resample_backward_shape, public="")
 def resample_backward(output_grad, sizes: tuple, filter: str, align_corners: bool, scales: tuple, antialias: bool):
     """The gradient of resample for an input of spatial `sizes`: what was read gets its share."""
+
+
+resample_backward.batching(on_images)
 
 
 @resample_backward.gradient("output_grad")

@@ -26,8 +26,9 @@ from corefw.declarations._shared.factories import (
     size_argument,
     target,
 )
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, differing
 from corefw.dispatch.rules import ordered, real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
@@ -78,7 +79,7 @@ def normal(
         check_floating("normal_kernel_cpu", tensor.dispatch_key.dtype)
     if not isinstance(std, Tensor):
         check_std(std)
-    elif dispatch_key.device.type != "meta" and not bool((std.detach() >= 0).all()):
+    elif dispatch_key.device.type != "meta" and not all_examples(std >= 0).all():
         raise ArgumentError("normal expects all elements of std >= 0.0")
     shape = broadcast(*(tuple(tensor.array.shape) for tensor in tensors))
     result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
@@ -138,7 +139,7 @@ def bernoulli(input, p: float | None = None, *, generator: Generator | None = No
     """
     if out is not None:
         return into_out("bernoulli", out, bernoulli_from(input.detach(), p, generator))
-    return bernoulli_from(input, p, generator)
+    return bernoulli_from(differing(input), p, generator)
 
 
 @composite(dtype=real_floats, shape=same_shape, public="", grad_name="Poisson")
@@ -180,11 +181,11 @@ def poisson(input, generator: Generator | None = None, *, out: Tensor | None = N
     tensor([0., 0.])
     """
     check_floating("poisson_cpu", input.dispatch_key.dtype, complex_too=False)
-    if input.dispatch_key.device.type != "meta" and not bool((input.detach() >= 0).all()):
+    if input.dispatch_key.device.type != "meta" and not all_examples(input >= 0).all():
         raise ArgumentError("invalid Poisson rate, expected rate to be non-negative")
     if out is not None:
         return into_out("poisson", out, poisson_from(input.detach(), generator))
-    return poisson_from(input, generator)
+    return poisson_from(differing(input), generator)
 
 
 @composite()
@@ -224,14 +225,14 @@ def multinomial(
         raise ShapeError(
             f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} > {shape[-1]}"
         )
-    weights = input.detach()
+    weights = differing(input.detach())
     if input.dispatch_key.device.type != "meta" and math.prod(shape):
-        if not bool(((weights >= 0) & (weights < math.inf)).all()):
+        if not all_examples((weights >= 0) & (weights < math.inf)).all():
             raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
-        if not bool((weights.sum(-1) > 0).all()):
+        if not all_examples(weights.sum(-1) > 0).all():
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
     count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
-    seed, offset = seed_and_offset("multinomial_at", input.dispatch_key, count, generator)
+    seed, offset = seed_and_offset("multinomial_at", weights.dispatch_key, count, generator)
     result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
     return result if out is None else into_out("multinomial", out, result)
 
@@ -257,7 +258,7 @@ def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e
     """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    noise = -ops.empty_like(logits).exponential_().log()
+    noise = -ops.empty_like(differing(logits)).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.declarations._shared.batching import along
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import accumulate, floats, picks, same
 from corefw.dtypes import dtype
@@ -75,6 +76,7 @@ def cumsum(input, dim: Dim, *, dtype: dtype | None = None):
     return input.to(dtype).cumsum(dim).to(dtype)
 
 
+cumsum.batching(along(0))
 cumsum.gradients(input=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(dim) if grad.ndim else grad)
 
 
@@ -87,6 +89,9 @@ def cumprod(input, dim: Dim, *, dtype: dtype | None = None):
     tensor([1, 2, 6])
     """
     return input.to(dtype).cumprod(dim).to(dtype)
+
+
+cumprod.batching(along(0))
 
 
 @cumprod.gradient("input")
@@ -119,6 +124,9 @@ def logcumsumexp(input, dim: Dim):
     return ops.linear_recurrence(factor.to(input.dtype), (input - finite).exp(), dim).log() + finite
 
 
+logcumsumexp.batching(along(0))
+
+
 @logcumsumexp.gradient("input")
 def logcumsumexp_vjp(grad, input, out, dim):
     # dy[i]/dx[j] = exp(x[j] - y[i]), with exp(y[j] - y[i]) as a product of steps, at most 1 where x is real
@@ -140,6 +148,9 @@ def cummax(input, dim: Dim):
     """
 
 
+cummax.batching(along(0))
+
+
 @primitive(dtype=picks, shape=values_and_indices, outputs=("values", "indices"), out=True)
 def cummin(input, dim: Dim):
     """The smallest element so far along `dim`, and the last position where it was found; from a NaN on it is NaN.
@@ -148,6 +159,9 @@ def cummin(input, dim: Dim):
     >>> torch.tensor([3, 1, 2, 1]).cummin(0).values
     tensor([3, 1, 1, 1])
     """
+
+
+cummin.batching(along(0))
 
 
 def _extreme_gradient(grad, indices, dim, input_shape):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from corefw import dtypes
+from corefw.declarations._shared.batching import example_dims, full
 from corefw.dispatch.declare import Dim, Index, composite, ops, primitive
 from corefw.dispatch.numbers import Number, fitting_number
 from corefw.dispatch.rules import first, same
@@ -12,6 +13,27 @@ from corefw.dispatch.slow_path import CorefwRuntimeError
 from corefw.errors import DtypeError, PositionError, ShapeError
 from corefw.shapes import broadcast, canonical_dim
 from corefw.tensor import Tensor
+
+
+# -- positions that differ between examples ---------------------------------------------------------------------------
+def _vectors(tensor, examples: int):
+    """A tensor with all examples, which are vectors of one element where they have no dimensions."""
+    tensor = full(tensor, examples)
+    return tensor if example_dims(tensor) else tensor.unsqueeze(1)
+
+
+def _by_elements(input, dim: int, index, examples: int) -> tuple:
+    """What indexes slices as what indexes elements: the input, the dimension, and the positions, for all examples."""
+    rows, index = _vectors(input, examples), full(index, examples).reshape(examples, -1)
+    shape = _replaced(rows.shape, dim + 1, index.shape[1])
+    index = index.reshape([size if i in (0, dim + 1) else 1 for i, size in enumerate(shape)])
+    return rows, dim + 1, index.expand(shape)
+
+
+def _flat(input, index, examples: int) -> tuple:
+    """Flattened examples, and positions in them that are counted from the beginning."""
+    rows, index = (full(one, examples).reshape(examples, -1) for one in (input, index))
+    return rows, ops.choose(index < 0, index + rows.shape[1], index)
 
 
 # -- whole slices at positions of one dimension -----------------------------------------------------------------------
@@ -49,6 +71,16 @@ def index_select(input, dim: Dim, index: Index):
     tensor([[3, 1],
             [6, 4]])
     """
+
+
+@index_select.batching
+def index_select_batching(call, examples, input, dim, index):
+    if index.shape[0] == 1 and example_dims(input):
+        return call(input, dim + 1, index[0])
+    _index_select_shape(input.shape[1:], dim, index.shape[1:])
+    rows, dim, index = _by_elements(input, dim, index, examples)
+    found = rows.gather(dim, index)
+    return found if example_dims(input) else found.squeeze(1)
 
 
 index_select.gradients(
@@ -96,6 +128,16 @@ def index_add(input, dim: Dim, index: Index, source, *, alpha: Number = 1):
     """
 
 
+@index_add.batching
+def index_add_batching(call, examples, input, dim, index, source, alpha):
+    if index.shape[0] == 1 and example_dims(input):
+        return call(full(input, examples), dim + 1, index[0], _vectors(source, examples), alpha)
+    _slices_shape("index_add")(input.shape[1:], dim, index.shape[1:], source.shape[1:])
+    rows, dim, index = _by_elements(input, dim, index, examples)
+    source = full(source if alpha == 1 else source * alpha, examples).reshape(index.shape)
+    return scatter_add(rows, dim, index, source).reshape(examples, *input.shape[1:])
+
+
 @index_add.gradient("input")
 def index_add_vjp_input(grad):
     return grad
@@ -123,6 +165,16 @@ def index_copy(input, dim: Dim, index: Index, source):
     """
 
 
+@index_copy.batching
+def index_copy_batching(call, examples, input, dim, index, source):
+    if index.shape[0] == 1 and example_dims(input):
+        return call(full(input, examples), dim + 1, index[0], _vectors(source, examples))
+    _slices_shape("index_copy")(input.shape[1:], dim, index.shape[1:], source.shape[1:])
+    rows, dim, index = _by_elements(input, dim, index, examples)
+    source = full(source, examples).reshape(index.shape)
+    return scatter_src(rows, dim, index, source).reshape(examples, *input.shape[1:])
+
+
 index_copy.gradients(
     input=lambda grad, dim, index: grad.index_fill(dim, index, 0),
     source=lambda grad, dim, index: grad.index_select(dim, index),
@@ -139,7 +191,13 @@ def _index_fill_shape(input, dim, index, value):
     return input
 
 
-@primitive(dtype=first, shape=_index_fill_shape, inplace=True, overlapping=("value",))
+@primitive(
+    dtype=first,
+    shape=_index_fill_shape,
+    inplace=True,
+    overlapping=("value",),
+    grad_name=lambda value: "IndexFill1" if value else "IndexFill",
+)
 def index_fill(input, dim: Dim, index: Index, value):
     """`input` with `value` in the slices at the positions `index` of dimension `dim`.
 
@@ -153,6 +211,17 @@ def index_fill(input, dim: Dim, index: Index, value):
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 7)
     tensor([7., 0., 7.])
     """
+
+
+@index_fill.batching
+def index_fill_batching(call, examples, input, dim, index, value):
+    if index.shape[0] == value.shape[0] == 1 and example_dims(input):
+        return call(full(input, examples), dim + 1, index[0], value[0])
+    _index_fill_shape(input.shape[1:], dim, index.shape[1:], value.shape[1:])
+    rows, dim, index = _by_elements(input, dim, index, examples)
+    index = ops.choose(index < 0, index + rows.shape[dim], index)
+    values = value.to(input.dtype).reshape(-1, *(1,) * example_dims(rows)).expand(index.shape)
+    return scatter_src(rows, dim, index, values).reshape(examples, *input.shape[1:])
 
 
 @index_fill.gradient("input")
@@ -250,6 +319,13 @@ def gather(input, dim: Dim, index: Index, *, sparse_grad: bool = False):
     return gather(input, dim, index)
 
 
+@gather.batching
+def gather_batching(call, examples, input, dim, index):
+    if 0 in index.shape[1:]:
+        return input.new_empty((examples, *index.shape[1:]))
+    return call(_vectors(input, examples), dim + 1, _vectors(index, examples)).reshape(examples, *index.shape[1:])
+
+
 gather.gradients(
     input=lambda grad, input_shape, dim, index: grad.new_zeros(input_shape).scatter_add_(dim, index, grad),
 )
@@ -301,6 +377,15 @@ def scatter_src(input, dim: Dim, index: Index, src):
     """`input` with the elements of `src` written to the positions `index` along `dim`."""
 
 
+@scatter_src.batching
+def scatter_batching(call, examples, input, dim, index, *rest):
+    if 0 in index.shape[1:]:
+        return full(input, examples).clone()
+    given = [_vectors(one, examples) if isinstance(one, Tensor) else one for one in rest]
+    result = call(_vectors(input, examples), dim + 1, _vectors(index, examples), *given)
+    return result.reshape(examples, *input.shape[1:])
+
+
 scatter_src.gradients(
     input=lambda grad, dim, index: ops.scatter_value(grad, dim, index, 0),
     src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
@@ -312,10 +397,13 @@ scatter_src.gradients(
     shape=lambda input, dim, index, value: _scatter_shape(input, dim, index),
     inplace=True,
     public="",
-    grad_name="Scatter",
+    grad_name="Scatter1",
 )
 def scatter_value(input, dim: Dim, index: Index, value: Number):
     """`input` with the number `value` at the positions `index` along `dim`."""
+
+
+scatter_value.batching(scatter_batching)
 
 
 scatter_value.gradients(input=lambda grad, dim, index: scatter_value(grad, dim, index, 0))
@@ -405,6 +493,9 @@ def scatter_add(input, dim: Dim, index: Index, src):
     """
 
 
+scatter_add.batching(scatter_batching)
+
+
 scatter_add.gradients(
     input=lambda grad: grad,
     src=lambda grad, dim, index, src_shape: _from_positions(grad, dim, index, src_shape),
@@ -437,6 +528,9 @@ def scatter_reduce(input, dim: Dim, index: Index, src, reduce: str, *, include_s
     >>> torch.scatter_reduce(x, 0, index, src, "mean", include_self=False)
     tensor([1., 0., 3.])
     """
+
+
+scatter_reduce.batching(scatter_batching)
 
 
 @scatter_reduce.gradient("input", "src")
@@ -527,6 +621,14 @@ def take(input, index: Index):
     """
 
 
+@take.batching
+def take_batching(call, examples, input, index):
+    if input.shape[0] == 1:
+        return call(input[0], index)
+    rows, places = _flat(input, index, examples)
+    return rows.gather(1, places).reshape(examples, *index.shape[1:])
+
+
 take.gradients(input=lambda grad, input_shape, index: grad.new_zeros(input_shape).put_(index, grad, True))
 
 
@@ -554,6 +656,14 @@ def put(input, index: Index, source, accumulate: bool = False):
     tensor([[5., 0.],
             [0., 6.]])
     """
+
+
+@put.batching
+def put_batching(call, examples, input, index, source, accumulate):
+    _put_shape(input.shape[1:], index.shape[1:], source.shape[1:], accumulate)
+    rows, places = _flat(input, index, examples)
+    write = scatter_add if accumulate else scatter_src
+    return write(rows, 1, places, full(source, examples).reshape(examples, -1)).reshape(examples, *input.shape[1:])
 
 
 put.gradients(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops
 from corefw.errors import DtypeError, ShapeError
 from corefw.tracebacks import warn
@@ -182,7 +183,7 @@ def istft(
     start = n_fft // 2 if center else 0
     end = extent - start if length is None else min(start + length, extent)
     signal, weight = (sums.narrow(1, start, max(end - start, 0)) for sums in (signal, weight))
-    least = float(weight.detach().abs().min()) if weight.numel() else 1.0
+    least = float(all_examples(weight.abs()).min()) if weight.numel() else 1.0
     if least <= _LEAST_OVERLAP:
         raise ShapeError(
             f"{call}: the windows leave out elements of the signal (window overlap add min: {least}); center them, let "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from operator import index
 
+from corefw.declarations._shared.batching import dims_shifted, full
 from corefw.dispatch.declare import Dim, Sizes, composite, ops, primitive
 from corefw.dispatch.declare import view as view_op
 from corefw.dispatch.rules import first, same
@@ -57,6 +59,11 @@ def _indexed(input, key):
 @primitive(dtype=same, shape=lambda grad, shape, key: shape, public="")
 def basic_index_backward(grad, shape: tuple, key: tuple):
     """Zeros of `shape` with `grad` at the place that basic indexing with `key` shows."""
+
+
+@basic_index_backward.batching
+def basic_index_backward_batching(call, examples, grad, shape, key):
+    return call(full(grad, examples), (examples, *shape), (slice(None), *key))
 
 
 basic_index_backward.gradients(grad=lambda grad, key: ops.basic_index(grad, key))
@@ -134,7 +141,7 @@ def select_vjp(grad, input_shape, dim, index):
     return basic_index_backward(grad, input_shape, (slice(None),) * dim + (index,))
 
 
-@composite()
+@composite(other_names=True)
 def narrow(input, dim: int, start: int, length: int):
     """The `length` slices of `input` from position `start` of dimension `dim`, without a copy.
 
@@ -145,9 +152,10 @@ def narrow(input, dim: int, start: int, length: int):
     shape = input.array.shape
     if not shape:
         raise DimensionError("narrow() cannot be applied to a 0-dim tensor.")
-    dim = canonical_dim(dim, len(shape))
-    if isinstance(start, Tensor):
-        start = start.item()
+    if dim.__class__ is not int or not 0 <= dim < len(shape):
+        dim = canonical_dim(dim, len(shape))
+    if start.__class__ is not int:
+        start = index(start)
     if length < 0:
         raise ShapeError("narrow(): length must be non-negative.")
     if not -shape[dim] <= start <= shape[dim]:
@@ -254,6 +262,12 @@ def split(tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> 
     """
     if isinstance(split_size_or_sections, int):
         return equal_split(tensor, split_size_or_sections, dim)
+    if isinstance(split_size_or_sections, Tensor) and not split_size_or_sections.ndim:
+        return equal_split(tensor, int(split_size_or_sections), dim)
+    if isinstance(split_size_or_sections, float):
+        raise TypeError(
+            f"split: expected the size of the parts as an int, or a list of sizes, got {split_size_or_sections}"
+        )
     return split_with_sizes(tensor, tuple(split_size_or_sections), dim)
 
 
@@ -500,6 +514,11 @@ def diagonal_vjp(grad, input_shape, offset, dim1, dim2):
 @primitive(dtype=same, shape=lambda grad, shape, offset, dim1, dim2: shape, public="")
 def diagonal_backward(grad, shape: tuple, offset: int, dim1: int, dim2: int):
     """Zeros of `shape` with `grad` on a diagonal."""
+
+
+@diagonal_backward.batching
+def diagonal_backward_batching(call, examples, grad, shape, offset, dim1, dim2):
+    return call(full(grad, examples), (examples, *shape), offset, *dims_shifted((dim1, dim2)))
 
 
 diagonal_backward.gradients(grad=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))

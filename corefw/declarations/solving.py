@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw.declarations._shared.batching import from_the_end, from_the_end_together
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.rules import floats, real, same
 from corefw.dtypes import finfo, int64
@@ -32,6 +34,7 @@ def linalg_inv(A):
     """
 
 
+linalg_inv.batching(from_the_end)
 linalg_inv.gradients(A=lambda grad, out: -ops.matmul_adjoint(ops.adjoint_matmul(out, grad), out))
 
 
@@ -48,6 +51,9 @@ def _solve_shape(A, B):
 @primitive(dtype=floats, shape=_solve_shape, public="", grad_name="LinalgSolveEx")
 def solve_matrices(A, B):
     """The solution X of ``A @ X = B`` for square matrices A and matrices B."""
+
+
+solve_matrices.batching(from_the_end_together)
 
 
 @solve_matrices.gradient("A", "B")
@@ -158,7 +164,7 @@ def linalg_tensorinv(A, ind: int = 2):
 
 
 # -- determinants -----------------------------------------------------------------------------------------------------
-@primitive(dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], out=True, grad_name="LinalgDet")
+@primitive(dtype=floats, shape=lambda A: check_square("linalg.det", A)[:-2], out=True)
 def linalg_det(A):
     """The determinant of square matrices.
 
@@ -174,6 +180,9 @@ def linalg_det(A):
     """
 
 
+linalg_det.batching(from_the_end)
+
+
 @linalg_det.gradient("A")
 def linalg_det_vjp(grad, A, out):
     if _all_regular(out):
@@ -184,7 +193,7 @@ def linalg_det_vjp(grad, A, out):
 
 def _all_regular(det) -> bool:
     """Whether no determinant, or none of their signs, is 0."""
-    return det.dispatch_key.device.type == "meta" or bool((det != 0).all())
+    return det.dispatch_key.device.type == "meta" or bool(all_examples(det != 0).all())
 
 
 def _cofactors(A):
@@ -209,7 +218,6 @@ def _slogdet_shape(A):
     outputs=("sign", "logabsdet"),
     out=True,
     result_name="linalg_slogdet",
-    grad_name="LinalgSlogdet",
 )
 def linalg_slogdet(A):
     """The sign and the logarithm of the modulus of the determinant: ``det(A) = sign * exp(logabsdet)``.
@@ -224,6 +232,9 @@ def linalg_slogdet(A):
     >>> torch.linalg.slogdet(torch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
     tensor(-1.)
     """
+
+
+linalg_slogdet.batching(from_the_end)
 
 
 @linalg_slogdet.gradient("A")
@@ -252,7 +263,7 @@ def _cutoff(values, shape, atol, rtol):
 
 
 def _is_positive(atol) -> bool:
-    return bool((atol > 0).any()) if hasattr(atol, "any") else atol > 0
+    return bool(all_examples(atol > 0).any()) if hasattr(atol, "any") else atol > 0
 
 
 def _moduli(A, hermitian: bool):
@@ -357,8 +368,8 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
 
     Returns:
         solution of shape (..., n, k); residuals, the squared norms of ``A @ X - B``, of shape (..., k), empty unless a
-        driver other than "gelsy" is asked for, m > n and every matrix has rank n; rank; singular_values, empty unless
-        the driver is "gelss" or "gelsd".
+        driver other than "gelsy" is asked for, m > n and every matrix has rank n; rank, empty if the driver is "gels";
+        singular_values, empty unless it is "gelss" or "gelsd".
 
     >>> import corefw as torch
     >>> torch.linalg.lstsq(torch.tensor([[2.0], [0.0]]), torch.tensor([[4.0], [1.0]])).solution
@@ -380,9 +391,11 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     rank = ops.linalg_matrix_rank(A, rtol=rcond)
     m, n = A.shape[-2:]
     residuals = values = solution.detach().new_zeros((0,)).abs()
-    if driver in ("gels", "gelsd", "gelss") and m > n and bool((rank == n).all()):
+    if driver in ("gels", "gelsd", "gelss") and m > n and bool(all_examples(rank == n).all()):
         difference = (A.matmul(solution) - B).abs()
         residuals = (difference * difference).sum(-2)
+    if driver == "gels":
+        rank = rank.new_zeros((0,))
     if driver in ("gelsd", "gelss"):
         values = ops.singular_values(A)
     return linalg_lstsq.op.result_type(solution.squeeze(-1) if vectors else solution, residuals, rank, values)

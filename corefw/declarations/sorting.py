@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
+from corefw.declarations._shared.batching import along, example_dims, full
+from corefw.dispatch.batching.calls import one_by_one
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.rules import boolean, index, picks, promoted_real_numbers, same
 from corefw.errors import ShapeError
@@ -36,6 +38,7 @@ def sort(input, dim: Dim = -1, descending: bool = False, *, stable: bool = False
     return input.sort(dim, descending)
 
 
+sort.batching(along(0))
 sort.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward(grad, dim, indices, True, input_shape))
 
 
@@ -73,7 +76,6 @@ def _topk_shape(input: Shape, k: int, dim: int, *attributes) -> tuple[Shape, Sha
     shape=_topk_shape,
     outputs=("values", "indices"),
     out=True,
-    grad_name="Topk",
 )
 def topk(input, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True):
     """The `k` largest, or smallest, elements along `dim` and their positions. NaN counts as largest.
@@ -94,6 +96,7 @@ def topk(input, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True
     """
 
 
+topk.batching(along(1))
 topk.gradients(input=lambda grad, indices, dim, input_shape: ops.select_backward(grad, dim, indices, True, input_shape))
 
 
@@ -193,6 +196,17 @@ def search(sequence, input, right: bool):
     """Where to insert `input` into the sorted last dimension of `sequence`: before equal elements, or after them."""
 
 
+@search.batching
+def search_batching(call, examples, sequence, input, right):
+    if sequence.shape[0] == 1 and example_dims(sequence) == 1:
+        return call(sequence[0], input, right)
+    _search_shape(sequence.shape[1:], input.shape[1:], right)
+    sequence, input = full(sequence, examples), full(input, examples)
+    if example_dims(sequence) > 1:
+        return call(sequence, input, right)
+    return call(sequence, input.reshape(examples, -1), right).reshape(input.shape)
+
+
 @composite(out=True)
 def searchsorted(
     sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None
@@ -254,3 +268,16 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
+
+
+@isin.batching
+def isin_batching(call, examples, elements, test_elements, assume_unique, invert):
+    if test_elements.shape[0] == 1 or not test_elements.numel():
+        return call(elements, test_elements[:1], assume_unique, invert)
+    if not search.op.rule.accepts(test_elements.dtype):
+        return one_by_one(call, examples, elements, test_elements, assume_unique, invert)
+    ordered, rows = (one.reshape(one.shape[0], -1) for one in (test_elements, full(elements, examples)))
+    ordered = ordered.sort(1).values
+    place = ops.search(ordered, rows, False).clamp_max(ordered.shape[1] - 1)
+    found = (ordered.gather(1, place) == rows).reshape(examples, *elements.shape[1:])
+    return found.logical_not() if invert else found

@@ -6,7 +6,9 @@ from math import inf
 from typing import overload
 
 from corefw import dtypes, return_types
+from corefw.declarations._shared.batching import along
 from corefw.declarations._shared.picking import picked_vjp
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import Dim, Dims, composite, ops, primitive
 from corefw.dispatch.numbers import Real
 from corefw.dispatch.rules import moments, picks
@@ -23,10 +25,13 @@ from corefw.tracebacks import warn
     public="",
     outputs=("values", "indices"),
     result_name="median",
-    grad_name="Median",
+    grad_name="Median1",
 )
 def median_dim(input, dim: Dim, keepdim: bool = False):
     """The lower medians along `dim` and their positions; the first NaN where there is one."""
+
+
+median_dim.batching(along(0))
 
 
 @primitive(
@@ -35,10 +40,13 @@ def median_dim(input, dim: Dim, keepdim: bool = False):
     public="",
     outputs=("values", "indices"),
     result_name="nanmedian",
-    grad_name="Nanmedian",
+    grad_name="Nanmedian1",
 )
 def nanmedian_dim(input, dim: Dim, keepdim: bool = False):
     """The lower medians along `dim` of the elements that are not NaN, and their positions."""
+
+
+nanmedian_dim.batching(along(0))
 
 
 @overload
@@ -90,6 +98,9 @@ def mode(input, dim: Dim = -1, keepdim: bool = False):
     """
 
 
+mode.batching(along(0))
+
+
 def _kth_shape(input: Shape, k: int, dim: int, keepdim: bool):
     result = picked("kthvalue")(input, dim, keepdim)
     if not 1 <= k <= (input[dim] if input else 1):
@@ -108,6 +119,9 @@ def kthvalue(input, k: int, dim: Dim = -1, keepdim: bool = False):
     >>> torch.tensor([3.0, 1.0, 2.0]).kthvalue(2).values
     tensor(2.)
     """
+
+
+kthvalue.batching(along(1))
 
 
 for _pick in (median_dim, nanmedian_dim, mode, kthvalue):
@@ -155,7 +169,7 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str):
         raise ShapeError(f"{name}() interpolation must be one of {', '.join(_INTERPOLATIONS)}, but got {interpolation}")
     if not input.numel():
         raise ShapeError(f"{name}() input tensor must be non-empty")
-    outside = ((q < 0) | (q > 1)).any() if isinstance(q, Tensor) else q < 0 or q > 1
+    outside = all_examples((q < 0) | (q > 1)).any() if isinstance(q, Tensor) else q < 0 or q > 1
     if not isinstance(q, Tensor):
         q = input.new_full((), q)
     if q.dispatch_key.dtype is not input.dispatch_key.dtype:
@@ -326,12 +340,12 @@ def _checked_weights(name: str, weights, count: int, kind: str, categories: tupl
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if weights.numel() and float(weights.detach().min()) < 0:
+    if weights.numel() and float(all_examples(weights).min()) < 0:
         raise ShapeError(f"cov(): {name} cannot be negative")
     return weights.reshape(-1)
 
 
-@composite()
+@composite(other_names=True)
 def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     """The covariances of variables, ``sum_k w_k (x_ik - m_i) conj(x_jk - m_j) / norm``, where m are their means.
 
@@ -361,15 +375,15 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
         importance = _checked_weights("aweights", aweights, count, "floating point", (dtypes.FLOATING,))
         weights = importance if weights is None else weights * importance
     total = count if weights is None else weights.sum()
-    if weights is not None and count and float(total.detach()) == 0:
+    if weights is not None and count and not all_examples(total).all():
         raise ShapeError("cov(): weights sum to zero, can't be normalized")
     means = (rows if weights is None else rows * weights).sum(1) / total
     norm = total - correction
     if aweights is not None and correction:
         norm = total - correction * (weights * aweights.reshape(-1)).sum() / total
-    if float(norm.detach() if isinstance(norm, Tensor) else norm) <= 0:
+    if all_examples(norm <= 0).any() if isinstance(norm, Tensor) else norm <= 0:
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
-        norm = 0.0
+        norm = norm.clamp_min(0) if isinstance(norm, Tensor) else 0.0
     distances = rows - means.unsqueeze(1)
     weighed = distances if weights is None else distances * weights
     return ((distances @ weighed.mH.to(distances.dtype)) / norm).squeeze()

@@ -86,6 +86,11 @@ def unsafe_view(input, size: Sizes):
     """A contiguous copy of `input` under another shape."""
 
 
+@unsafe_view.batching
+def unsafe_view_batching(call, examples, input, size):
+    return call(input, (input.shape[0], *size))
+
+
 unsafe_view.gradients(input=lambda grad, input_shape: grad.reshape(input_shape))
 
 
@@ -375,7 +380,13 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 # -- dimensions of size 1 ---------------------------------------------------------------------------------------------
-@view_op(dtype=same, inplace=True)
+def _squeeze_name(input_shape, shape):
+    """Of all dimensions of size 1, of one, or of several: as far as it shows, one if there is only one."""
+    removed, left = len(input_shape) - len(shape), shape.count(1)
+    return "Squeeze1" if removed < 2 else "Squeeze2" if left else "Squeeze"
+
+
+@view_op(dtype=same, inplace=True, grad_name=_squeeze_name)
 def squeeze(input, dim: GivenDims = None):
     """`input` without its dimensions of size 1, or without those among `dim` (none if it is empty) that have size 1.
 

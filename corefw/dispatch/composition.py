@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 
 from corefw.devices import DispatchKey, device
+from corefw.dispatch.batching.tensors import enter, is_batched, leave
 from corefw.dispatch.declare import Declaration
 from corefw.dispatch.modes import Mode
 from corefw.dispatch.op import Op
@@ -113,6 +114,8 @@ def rehearse(
 
 def _shape_only(value):
     """An argument with tensors replaced by ones without memory; no generator, whose state would go on."""
+    if is_batched(value):
+        return enter(_shape_only(leave(value.detach())), value.dispatch_key.device.depth)
     if isinstance(value, Tensor):
         array, dispatch_key = value.array, value.dispatch_key
         offset = dispatch_key.runtime.storage_offset(array)

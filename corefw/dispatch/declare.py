@@ -83,6 +83,17 @@ class Declaration:
             formula.__code__ = formula.__code__.replace(co_name=vjp, co_qualname=vjp)  # what tracebacks show
             self.gradient(name)(formula)
 
+    def batching(self, rule: Callable) -> Callable:
+        """Declare how `func.vmap` computes the op on all examples of a batch at once: by the function below, or one
+        that several ops share, ``sum.batching(reduced)`` (`corefw/declarations/_shared/batching.py`).
+
+        A rule is called with the op on the device below, the number of examples, and the kernel's arguments; tensors
+        have the examples along their first dimension, or 1 that stands for all, and so has what it returns. Views,
+        composites and elementwise ops need none.
+        """
+        self.op.batching = rule
+        return rule
+
     def no_gradient(self, *names: str) -> Declaration:
         """Declare that no gradient flows to these inputs though the result depends on them."""
         self.op.zero_gradients += names
@@ -194,7 +205,9 @@ def primitive(*, dtype: DtypeRule, shape: Callable | None, **options) -> Callabl
             "special.expit"; "Tensor" means a method. "" for an op that only other ops use. Without it: what
             `corefw.dispatch.names.public_names` says.
         aliases: further names.
-        grad_name: PyTorch's name of the node without "Backward0", where it is not the op's.
+        grad_name: PyTorch's name of the node without "Backward0", where it is not the op's; with a digit at its end,
+            such as "Sum1", it is that of a further form of the op. Where PyTorch has several names a function of what
+            the node knows (`corefw.dispatch.generation.naming`), that is called when someone asks.
         other_names: whether a composite without rule and `out` takes other names of arguments, NumPy's among them, as
             all others do, at the cost of a frame.
     """

@@ -8,6 +8,8 @@ from textwrap import shorten
 from corefw import dtypes
 from corefw.devices import DispatchKey, get_default_device
 from corefw.dispatch import plugins
+from corefw.dispatch.batching.arrays import BatchedDevice, base_of, depths
+from corefw.dispatch.batching.calls import how, refused, said
 from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
 from corefw.dispatch.measured import figures
@@ -121,7 +123,8 @@ class backend:
 def explain(op, *args, **kwargs) -> str:
     """Say which kernel would compute `op` on these arguments, and why, without running it.
 
-    Of an op that is made of others, these are followed to their kernels.
+    Of an op that is made of others, these are followed to their kernels; so are those that compute it for all examples,
+    inside of `func.vmap`.
 
     Args:
         op: a function of corefw or its name.
@@ -135,6 +138,7 @@ def explain(op, *args, **kwargs) -> str:
     linalg_inv(float32[2, 2] on cpu)
       dispatch key: cpu/float32, computed in float32
       numpy (priority 0): chosen
+      inside of vmap: all examples at once, by its rule
       -> kernel of backend 'numpy' (priority 0)
     """
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
@@ -145,12 +149,27 @@ def explain(op, *args, **kwargs) -> str:
         raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.declared)}")
     given = ", ".join([*map(_describe, args), *(f"{k}={_describe(v)}" for k, v in kwargs.items())])
     dispatch_key = _dispatch_key(declared, args, kwargs)
+    if dispatch_key.device.__class__ is BatchedDevice:
+        return _explained(declared, given, *_for_all_examples(declared, dispatch_key, args, kwargs))
     lines, measured, outcome = _decision(declared, dispatch_key)
     lines += measured
     if _is_composed(declared, dispatch_key):
         lines += _inside(declared, dispatch_key, args, kwargs)
+    return _explained(declared, given, [*lines, f"inside of vmap: {said(declared)}"], outcome)
+
+
+def _explained(op: Op, given: str, lines: list[str], outcome: str) -> str:
     lines += [f"mode: {type(mode).__name__}" for mode in registry.modes]
-    return "\n  ".join([f"{declared.name}({given})", *lines, f"-> {outcome}"])
+    return "\n  ".join([f"{op.name}({given})", *lines, f"-> {outcome}"])
+
+
+def _for_all_examples(op: Op, dispatch_key: DispatchKey, args, kwargs) -> tuple[list[str], str]:
+    """What is said of an op on batched tensors, and what comes of it."""
+    sizes = " x ".join(str(size) for _, size in sorted(depths(dispatch_key.device).items()))
+    lines = [f"dispatch key: {dispatch_key}, a batch of {sizes} examples"]
+    if how(op) == "refused":
+        return [*lines, str(refused(op))], said(op)
+    return lines + _inside(op, dispatch_key, args, kwargs), said(op)
 
 
 def _decision(op: Op, dispatch_key: DispatchKey) -> tuple[list[str], list[str], str]:
@@ -181,9 +200,13 @@ def _is_composed(op: Op, dispatch_key: DispatchKey) -> bool:
 
 def _inside(op: Op, dispatch_key: DispatchKey, args, kwargs) -> list[str]:
     """What the ops inside of one that is composed would run."""
+
+    def whole(one: Op, at: DispatchKey) -> bool:
+        return not _is_composed(one, at)
+
     try:
         lines = []
-        for one, at in rehearse(op, lambda one, at: not _is_composed(one, at), args, kwargs, dispatch_key.device):
+        for one, at in rehearse(op, whole, args, kwargs, base_of(dispatch_key.device)):
             _, measured, outcome = _decision(one, at)
             lines += [f"{one.name} at {at}: {outcome}", *(f"  {line}" for line in measured)]
         return lines

@@ -28,6 +28,15 @@ class Parameter:
 REQUIRED = object()
 
 
+def node_name(grad_name: str) -> str:
+    """The name of a node: "Sum" is SumBackward0 and "Sum1", of PyTorch's second form of the op, SumBackward1; a whole
+    name is itself."""
+    if "Backward" in grad_name:
+        return grad_name
+    form = grad_name[-1] if grad_name[-1].isdigit() else "0"
+    return f"{grad_name.removesuffix(form)}Backward{form}"
+
+
 class Op:
     """A declared op; `function` is what users call. Made by the decorators of `corefw.dispatch.declare`."""
 
@@ -35,8 +44,8 @@ class Op:
         self, name: str, parameters: tuple[Parameter, ...], body: Callable, rule: Any, shape: Callable | None, *,
         primitive: bool = False, view: bool = False, update: bool = False, where: dict[str, str] | None = None,
         outputs: tuple[str, ...] = (), rewrites: tuple[str, ...] = (), inplace: bool = False,
-        overlapping: tuple[str, ...] = (), out: bool = False, aliases: tuple[str, ...] = (), grad_name: str = "",
-        other_names: bool = False,
+        overlapping: tuple[str, ...] = (), out: bool = False, aliases: tuple[str, ...] = (),
+        grad_name: str | Callable[..., str] = "", other_names: bool = False,
     ):  # fmt: skip
         self.name = name
         self.parameters = parameters
@@ -60,6 +69,7 @@ class Op:
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
+        self.batching: Callable | None = None  # its rule for all examples of a batch at once
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form
         self.result_type: Any = tuple  # of several outputs: a named tuple
@@ -82,6 +92,13 @@ class Op:
     def changed(self) -> list[Parameter]:
         """The lists of tensors that an update changes in place."""
         return [p for p in self.parameters if p.role]
+
+    @property
+    def node_name(self) -> str:
+        """PyTorch's name of a node of the op, as far as it does not depend on the call."""
+        if self.grad_name and isinstance(self.grad_name, str):
+            return node_name(self.grad_name)
+        return self.name.title().replace("_", "") + "Backward0"  # of "log1p" Log1PBackward0
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corefw import dtypes
+from corefw.dispatch.batching.arrays import BatchedDevice, shared
 from corefw.dispatch.op import Op
 from corefw.dispatch.rules import accumulate
 from corefw.errors import (
@@ -99,6 +100,8 @@ def _check_overlaps(out: Tensor, value: Tensor, operands: list[Tensor]) -> None:
 def store(name: str, out: Tensor, value: Tensor) -> None:
     """Copy `value` into `out`, resizing it with PyTorch's warning if it has elements and another shape."""
     if out.dispatch_key.device is not value.dispatch_key.device:
+        if value.dispatch_key.device.__class__ is BatchedDevice:
+            raise shared(f"{name} with out=")
         raise DeviceError(
             f"{name}: Expected out tensor to have device {value.dispatch_key.device}, but got "
             f"{out.dispatch_key.device} instead"

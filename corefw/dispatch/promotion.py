@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corefw import dtypes
-from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, joined
+from corefw.dispatch.batching.arrays import BatchedDevice, joined, shared
 from corefw.dispatch.batching.tensors import lifted_operand
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.op import Op
@@ -183,10 +183,7 @@ def mixed_into(op: Op, *values) -> None:
     kernel, result, array_type, _ = table[dispatch_key]
     if result.device is not target.dispatch_key.device:
         if result.device.__class__ is BatchedDevice:
-            raise BatchingError(
-                f"vmap: {op.name}_ would write the results of all examples into a tensor that they share: make it "
-                "batched first, as zeros_like(x) of a batched x is, or use the form that is not in place"
-            )
+            raise shared(op.name + "_")
         raise DeviceError(
             f"{op.name}_: cannot write a result on {result.device} into a tensor on {target.dispatch_key.device}"
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import BatchedDevice, BatchingError, at_depths, base_of, depths, levels
+from corefw.dispatch.batching.tensors import into
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
@@ -177,14 +178,14 @@ defaults = _Defaults()
 
 def _drawn_by_examples(where: device) -> int:
     """How many examples of running `vmap`s draw numbers of their own; RuntimeError where none was allowed to."""
-    if any(level.randomness == "error" for level in levels.running):
+    if any(level.randomness == "error" for level in levels.running.values()):
         raise BatchingError(
             "vmap: called random operation while in randomness error mode. Say randomness='same' for the same numbers "
             "in all examples, 'different' for others in each"
         )
     found = 1
     for depth, size in depths(where).items():
-        if levels.running[depth - 1].randomness == "different":
+        if levels.running[depth].randomness == "different":
             found *= size
     return found
 
@@ -194,10 +195,18 @@ def in_examples(dispatch_key: DispatchKey) -> DispatchKey:
     if not levels.running:
         return dispatch_key
     wanted = depths(dispatch_key.device)
-    for depth, level in enumerate(levels.running, 1):
+    for depth, level in levels.running.items():
         if level.randomness == "different":
             wanted.setdefault(depth, level.size)
     return dispatch_key_of(at_depths(base_of(dispatch_key.device), wanted, dispatch_key.dtype), dispatch_key.dtype)
+
+
+def differing(tensor: Tensor) -> Tensor:
+    """A tensor beside which, or with which as parameters, numbers are drawn: in batches of the examples of running
+    `vmap`s between which these differ."""
+    if not BatchedDevice.made or not levels.running:
+        return tensor
+    return into(tensor, in_examples(tensor.dispatch_key).device)
 
 
 def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
-from corefw.dispatch.batching.arrays import BatchedDevice
-from corefw.dispatch.batching.tensors import together
+from corefw.dispatch.batching.arrays import BatchedDevice, shared
+from corefw.dispatch.batching.tensors import is_batched, together
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
@@ -119,6 +119,8 @@ def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
     if error.__class__ is LayoutError:
         return compute_into(op, *values)
+    if BatchedDevice.made and not is_batched(values[0]) and any(map(is_batched, tensors_in(values))):
+        raise shared(op.name + "_")
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.random_generator import differing
 from corefw.distributions import constraints
 from corefw.distributions.exp_family import ExponentialFamily
 from corefw.tensor import Tensor
@@ -53,7 +54,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return ops.sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+        return ops.sample_dirichlet(differing(self.concentration.expand(self._extended_shape(sample_shape))))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.random_generator import differing
 from corefw.distributions import constraints
 from corefw.distributions.exp_family import ExponentialFamily
 from corefw.distributions.utils import broadcast_all
@@ -47,7 +48,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        value = ops.standard_gamma(self.concentration.expand(shape)) / self.rate
+        value = ops.standard_gamma(differing(self.concentration.expand(shape))) / self.rate
         return value.clamp(min=finfo(value.dtype).tiny)  # 0 has no density
 
     def log_prob(self, value: Tensor) -> Tensor:

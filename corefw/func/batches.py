@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from corefw.dispatch.batching import rules  # noqa: F401, which registers them
 from corefw.dispatch.batching.arrays import Level, levels
-from corefw.dispatch.batching.tensors import enter, is_batched, leave
+from corefw.dispatch.batching.tensors import all_examples, enter, is_batched, leave
 from corefw.dispatch.declare import ops
 from corefw.func.trees import LEAF, flatten, unflatten
-from corefw.tensor import Tensor
+from corefw.tensor import Tensor, next_sequence
 
 _RANDOMNESS = ("error", "different", "same")
 
@@ -70,7 +69,9 @@ def vmap(
             some = leaves if len(starts) == 1 else [
                 leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims)
             ]  # fmt: skip
-            results, found, outs = _run(func, some, dims, structure, kwargs, Level(count, randomness), out_dims)
+            results, found, outs = _run(
+                func, some, dims, structure, kwargs, Level(count, randomness, next_sequence()), out_dims
+            )
             parts.append(results)
         results = parts[0] if len(parts) == 1 else [
             part[0] if out is None else ops.cat(list(part), out) for part, out in zip(zip(*parts), outs)
@@ -84,13 +85,13 @@ def _run(
     func: Callable, leaves: list, dims: list, structure: Any, kwargs: dict, level: Level, out_dims: Any
 ) -> tuple[list, Any, list]:
     """The outputs of `func` for a batch, their structure, and the dimension of the examples in each."""
-    depth = len(levels.running) + 1
+    depth = max(levels.running, default=0) + 1
     inputs = [x if d is None else enter(x if d == 0 else x.movedim(d, 0), depth) for x, d in zip(leaves, dims)]
-    levels.running.append(level)
+    levels.running[depth] = level
     try:
         output = func(*unflatten(inputs, structure), **kwargs)
     finally:
-        levels.running.pop()
+        del levels.running[depth]
     found, out_structure = flatten(output)
     for one in found:
         if not isinstance(one, Tensor):
@@ -220,5 +221,4 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not is_batched(tensor):
         return tensor
-    inner = leave(tensor.detach())
-    return debug_unwrap(inner) if recurse else inner
+    return all_examples(tensor) if recurse else leave(tensor.detach())

@@ -9,7 +9,7 @@ from corefw.errors import GradientError, ShapeError
 from corefw.graph.grad_mode import mode
 from corefw.graph.nodes import freed
 from corefw.graph.views import _base_of, _move_retained, node_of
-from corefw.tensor import Accumulate, Node, Tensor, ViewInfo, new, next_sequence, replay, wrap
+from corefw.tensor import AccumulateGrad, Node, Tensor, ViewInfo, new, next_sequence, replay, wrap
 
 _TWO_HOLDERS = 3  # references to a version list that two tensors hold, seen by getrefcount
 
@@ -71,13 +71,13 @@ def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that gradients could not follow; called while recording."""
     view = tensor.view_info
     if view is None:
-        if tensor.node.__class__ is Accumulate:
+        if tensor.node.__class__ is AccumulateGrad:
             raise GradientError(
                 "a leaf Variable that requires grad is being used in an in-place operation. Wrap it in "
                 "corefw.no_grad() to change the value, or use the out-of-place op to record the computation."
             )
         return
-    if _base_of(view).node.__class__ is Accumulate:
+    if _base_of(view).node.__class__ is AccumulateGrad:
         raise GradientError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     step: ViewInfo | None = view
     while step is not None:
@@ -179,7 +179,7 @@ def become(tensor: Tensor, result: Tensor) -> Tensor:
         tensor.view_info = result.view_info
         tensor.view_info.base = base
     tensor.array = result.array
-    if node.__class__ is Accumulate:
+    if node.__class__ is AccumulateGrad:
         node.shape = result.array.shape
     elif node is None or mode.recording:  # else it keeps its history, as after any change
         tensor.node = result.node

@@ -5,12 +5,12 @@ from __future__ import annotations
 import weakref
 
 from corefw.errors import GradientError
-from corefw.tensor import Accumulate, Node, Output, Tensor, new, next_sequence
+from corefw.tensor import AccumulateGrad, Node, Output, Tensor, new, next_sequence
 
 
-def leaf_node(tensor: Tensor) -> Accumulate:
+def leaf_node(tensor: Tensor) -> AccumulateGrad:
     """The node that adds gradients to `tensor`, a leaf."""
-    node = new(Accumulate)
+    node = new(AccumulateGrad)
     node.inputs = node.saved = ()
     node.shape = tensor.array.shape
     node.dispatch_key = tensor.dispatch_key

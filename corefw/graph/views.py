@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corefw.errors import GradientError
 from corefw.graph.grad_mode import mode
-from corefw.tensor import Accumulate, Node, Tensor, ViewInfo, replay
+from corefw.tensor import AccumulateGrad, Node, Tensor, ViewInfo, replay
 
 
 def history(tensor: Tensor) -> Node | None:
@@ -12,7 +12,7 @@ def history(tensor: Tensor) -> Node | None:
     view = tensor.view_info
     base = _base_of(view)
     if view.base_node is not base.node:
-        if base.node is None or base.node.__class__ is Accumulate:
+        if base.node is None or base.node.__class__ is AccumulateGrad:
             # a base without a history, or that became a leaf later, has no part in the view's own, unless it changes
             if view.base_node is not None and view.base_node.detached_at != base.version[0]:
                 tensor.node = None

@@ -7,7 +7,7 @@ from corefw.tensor import Tensor
 
 
 def _not_empty(name: str, input: Tensor, dims: tuple[int, ...]) -> None:
-    for dim in dims:
+    for dim in dims if input.ndim else ():
         if not input.shape[dim]:
             raise IndexError(f"masked.{name}: Expected reduction dim {dim} to have non-zero size.")
 

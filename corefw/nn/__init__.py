@@ -160,4 +160,4 @@ from corefw.nn.modules.transformer import (
 from corefw.nn.parallel import DataParallel
 from corefw.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = sorted(name for name in globals() if not name.startswith("_"))
+__all__ = sorted(name for name in globals() if name[0].isalpha())

@@ -17,7 +17,7 @@ from corefw.graph.views import forget, history, node_of
 from corefw.layouts import strided
 from corefw.refusals import REFUSALS, Refused
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
-from corefw.tensor import Accumulate, Node, Output, Tensor, ViewInfo, wrap
+from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, named, wrap
 from corefw.tensor_api.attach import attribute, deletable, method, settable
 from corefw.versions import InferenceCount, inferring
 
@@ -265,7 +265,7 @@ def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
     if wanted and not inferring and is_inference(self):
         raise GradientError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     node = node_of(self)
-    if node is not None and node.__class__ is not Accumulate:
+    if node is not None and node.__class__ is not AccumulateGrad:
         if wanted:
             return
         raise GradientError(
@@ -287,23 +287,23 @@ def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
 def is_leaf(self) -> bool:
     """Whether the tensor was not computed from others that require gradients."""
     node = node_of(self)
-    return node is None or node.__class__ is Accumulate
+    return node is None or node.__class__ is AccumulateGrad
 
 
 @attribute
 def grad_fn(self) -> Node | None:
     """The recorded computation whose result this tensor is; None for a leaf."""
     node = node_of(self)
-    if node is None or node.__class__ is Accumulate:
+    if node is None or node.__class__ is AccumulateGrad:
         return None
-    return node.inputs[0] if node.__class__ is Output else node
+    return named(node.inputs[0] if node.__class__ is Output else node)
 
 
 @attribute
 def grad(self) -> Tensor | None:
     """The gradient accumulated by `backward`; settable, None to forget it."""
     found = self._grad
-    if found is None and self.node is not None and self.node.__class__ is not Accumulate:
+    if found is None and self.node is not None and self.node.__class__ is not AccumulateGrad:
         hooks = self.node.hooks
         if hooks is None or hooks.retain is None:
             warnings.warn(
@@ -370,7 +370,7 @@ def _(self, value) -> None:
     self.array, self.dispatch_key = value.array, value.dispatch_key
     self.view_info = None
     node = self.node
-    if node.__class__ is Accumulate:
+    if node.__class__ is AccumulateGrad:
         node.shape, node.dispatch_key = value.array.shape, value.dispatch_key
 
 

@@ -1,5 +1,14 @@
-"""Images: data sets, transforms, boxes and grids of pictures, in torchvision's form."""
+"""Images: data sets, transforms, models, boxes and grids of pictures, in torchvision's form."""
+
+from importlib import import_module as _import_module
 
 from corefw.vision import datasets, ops, transforms, utils
 
-__all__ = ["datasets", "ops", "transforms", "utils"]
+__all__ = ["datasets", "models", "ops", "transforms", "utils"]
+
+
+def __getattr__(name: str):
+    """The models, imported when first asked for."""
+    if name != "models":
+        raise AttributeError(f"module 'corefw.vision' has no attribute {name!r}")
+    return _import_module("corefw.vision.models")

@@ -24,7 +24,7 @@ def index_put(input, indices, values, accumulate=DEFAULTS[3]):
         if (n0 is not None or n1 is not None) and (recorder := grad_mode.recording):
             node = new(NODE)
             node.inputs = (n0, n1)
-            node.saved = (tuple(indices), [0 if t is None else +t.version[0] for t in indices], accumulate)
+            node.saved = (tuple(indices), [0 if t is None else +t.version[0] for t in indices], accumulate, values.array.shape)
             node.shape = array.shape
             node.dispatch_key = dispatch_key
             node.hooks = None
@@ -70,7 +70,7 @@ def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
             version = input.version
             node = new(NODE)
             node.inputs = (n0, n1)
-            node.saved = (tuple(indices), [0 if t is None else +t.version[0] - (t.version is version) for t in indices], accumulate)
+            node.saved = (tuple(indices), [0 if t is None else +t.version[0] - (t.version is version) for t in indices], accumulate, values.array.shape)
             node.shape = array.shape
             node.dispatch_key = dispatch_key
             node.hooks = None
@@ -89,12 +89,12 @@ def backward(node, grad):
         saved = node.saved
         if saved is None:
             raise freed(node)
-        indices, v0, accumulate = saved
+        indices, v0, accumulate, values_shape = saved
         for t, v in zip(indices, v0):
             if t is not None and t.version[0] != v:
                 raise stale(node.name(), t.array.shape, t.dispatch_key, v, t.version[0])
         n0, n1 = node.inputs
-        return (G0(grad, indices, accumulate) if n0 is not None else None, G1(grad, indices) if n1 is not None else None)
+        return (G0(grad, indices, accumulate) if n0 is not None else None, G1(grad, indices, values_shape) if n1 is not None else None)
     except Exception as error:
         hide_internal_frames(error)
         raise

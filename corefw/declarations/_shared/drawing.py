@@ -9,6 +9,7 @@ from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.devices import DispatchKey
 from corefw.dispatch.batching.arrays import BatchedDevice
+from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import INTEGER_LIMITS
 from corefw.dispatch.random_generator import Generator, in_examples, take
@@ -54,6 +55,8 @@ def draw_bernoulli(dispatch_key: DispatchKey, p: Tensor, shape, generator: Gener
     """Ones with the probabilities `p`, which broadcast to `shape`, and zeros."""
     if dispatch_key.dtype.is_complex:
         raise refusal("bernoulli_scalar_cpu_", dispatch_key.dtype)
+    if BatchedDevice.made:
+        dispatch_key = in_examples(dispatch_key)
     seed, offset = seed_and_offset("bernoulli_at", dispatch_key, math.prod(shape), generator)
     return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
 
@@ -134,7 +137,7 @@ def check_probabilities(p: Tensor) -> None:
     if not p.dispatch_key.dtype.is_floating_point:
         raise refusal("bernoulli_tensor_cpu_p_", p.dispatch_key.dtype)
     where = p.dispatch_key.device
-    if where.type != "meta" and where.__class__ is not BatchedDevice and not bool(((p >= 0) & (p <= 1)).all()):
+    if where.type != "meta" and not all_examples((p >= 0) & (p <= 1)).all():
         raise ArgumentError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
         )

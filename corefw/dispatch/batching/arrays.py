@@ -24,17 +24,19 @@ class BatchingError(CorefwError, RuntimeError):
 
 
 class Level(NamedTuple):
-    """One `vmap` that is running: the number of its examples, and what random numbers mean in it."""
+    """One `vmap` that is running: the number of its examples, what random numbers mean in it, and when it began, in the
+    order of nodes."""
 
     size: int
     randomness: str
+    start: int
 
 
 class _Levels(threading.local):
-    """The thread's running `vmap`s, the outermost first; the first one has the depth 1."""
+    """The thread's running `vmap`s by their depths, which grow inwards from 1."""
 
     def __init__(self):
-        self.running: list[Level] = []
+        self.running: dict[int, Level] = {}
 
 
 levels = _Levels()
@@ -150,6 +152,14 @@ class BatchedArray:
         raise _no_numbers()
 
 
+def shared(name: str) -> BatchingError:
+    """The error of an op that is to write into what is the same for all examples what is not."""
+    return BatchingError(
+        f"vmap: {name} would write the results of all examples into a tensor that they share: make it batched first "
+        "(zeros_like(x) or clone() of a batched x), or use the form that is not in place"
+    )
+
+
 def _no_numbers() -> BatchingError:
     return BatchingError(
         "vmap: a tensor inside of vmap stands for all examples, and has no elements that Python or NumPy could see "
@@ -209,10 +219,7 @@ class BatchedRuntime(Runtime):
     def copy(self, target, source):
         values, given = target.values, source.values
         if given.shape[0] > values.shape[0]:
-            raise BatchingError(
-                "vmap: an in-place operation would write the results of all examples into a tensor that they share: "
-                "make it batched first (x.clone() of a batched x, zeros_like(x)), or use the form that is not in place"
-            )
+            raise shared("an in-place operation")
         missing = array_dims(target) - array_dims(source)
         if missing > 0:
             steps = [s // given.dtype.itemsize for s in given.strides]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from corefw import dtypes
@@ -14,43 +14,47 @@ from corefw.graph.grad_mode import no_recording
 from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Tensor, wrap
 
-#: by the op's name, a function of (inner call, number of examples, the kernel's arguments), in which each tensor has
-#: the examples along its first dimension, or 1 that stands for all
-_RULES: dict[str, Callable] = {}
-_DATA_DEPENDENT = frozenset({"nonzero", "masked_select", "unique_values", "repeated_positions"})
-
-
-def rule(*names: str) -> Callable[[Callable], Callable]:
-    """Make a function what these ops are for batched tensors."""
-
-    def decorate(function: Callable) -> Callable:
-        for name in names:
-            _RULES[name] = function
-        return function
-
-    return decorate
-
 
 def _is_elementwise(op: Op) -> bool:
     """Whether each element of the result is one of the operands' elements at its place."""
     kinds = {p.kind for p in op.parameters}
-    return op.shape in (broadcast, same_shape) and not kinds & {"dim", "dims", "given_dims", "tensors", "indices"}
+    shaped = op.primitive and op.shape in (broadcast, same_shape)
+    return shaped and not kinds & {"dim", "dims", "given_dims", "tensors", "indices"}
 
 
 def how(op: Op) -> str:
-    """How `func.vmap` computes an op: "view", "rule", "composite", "elementwise", or "loop" for one example after the
-    other.
+    """How `func.vmap` computes an op: by its "rule", by the arithmetic of a "view", by "alignment" of elements, by the
+    "body" of a composite, by a "loop" over the examples, or that it is "refused".
 
     >>> how(registry.declared["matmul"]), how(registry.declared["exp"]), how(registry.declared["bucketize"])
-    ('rule', 'elementwise', 'composite')
+    ('rule', 'alignment', 'body')
     """
+    if op.batching is elementwise:
+        return "alignment"
+    if op.batching is not None:
+        return "rule"
     if op.view:
         return "view"
-    if op.name in _RULES:
-        return "rule"
-    if not op.primitive:
-        return "composite"
-    return "elementwise" if _is_elementwise(op) else "loop"
+    if op.update or (op.primitive and op.shape is None):
+        return "refused"
+    if _is_elementwise(op):
+        return "alignment"
+    return "loop" if op.primitive else "body"
+
+
+_SAID = {
+    "rule": "all examples at once, by its rule",
+    "view": "all examples at once, by arithmetic on strides",
+    "alignment": "all examples in one call, aligned",
+    "body": "by its body",
+    "loop": "by a loop, one example after the other",
+    "refused": "refused",
+}
+
+
+def said(op: Op) -> str:
+    """What `func.vmap` does with an op, in words."""
+    return _SAID[how(op)]
 
 
 def aligned(*tensors: Tensor | None) -> list[Any]:
@@ -65,13 +69,9 @@ def aligned(*tensors: Tensor | None) -> list[Any]:
     return found
 
 
-def full(tensor: Tensor, examples: int) -> Tensor:
-    """A tensor with all examples."""
-    shape = tensor.array.shape
-    return tensor if shape[0] == examples else tensor.expand(examples, *shape[1:])
-
-
-def _elementwise(call: Callable, examples: int, *values: Any) -> Any:
+def elementwise(call: Callable, examples: int, *values: Any) -> Any:
+    """An op of which each element of the result comes of the operands' elements at its place: one call, in which the
+    examples' dimensions are aligned."""
     places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     changed = list(values)
     for i, tensor in zip(places, aligned(*(values[i] for i in places))):
@@ -118,7 +118,7 @@ def _kernel(op: Op, dispatch_key: DispatchKey, results: Any) -> Callable:
     assert isinstance(level, BatchedDevice)
     inner = dispatch_key_of(level.inner, dispatch_key.dtype)
     call = _inner_call(op, inner)
-    chosen = _RULES.get(op.name) or (_elementwise if _is_elementwise(op) else one_by_one)
+    chosen = op.batching or (elementwise if _is_elementwise(op) else one_by_one)
     kinds = [p.kind for p in op.kernel_parameters]
     keys = results if op.outputs else (results,)
 
@@ -175,26 +175,27 @@ def data_dependent(name: str) -> BatchingError:
     )
 
 
+def refused(op: Op) -> BatchingError:
+    """The error of an op that has no meaning for many examples at once."""
+    if op.update:
+        return BatchingError(f"vmap: {op.name} changes tensors in place, as a step of an optimizer: call it outside")
+    return data_dependent(op.name)
+
+
 def entry(op: Op, dispatch_key: DispatchKey, results: Callable, geometry: Callable, body: Callable) -> tuple:
     """What stands in an op's table for batched tensors; the three functions are those of other devices: dispatch keys
     of results, kernels of views, bodies as kernels."""
-    if op.name in _DATA_DEPENDENT:
-        raise data_dependent(op.name)
-    if op.update:
-        raise BatchingError(f"vmap: {op.name} changes tensors in place, as a step of an optimizer: call it outside")
+    by = how(op)
+    if by == "refused":
+        raise refused(op)
     if op.rule is not None and not op.rule.accepts(dispatch_key.dtype):
         inner = dispatch_key_of(dispatch_key.device.inner, dispatch_key.dtype)  # type: ignore[attr-defined]
         return op.table[inner]  # which raises
-    if op.view:
+    if by == "view":
         return geometry(op, dispatch_key), *results(op, dispatch_key), False
-    if op.name not in _RULES and not op.primitive:
+    if by == "body":
         if not op.gradients:
             return None, op.body, None, False
         return body(op, dispatch_key), *results(op, dispatch_key), False
     found = results(op, dispatch_key)
     return _kernel(op, dispatch_key, found[0]), *found, False
-
-
-def dims_shifted(dims: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions of an example as those of the batch."""
-    return tuple(d + 1 if d >= 0 else d for d in dims)

@@ -58,18 +58,33 @@ def is_batched(value: Any) -> bool:
 def enter(tensor: Tensor, depth: int) -> Tensor:
     """The examples along the first dimension of a tensor, as one."""
     key = tensor.dispatch_key
+    if key.device.__class__ is BatchedDevice and key.device.depth > depth:  # deeper ones are further out
+        return enter(enter(leave(tensor).movedim(1, 0), depth), key.device.depth)
     level = BatchedDevice(key.device, depth, tensor.array.shape[0], key.runtime)
-    return _passed(tensor, BatchedArray(tensor.array, level), dispatch_key_of(level, key.dtype), leave)
+    array = BatchedArray(tensor.array, level)
+    return _passed(tensor, array, dispatch_key_of(level, key.dtype), lambda gradient: leave(gradient, depth))
 
 
-def leave(tensor: Tensor) -> Tensor:
-    """The examples of the innermost batch that a tensor belongs to, along the first dimension."""
+def leave(tensor: Tensor, depth: int | None = None) -> Tensor:
+    """The examples along the first dimension: those of the batch at `depth`, or of the deepest that a tensor belongs
+    to."""
     level = tensor.dispatch_key.device
+    if depth is not None and level.depth > depth:
+        return enter(leave(leave(tensor), depth).movedim(1, 0), level.depth)
     inner = dispatch_key_of(level.inner, tensor.dispatch_key.dtype)
     values = wrap(tensor.array.values, inner)
     if values.array.shape[0] != level.examples:
         values = values.expand(level.examples, *values.array.shape[1:])
     return _passed(tensor, values.array, inner, lambda gradient: enter(gradient, level.depth))
+
+
+def all_examples(tensor: Tensor) -> Tensor:
+    """A tensor with the examples of all batches that it belongs to, without a history: what checks look at elements
+    of."""
+    tensor = tensor.detach()
+    while is_batched(tensor):
+        tensor = leave(tensor)
+    return tensor
 
 
 def into(tensor: Tensor, to: device) -> Tensor:
@@ -117,7 +132,7 @@ def fitted(gradient: Tensor, to: device) -> Tensor:
     """A gradient for a tensor of `to`: summed over the batches that neither that tensor nor the backward belongs to."""
     where = gradient.dispatch_key.device
     wanted, dtype = depths(to), gradient.dispatch_key.dtype
-    kept = {d: n for d, n in depths(where).items() if d in wanted or d <= len(levels.running)}
+    kept = {d: n for d, n in depths(where).items() if d in wanted or d in levels.running}
     gradient = summed(gradient, at_depths(base_of(where), kept, dtype))
     return into(gradient, at_depths(base_of(where), wanted | kept, dtype))
 

@@ -11,6 +11,7 @@ from corefw import dtypes
 from corefw.dispatch.constants import operand_of
 from corefw.dispatch.flags import NAMELESS
 from corefw.dispatch.generation.functions import backward, forward, inplace, plain, update
+from corefw.dispatch.generation.naming import variant
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
@@ -122,11 +123,6 @@ def compile_source(name: str, filename: str, source: str, scope: dict[str, Any])
 
 
 # -- assembly ---------------------------------------------------------------------------------------------------------
-def _title(op: Op) -> str:
-    """PyTorch's name of the op in the graph."""
-    return op.grad_name or "".join(part[:1].upper() + part[1:] for part in op.name.split("_"))
-
-
 def node_class(op: Op) -> type[Node]:
     """The op's Node subclass, made once; its ``backward`` compiles itself on first use."""
     if op.node_class is None:
@@ -146,8 +142,9 @@ def node_class(op: Op) -> type[Node]:
             "saved_kinds": recording.saved_kinds(),
             "output_names": op.outputs,
             "outputs": len(op.outputs) or 1,
+            "variant": variant(op, recording),
         }
-        cls: type[Node] = type(f"{_title(op)}Backward0", (Node,), options)
+        cls: type[Node] = type(op.node_name, (Node,), options)
         op.node_class = cls
     return op.node_class
 
@@ -215,7 +212,7 @@ def _part_function(op: Op):
     def part(input, index, *attributes):
         return op.function(input, *attributes)[index]
 
-    part.several = _title(op)  # type: ignore[attr-defined]
+    part.several = op.node_name.partition("Backward")[0]  # type: ignore[attr-defined]
     return part
 
 

@@ -48,8 +48,7 @@ def compute(op: Op, *values: Any) -> Any:
         raise refusal(op.name, values)
     result = _RULES[op.name](*(value.number if value.__class__ is Constant else value for value in values))
     if isinstance(result, Tensor) and result.node.__class__ is FromValues:
-        name = op.grad_name or "".join(part[:1].upper() + part[1:] for part in op.name.split("_"))
-        result.node.title = f"{name}Backward0"
+        result.node.title = op.node_name
     return result
 
 

@@ -60,12 +60,16 @@ class Mish(_Inplace):
 class Hardsigmoid(_Inplace):
     """``relu6(x + 3) / 6``."""
 
+    extra_repr = Module.extra_repr  # as PyTorch's, which does not show `inplace`
+
     def forward(self, input: Tensor) -> Tensor:
         return ops.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Inplace):
     """``x * relu6(x + 3) / 6`` (Howard et al. 2019)."""
+
+    extra_repr = Module.extra_repr  # as PyTorch's, which does not show `inplace`
 
     def forward(self, input: Tensor) -> Tensor:
         return ops.hardswish(input, self.inplace)

@@ -241,7 +241,7 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises RuntimeError: a list of parameters computes nothing."""
         raise RuntimeError("ParameterList should not be called.")
 
@@ -284,7 +284,7 @@ class ParameterDict(Module):
     def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises RuntimeError: a dict of parameters computes nothing."""
         raise RuntimeError("ParameterDict should not be called.")
 

@@ -1,26 +1,19 @@
 """Models of images, in the form of `torchvision.models`, whose weights they take."""
 
-from corefw.vision.models import resnet, vgg
-from corefw.vision.models.registry import (
-    Weights,
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
-)
+from corefw.vision.models._api import *
+from corefw.vision.models.alexnet import *
+from corefw.vision.models.convnext import *
+from corefw.vision.models.densenet import *
+from corefw.vision.models.efficientnet import *
+from corefw.vision.models.googlenet import *
+from corefw.vision.models.inception import *
+from corefw.vision.models.maxvit import *
+from corefw.vision.models.mnasnet import *
+from corefw.vision.models.mobilenet import *
+from corefw.vision.models.regnet import *
 from corefw.vision.models.resnet import *
+from corefw.vision.models.shufflenetv2 import *
+from corefw.vision.models.squeezenet import *
+from corefw.vision.models.swin_transformer import *
 from corefw.vision.models.vgg import *
-
-__all__ = [
-    "Weights",
-    "WeightsEnum",
-    "get_model",
-    "get_model_builder",
-    "get_model_weights",
-    "get_weight",
-    "list_models",
-    *resnet.__all__,
-    *vgg.__all__,
-]
+from corefw.vision.models.vision_transformer import *

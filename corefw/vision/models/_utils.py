@@ -1,4 +1,4 @@
-"""Parts of a model as a model."""
+"""Helpers that programs import: parts of a model as a model, numbers of channels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from collections import OrderedDict
 from corefw import nn
 
 __all__ = ["IntermediateLayerGetter"]
+
+
+def _make_divisible(v: float, divisor: int, min_value: int | None = None) -> int:
+    """The multiple of `divisor` next to `v`, at least `min_value` (`divisor`) and at least nine tenths of `v`.
+
+    >>> _make_divisible(36, 8), _make_divisible(11, 8), _make_divisible(3, 8)
+    (40, 16, 8)
+    """
+    near = max(divisor if min_value is None else min_value, int(v + divisor / 2) // divisor * divisor)
+    return near if near >= 0.9 * v else near + divisor
 
 
 class IntermediateLayerGetter(nn.ModuleDict):

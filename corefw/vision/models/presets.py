@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import corefw
 from corefw import Tensor, nn
-from corefw.vision.models.registry import Weights, WeightsEnum
+from corefw.vision.models._api import Weights, WeightsEnum
 from corefw.vision.transforms import functional
 from corefw.vision.transforms.modes import InterpolationMode
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's pictures
+BICUBIC = InterpolationMode.BICUBIC
 
 
 class ImageClassification(nn.Module):
@@ -52,24 +53,55 @@ class ImageClassification(nn.Module):
         return f"{type(self).__name__}(\n{told}\n)"
 
 
+class Trained(NamedTuple):
+    """One training's weights: the file's name without its ending, percents of pictures that were told right by one and
+    by five guesses, and the `ImageClassification` that pictures go through."""
+
+    file: str
+    first: float
+    fifth: float
+    resize_size: int = 256
+    crop_size: int = 224
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR
+    mean: Sequence[float] = MEAN
+    std: Sequence[float] = STD
+    num_params: int = 0  # where it differs from other weights of the model
+
+
 def trained_on_imagenet(
-    module: str, name: str, *files: str, sizes: tuple[int, ...] = (256, 232), smallest: int = 1
+    module: str, name: str, num_params: int, smallest: int | None = 1, **trainings: Trained
 ) -> type[WeightsEnum]:
-    """The enumeration `name` of a model's weights, the best last.
+    """The enumeration `name` of a model's weights; ``DEFAULT`` are those of the last plain version.
+
+    Facts are torchvision's: https://github.com/pytorch/vision/tree/main/torchvision/models.
 
     Args:
         module: where it stands.
-        files: their names without ending, at https://download.pytorch.org/models.
-        sizes: what the shorter sides of pictures are brought to first.
-        smallest: the least height and width of pictures.
+        num_params: how many numbers the model learns.
+        smallest: the least height and width of pictures; None for those that the weights were trained with.
+        trainings: what stands behind "IMAGENET1K_" in the member's name, and its facts.
     """
     members: dict[str, Any] = {}
-    for i, (file, size) in enumerate(zip(files, sizes), 1):
-        transforms = partial(ImageClassification, crop_size=224, resize_size=size)
-        meta = {"classes": 1000, "min_size": (smallest, smallest)}
-        members["DEFAULT"] = members[f"IMAGENET1K_V{i}"] = Weights(
-            f"https://download.pytorch.org/models/{file}.pth", transforms, meta
+    for version, row in trainings.items():
+        transforms = partial(
+            ImageClassification,
+            crop_size=row.crop_size,
+            resize_size=row.resize_size,
+            interpolation=row.interpolation,
+            mean=row.mean,
+            std=row.std,
         )
-    members["DEFAULT"] = members.pop("DEFAULT")  # another name of the best, which comes last
+        meta = {
+            "classes": 1000,
+            "num_params": row.num_params or num_params,
+            "min_size": (smallest or row.crop_size,) * 2,
+            "_metrics": {"ImageNet-1K": {"acc@1": row.first, "acc@5": row.fifth}},
+        }
+        if version.startswith("SWAG"):
+            meta["license"] = "https://github.com/facebookresearch/SWAG/blob/main/LICENSE"
+        url = f"https://download.pytorch.org/models/{row.file}.pth"
+        members[f"IMAGENET1K_{version}"] = Weights(url, transforms, meta)
+    plain = [version for version in trainings if version in ("V1", "V2")] or [*trainings][:1]
+    members["DEFAULT"] = members[f"IMAGENET1K_{plain[-1]}"]
     make: Any = WeightsEnum  # of an enumeration without members, another one
     return make(name, members, module=module)

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from corefw import Tensor, nn
-from corefw.vision.models.presets import trained_on_imagenet
-from corefw.vision.models.registry import model
+from corefw.vision.models._api import model
+from corefw.vision.models._shared import draw
+from corefw.vision.models.presets import Trained, trained_on_imagenet
 
 __all__ = [
     "ResNeXt50_32X4D_Weights",
@@ -147,12 +148,7 @@ class ResNet(nn.Module):
         self.layer4 = self._make_layer(block, 512, layers[3], 2, dilated[2])
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(512 * block.expansion, num_classes)
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.constant_(module.weight, 1)
-                nn.init.constant_(module.bias, 0)
+        draw(self, linear=None)
         for module in self.modules() if zero_init_residual else ():
             if isinstance(module, (BasicBlock, Bottleneck)):
                 last: Any = module.bn3 if isinstance(module, Bottleneck) else module.bn2
@@ -180,26 +176,54 @@ class ResNet(nn.Module):
         return self._forward_impl(x)
 
 
-# -- the weights: https://github.com/pytorch/vision/tree/main/torchvision/models ---------------------------------------
-_enumeration = partial(trained_on_imagenet, __name__)
+_weights = partial(trained_on_imagenet, __name__)
 
-ResNet18_Weights = _enumeration("ResNet18_Weights", "resnet18-f37072fd")
-ResNet34_Weights = _enumeration("ResNet34_Weights", "resnet34-b627a593")
-ResNet50_Weights = _enumeration("ResNet50_Weights", "resnet50-0676ba61", "resnet50-11ad3fa6")
-ResNet101_Weights = _enumeration("ResNet101_Weights", "resnet101-63fe2227", "resnet101-cd907fc2")
-ResNet152_Weights = _enumeration("ResNet152_Weights", "resnet152-394f9c45", "resnet152-f82ba261")
-ResNeXt50_32X4D_Weights = _enumeration(
-    "ResNeXt50_32X4D_Weights", "resnext50_32x4d-7cdf4587", "resnext50_32x4d-1a0047aa"
+ResNet101_Weights = _weights(
+    "ResNet101_Weights",
+    44_549_160,
+    V1=Trained("resnet101-63fe2227", 77.374, 93.546),
+    V2=Trained("resnet101-cd907fc2", 81.886, 95.78, 232),
 )
-ResNeXt101_32X8D_Weights = _enumeration(
-    "ResNeXt101_32X8D_Weights", "resnext101_32x8d-8ba56ff5", "resnext101_32x8d-110c445d"
+ResNet152_Weights = _weights(
+    "ResNet152_Weights",
+    60_192_808,
+    V1=Trained("resnet152-394f9c45", 78.312, 94.046),
+    V2=Trained("resnet152-f82ba261", 82.284, 96.002, 232),
 )
-ResNeXt101_64X4D_Weights = _enumeration("ResNeXt101_64X4D_Weights", "resnext101_64x4d-173b62eb", sizes=(232,))
-Wide_ResNet50_2_Weights = _enumeration(
-    "Wide_ResNet50_2_Weights", "wide_resnet50_2-95faca4d", "wide_resnet50_2-9ba9bcbe"
+ResNet18_Weights = _weights("ResNet18_Weights", 11_689_512, V1=Trained("resnet18-f37072fd", 69.758, 89.078))
+ResNet34_Weights = _weights("ResNet34_Weights", 21_797_672, V1=Trained("resnet34-b627a593", 73.314, 91.42))
+ResNet50_Weights = _weights(
+    "ResNet50_Weights",
+    25_557_032,
+    V1=Trained("resnet50-0676ba61", 76.13, 92.862),
+    V2=Trained("resnet50-11ad3fa6", 80.858, 95.434, 232),
 )
-Wide_ResNet101_2_Weights = _enumeration(
-    "Wide_ResNet101_2_Weights", "wide_resnet101_2-32ee1156", "wide_resnet101_2-d733dc28"
+ResNeXt101_32X8D_Weights = _weights(
+    "ResNeXt101_32X8D_Weights",
+    88_791_336,
+    V1=Trained("resnext101_32x8d-8ba56ff5", 79.312, 94.526),
+    V2=Trained("resnext101_32x8d-110c445d", 82.834, 96.228, 232),
+)
+ResNeXt101_64X4D_Weights = _weights(
+    "ResNeXt101_64X4D_Weights", 83_455_272, V1=Trained("resnext101_64x4d-173b62eb", 83.246, 96.454, 232)
+)
+ResNeXt50_32X4D_Weights = _weights(
+    "ResNeXt50_32X4D_Weights",
+    25_028_904,
+    V1=Trained("resnext50_32x4d-7cdf4587", 77.618, 93.698),
+    V2=Trained("resnext50_32x4d-1a0047aa", 81.198, 95.34, 232),
+)
+Wide_ResNet101_2_Weights = _weights(
+    "Wide_ResNet101_2_Weights",
+    126_886_696,
+    V1=Trained("wide_resnet101_2-32ee1156", 78.848, 94.284),
+    V2=Trained("wide_resnet101_2-d733dc28", 82.51, 96.02, 232),
+)
+Wide_ResNet50_2_Weights = _weights(
+    "Wide_ResNet50_2_Weights",
+    68_883_240,
+    V1=Trained("wide_resnet50_2-95faca4d", 78.468, 94.086),
+    V2=Trained("wide_resnet50_2-9ba9bcbe", 81.602, 95.758, 232),
 )
 
 

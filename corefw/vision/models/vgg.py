@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from math import nan
 from typing import Any
 
 from corefw import Tensor, nn
-from corefw.vision.models.presets import trained_on_imagenet
-from corefw.vision.models.registry import model
+from corefw.vision.models._api import model
+from corefw.vision.models._shared import draw
+from corefw.vision.models.presets import Trained, trained_on_imagenet
 
 __all__ = [
     "VGG",
@@ -57,17 +59,8 @@ class VGG(nn.Module):
         for size in (512 * 7 * 7, 4096):
             layers += [nn.Linear(size, 4096), nn.ReLU(True), nn.Dropout(p=dropout)]
         self.classifier = nn.Sequential(*layers, nn.Linear(4096, num_classes))
-        for module in self.modules() if init_weights else ():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-                if module.bias is not None:
-                    nn.init.constant_(module.bias, 0)
-            elif isinstance(module, nn.BatchNorm2d):
-                nn.init.constant_(module.weight, 1)
-                nn.init.constant_(module.bias, 0)
-            elif isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, 0, 0.01)
-                nn.init.constant_(module.bias, 0)
+        if init_weights:
+            draw(self)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
@@ -87,17 +80,23 @@ def _features(counts: tuple[int, ...], norm: bool) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-# -- the weights: https://github.com/pytorch/vision/tree/main/torchvision/models ---------------------------------------
-_enumeration = partial(trained_on_imagenet, __name__, smallest=32)
+_weights = partial(trained_on_imagenet, __name__, smallest=32)
 
-VGG11_Weights = _enumeration("VGG11_Weights", "vgg11-8a719046")
-VGG11_BN_Weights = _enumeration("VGG11_BN_Weights", "vgg11_bn-6002323d")
-VGG13_Weights = _enumeration("VGG13_Weights", "vgg13-19584684")
-VGG13_BN_Weights = _enumeration("VGG13_BN_Weights", "vgg13_bn-abd245e5")
-VGG16_Weights = _enumeration("VGG16_Weights", "vgg16-397923af")
-VGG16_BN_Weights = _enumeration("VGG16_BN_Weights", "vgg16_bn-6c64b313")
-VGG19_Weights = _enumeration("VGG19_Weights", "vgg19-dcbb9e9d")
-VGG19_BN_Weights = _enumeration("VGG19_BN_Weights", "vgg19_bn-c79401a0")
+VGG11_Weights = _weights("VGG11_Weights", 132_863_336, V1=Trained("vgg11-8a719046", 69.02, 88.628))
+VGG11_BN_Weights = _weights("VGG11_BN_Weights", 132_868_840, V1=Trained("vgg11_bn-6002323d", 70.37, 89.81))
+VGG13_Weights = _weights("VGG13_Weights", 133_047_848, V1=Trained("vgg13-19584684", 69.928, 89.246))
+VGG13_BN_Weights = _weights("VGG13_BN_Weights", 133_053_736, V1=Trained("vgg13_bn-abd245e5", 71.586, 90.374))
+VGG16_Weights = _weights(
+    "VGG16_Weights",
+    138_357_544,
+    V1=Trained("vgg16-397923af", 71.592, 90.382),
+    FEATURES=Trained(
+        "vgg16_features-amdegroot-88682ab5", nan, nan, mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255)
+    ),
+)
+VGG16_BN_Weights = _weights("VGG16_BN_Weights", 138_365_992, V1=Trained("vgg16_bn-6c64b313", 73.36, 91.516))
+VGG19_Weights = _weights("VGG19_Weights", 143_667_240, V1=Trained("vgg19-dcbb9e9d", 72.376, 90.876))
+VGG19_BN_Weights = _weights("VGG19_BN_Weights", 143_678_248, V1=Trained("vgg19_bn-c79401a0", 74.218, 91.842))
 
 
 @model(VGG11_Weights)

@@ -1,4 +1,9 @@
 /* Optimizer steps: one pass over all elements of a list of parameters, in place. */
+#if !defined(__clang__)
+#pragma GCC optimize("fp-contract=off") /* a parameter that shrinks is rounded before it moves, as in NumPy */
+#endif
+#pragma STDC FP_CONTRACT OFF
+
 #include "kernels.h"
 #include "core/mathematics.h"
 #include "optimizer/parameters.h"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -86,27 +87,39 @@ class WeightsEnum(Enum):
         return self.value.meta
 
 
-def model(weights: type[WeightsEnum] | None = None) -> Callable[[Callable], Callable]:
+def model(
+    weights: type[WeightsEnum] | None = None,
+    wanted: Callable[[WeightsEnum, dict[str, Any]], dict[str, Any]] | None = None,
+    convert: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None,
+) -> Callable[[Callable], Callable]:
     """Make a function a builder of a model that can be asked for by name.
 
     The function takes what the model's class takes. Callers give `weights`, a member of the enumeration or its name,
-    and `progress`; the model then has as many classes as the weights.
+    and `progress`; the model then has as many classes as the weights. The older `pretrained` is taken with a warning.
+
+    Args:
+        weights: the enumeration.
+        wanted: gives, from weights and a caller's arguments, arguments that the model must have to take the weights.
+        convert: makes the state that a model takes, from the model and a file's state.
     """
 
     def decorate(build: Callable) -> Callable:
         @wraps(build)
         def builder(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> Module:
+            if "pretrained" in kwargs:
+                weights = _first_weights(build.__name__, kinds, kwargs.pop("pretrained"))
             found = kinds.verify(weights) if kinds is not None else weights
             if found is None:
                 return build(**kwargs)
             if kinds is None:
                 raise ValueError(f"{build.__name__}: there are no trained weights, got weights={weights!r}")
-            count, wanted = found.meta["classes"], kwargs.get("num_classes")
-            if wanted not in (None, count):
-                raise ValueError(f"The parameter 'num_classes' expected value {count} but got {wanted} instead.")
-            kwargs["num_classes"] = count
-            made = build(**kwargs)
-            made.load_state_dict(found.get_state_dict(progress=progress, check_hash=True))
+            needed = {"num_classes": found.meta["classes"], **(wanted(found, kwargs) if wanted else {})}
+            for name, value in needed.items():
+                if (given := kwargs.setdefault(name, value)) not in (None, value):
+                    raise ValueError(f"The parameter '{name}' expected value {value} but got {given} instead.")
+            made = build(**{**kwargs, **needed})
+            state = found.get_state_dict(progress=progress, check_hash=True)
+            made.load_state_dict(convert(made, state) if convert else state)
             return made
 
         builder.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
@@ -115,6 +128,18 @@ def model(weights: type[WeightsEnum] | None = None) -> Callable[[Callable], Call
 
     kinds = weights
     return decorate
+
+
+def _first_weights(name: str, kinds: type[WeightsEnum] | None, pretrained: bool) -> WeightsEnum | None:
+    """What ``pretrained=`` meant before there were names of weights."""
+    text = "The parameter 'pretrained' is deprecated since 0.13 and may be removed in the future, please use 'weights'"
+    warnings.warn(f"{text} instead.", stacklevel=3)
+    if not pretrained:
+        return None
+    found = getattr(kinds, "IMAGENET1K_V1", None)
+    if found is None:
+        raise ValueError(f"No weights available for model {name}")
+    return found
 
 
 def _told(*, weights: WeightsEnum | None = None, progress: bool = True, **kwargs: Any) -> Module: ...  # type: ignore[empty-body]
@@ -129,16 +154,20 @@ def list_models(
     """The names of the models, in order.
 
     Args:
-        module: only those of this module.
+        module: only those of this module, or of the modules of this package.
         include, exclude: patterns as of files, one or several.
 
     >>> list_models(include="resnet*", exclude="*1*")
     ['resnet34', 'resnet50']
     """
-    names = [name for name, build in _builders.items() if module is None or build.__module__ == module.__name__]
+    names = [name for name, build in _builders.items() if module is None or _stands_in(build, module.__name__)]
     if include is not None:
         names = [name for name in names if _fits(name, include)]
     return sorted(name for name in names if exclude is None or not _fits(name, exclude))
+
+
+def _stands_in(build: Callable, module: str) -> bool:
+    return module in (build.__module__, build.__module__.rpartition(".")[0])
 
 
 def _fits(name: str, patterns: Iterable[str] | str) -> bool:
