@@ -140,7 +140,8 @@ def _wear_names() -> None:
     layers = importlib.import_module("corefw.nn.modules")
     for name, ours in MODULES.items():
         setattr(layers, name.rpartition(".")[2], importlib.import_module(ours))
-    vars(sys.modules["corefw"])["__version__"] = TorchVersion(COMPATIBLE)
+    package = sys.modules["corefw"]
+    vars(package).update(__version__=TorchVersion(COMPATIBLE), __name__="torch", torch=package)
     Tensor.__module__ = "torch"
 
 

@@ -1,5 +1,7 @@
 """Automatic differentiation: backward, custom functions, grad modes, and tools to check and inspect gradients."""
 
+from importlib import import_module as _import_module
+
 from corefw.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
 from corefw.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from corefw.autograd.attributes import attach_autograd
@@ -16,6 +18,14 @@ from corefw.autograd.gradcheck import gradcheck, gradgradcheck
 from corefw.autograd.variable import Variable
 
 attach_autograd()
+
+
+def __getattr__(name: str):
+    """The profiler, imported when it is first asked for."""
+    if name != "profiler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import_module("corefw.autograd.profiler")
+
 
 __all__ = [
     "Function",
@@ -34,6 +44,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

@@ -368,3 +368,7 @@ class _Workers:
 
     def __del__(self):
         self.close()
+
+
+# PyTorch's names, by which libraries know what iterates over a loader
+_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = _Batches, _Workers

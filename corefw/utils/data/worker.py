@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from corefw.random import manual_seed
+from corefw.shared_memory import Sharing
 from corefw.utils.data.dataset import Dataset, IterableDataset
 
 
@@ -103,6 +104,7 @@ def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) 
     signal.signal(signal.SIGINT, _left_to_the_main_process)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    Sharing.strategy = "file_system"  # batches are copied: their memory could go with the worker before they are read
     dataset = fetch_arguments[0]
     parent = os.getppid()
     fetcher = failure = None
