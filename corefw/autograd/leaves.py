@@ -6,23 +6,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from corefw.graph.views import node_of
-from corefw.tensor import Accumulate, Node, Tensor
+from corefw.tensor import AccumulateGrad, Node, Tensor
 
 
-def last_uses(results: Iterable[Tensor]) -> dict[Accumulate, int]:
+def last_uses(results: Iterable[Tensor]) -> dict[AccumulateGrad, int]:
     """{leaf's node: the sequence of the oldest node that uses it} of all leaves that `results` depend on.
 
     A backward runs nodes from the newest to the oldest, so the gradient of a leaf is complete once that node has run.
     """
     stack = [node for node in map(node_of, results) if node is not None]
     seen: set[Node] = set(stack)
-    found: dict[Accumulate, int] = {}
+    found: dict[AccumulateGrad, int] = {}
     while stack:
         node = stack.pop()
         for following in node.inputs:
             if following is None:
                 continue
-            if following.__class__ is Accumulate:
+            if following.__class__ is AccumulateGrad:
                 found[following] = min(found.get(following, node.sequence), node.sequence)
             elif following not in seen:
                 seen.add(following)
@@ -30,7 +30,7 @@ def last_uses(results: Iterable[Tensor]) -> dict[Accumulate, int]:
     return found
 
 
-def finish_early(leaves: Iterable[Tensor], uses: dict[Accumulate, int], at_most: bool) -> None:
+def finish_early(leaves: Iterable[Tensor], uses: dict[AccumulateGrad, int], at_most: bool) -> None:
     """Let a backward add the gradient of each leaf up as soon as it is complete, instead of at its end.
 
     Args:

@@ -120,7 +120,7 @@ def supports_complex(op: ReduceOp) -> bool:
     return op in (ReduceOp.SUM, ReduceOp.AVG)
 
 
-_LATER = ("algorithms", "nn", "optim")
+_LATER = ("algorithms", "device_mesh", "nn", "optim", "tensor")
 
 
 def __getattr__(name: str) -> object:
