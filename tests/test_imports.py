@@ -28,6 +28,7 @@ FLOORS = {
     "corefw.versions": 0,
     "corefw.graph": 0.5,
     "corefw.dispatch": 1,
+    "corefw.distributed.engine": 1,  # what an engine is: the interface of plug-ins
     "corefw.declarations": 2,
     "corefw.autograd": 3,
     "corefw.": 4,

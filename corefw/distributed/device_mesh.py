@@ -1,4 +1,4 @@
-"""Processes in an array, which cannot be joined here."""
+"""Processes in an array, which are not there yet."""
 
 from corefw.distributed.tensor import DeviceMesh, init_device_mesh
 

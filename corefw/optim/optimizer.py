@@ -232,7 +232,8 @@ class Optimizer:
                 if set_to_none:
                     p._grad = None
                 elif p._grad is not None:
-                    p._grad.detach_()
+                    if p._grad.grad_fn is not None:
+                        p._grad.detach_()
                     p._grad.zero_()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

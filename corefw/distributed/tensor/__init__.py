@@ -1,4 +1,4 @@
-"""Tensors in parts on several processes, which cannot be made here; the names are for what asks whether one is."""
+"""Tensors in parts on several processes, which are not there yet; the names are for what asks whether one is."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ __all__ = [
 
 
 def _refuse(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{name}: processes cannot be joined here (distributed.is_available() is False); use the whole tensor"
-    )
+    raise NotImplementedError(f"{name}: tensors in parts on several processes are not there yet; use the whole tensor")
 
 
 class _Refused:

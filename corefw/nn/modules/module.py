@@ -510,7 +510,9 @@ class Module(PrivateNames, ModuleState):
             if set_to_none:
                 parameter._grad = None
             elif parameter.grad is not None:
-                parameter.grad.detach_().zero_()
+                if parameter.grad.grad_fn is not None:
+                    parameter.grad.detach_()
+                parameter.grad.zero_()
 
     # -- hooks ----------------------------------------------------------------------------------------------------
     def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> RemovableHandle:
