@@ -102,8 +102,8 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 	$(INSTALL) --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml backends/cupy_backend/pyproject.toml $(VENV)/.made
-	$(INSTALL) --editable '.[demo,dev]' --editable ./backends/cupy_backend
+$(VENV)/.dev: pyproject.toml backends/cupy_backend/pyproject.toml backends/mpi_backend/pyproject.toml $(VENV)/.made
+	$(INSTALL) --editable '.[demo,dev]' --editable ./backends/cupy_backend --editable ./backends/mpi_backend
 	@touch $@ $(VENV)/.demo
 
 # The C backend for the machine's best level, or for all: an optional part, without which everything works, slower.

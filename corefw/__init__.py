@@ -40,6 +40,11 @@ from corefw.dtypes import (
     complex128,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -91,6 +96,7 @@ from corefw.shapes import Size
 from corefw.sparse import sparse_coo_tensor, sparse_csr_tensor, spmm
 from corefw.tensor import Tensor
 from corefw.tensor_api import (
+    TypedStorage,
     UntypedStorage,
     as_tensor,
     asarray,
@@ -116,6 +122,7 @@ int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(tensor_types("cpu"))
+globals().update(_tensor_api.STORAGES)
 globals().update(_published(__name__))
 
 _methods.attach_ops()
@@ -123,19 +130,28 @@ _methods.attach_operators()
 
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
-    **{name: name for name in ("backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim")},
-    **{
-        name: name
-        for name in ("amp", "compiler", "distributed", "futures", "hub", "jit", "multiprocessing", "types", "version")
-    },
+    **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
+    **{name: name for name in ("masked", "nn", "optim")},
+    **{name: name for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
+    **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
+        "_dynamo": "_dynamo",
+        **dict.fromkeys(
+            ("_assert", "_assert_async", "_check", "_check_is_size", "_check_tensor_all", "_check_with"), "assertions"
+        ),
+        "ops": "_ops",
         "Future": "futures",
-        "autocast": "amp",
+        "ScriptFunction": "jit",
+        "ScriptModule": "jit",
+        **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
+        "PyTorchFileReader": "serialization.file_reader",
+        **dict.fromkeys(("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype"), "amp"),
+        **dict.fromkeys(("is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled"), "amp"),
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
     },
-    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing", "utils")},
+    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing")},
     "vmap": "func",
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }
@@ -143,6 +159,8 @@ _LATER = {
 
 def __getattr__(name: str):
     """The namespaces, and what stands in them under this name too."""
+    if name.startswith("_foreach_"):
+        return getattr(_import_module("corefw.foreach"), name)
     if name not in _LATER:
         raise AttributeError(f"module 'corefw' has no attribute {name!r}")
     module = _import_module(f"corefw.{_LATER[name]}")
@@ -158,7 +176,7 @@ _hidden = {_name for _name, _value in globals().items() if isinstance(_value, ty
 }
 __all__ = sorted(
     {_name for _name in globals() if not _name.startswith("_")} - _hidden - {"annotations"}
-    | {"__version__", *_LATER} - {"_C"}
+    | {"__version__", *_LATER} - {_name for _name in _LATER if _name.startswith("_")}
 )
 
 

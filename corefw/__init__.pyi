@@ -4,22 +4,30 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from torch import ops as ops
+
+from corefw import accelerator as accelerator
 from corefw import amp as amp
 from corefw import autograd as autograd
 from corefw import compiler as compiler
 from corefw import cuda as cuda
 from corefw import distributed as distributed
 from corefw import distributions as distributions
+from corefw import export as export
 from corefw import fft as fft
 from corefw import func as func
 from corefw import futures as futures
+from corefw import fx as fx
 from corefw import hub as hub
 from corefw import jit as jit
+from corefw import library as library
 from corefw import linalg as linalg
 from corefw import masked as masked
 from corefw import multiprocessing as multiprocessing
 from corefw import nn as nn
+from corefw import onnx as onnx
 from corefw import optim as optim
+from corefw import overrides as overrides
 from corefw import profiler as profiler
 from corefw import random as random
 from corefw import return_types as return_types
@@ -27,11 +35,18 @@ from corefw import serialization as serialization
 from corefw import signal as signal
 from corefw import sparse as sparse
 from corefw import special as special
+from corefw import storage as storage
 from corefw import testing as testing
 from corefw import types as types
 from corefw import utils as utils
 from corefw import version as version
 from corefw.amp import autocast as autocast
+from corefw.amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from corefw.amp import get_autocast_dtype as get_autocast_dtype
+from corefw.amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from corefw.amp import is_autocast_enabled as is_autocast_cache_enabled
+from corefw.amp import is_autocast_enabled as is_autocast_cpu_enabled
+from corefw.amp import is_autocast_enabled as is_autocast_enabled
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -60,6 +75,8 @@ from corefw.dtypes import promote_types as promote_types
 from corefw.eigenpairs import lobpcg as lobpcg
 from corefw.func.batches import vmap as vmap
 from corefw.futures import Future as Future
+from corefw.jit import ScriptFunction as ScriptFunction
+from corefw.jit import ScriptModule as ScriptModule
 from corefw.layouts import layout as layout
 from corefw.layouts import memory_format as memory_format
 from corefw.low_rank import pca_lowrank as pca_lowrank
@@ -91,6 +108,7 @@ from corefw.return_types import svd as _svd
 from corefw.return_types import topk as _topk
 from corefw.serialization.checkpoint import load as load
 from corefw.serialization.checkpoint import save as save
+from corefw.serialization.file_reader import PyTorchFileReader as PyTorchFileReader
 from corefw.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from corefw.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from corefw.settings import get_device_module as get_device_module
@@ -131,18 +149,35 @@ from corefw.tensor_api.properties import is_inference as is_inference
 from corefw.tensor_api.properties import is_tensor as is_tensor
 from corefw.tensor_api.properties import numel as numel
 from corefw.tensor_api.properties import result_type as result_type
+from corefw.tensor_api.typed_storage import StorageType as _StorageType
+from corefw.tensor_api.typed_storage import TypedStorage as TypedStorage
+from corefw.types import SymBool as SymBool
+from corefw.types import SymFloat as SymFloat
+from corefw.types import SymInt as SymInt
 
+BFloat16Storage: _StorageType
 BFloat16Tensor: _TensorType
+BoolStorage: _StorageType
 BoolTensor: _TensorType
+ByteStorage: _StorageType
 ByteTensor: _TensorType
+CharStorage: _StorageType
 CharTensor: _TensorType
+ComplexDoubleStorage: _StorageType
 ComplexDoubleTensor: _TensorType
+ComplexFloatStorage: _StorageType
 ComplexFloatTensor: _TensorType
+DoubleStorage: _StorageType
 DoubleTensor: _TensorType
+FloatStorage: _StorageType
 FloatTensor: _TensorType
+HalfStorage: _StorageType
 HalfTensor: _TensorType
+IntStorage: _StorageType
 IntTensor: _TensorType
+LongStorage: _StorageType
 LongTensor: _TensorType
+ShortStorage: _StorageType
 ShortTensor: _TensorType
 UInt16Tensor: _TensorType
 UInt32Tensor: _TensorType
@@ -442,9 +477,16 @@ def avg_pool1d(
     r"""The mean of each window."""
 
 class _Backends:
+    from corefw.backends import cpu as cpu
     from corefw.backends import cuda as cuda
     from corefw.backends import cudnn as cudnn
+    from corefw.backends import mkl as mkl
+    from corefw.backends import mkldnn as mkldnn
     from corefw.backends import mps as mps
+    from corefw.backends import nnpack as nnpack
+    from corefw.backends import openmp as openmp
+    from corefw.backends import opt_einsum as opt_einsum
+    from corefw.backends import quantized as quantized
     from corefw.dispatch.inspect import BackendInfo as BackendInfo
     def __call__(self) -> list[_BackendInfo]: ...
 
@@ -1072,6 +1114,11 @@ float: dtype
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 
 def float_power(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The power in double precision: both operands are converted to float64, or to complex128 if one is
@@ -2795,22 +2842,41 @@ def zeros_like(
     r"""Zeros in the shape, dtype, device and memory order of `input`."""
 
 __all__ = [
+    "BFloat16Storage",
     "BFloat16Tensor",
+    "BoolStorage",
     "BoolTensor",
+    "ByteStorage",
     "ByteTensor",
+    "CharStorage",
     "CharTensor",
+    "ComplexDoubleStorage",
     "ComplexDoubleTensor",
+    "ComplexFloatStorage",
     "ComplexFloatTensor",
+    "DoubleStorage",
     "DoubleTensor",
+    "FloatStorage",
     "FloatTensor",
     "Future",
     "Generator",
+    "HalfStorage",
     "HalfTensor",
+    "IntStorage",
     "IntTensor",
+    "LongStorage",
     "LongTensor",
+    "PyTorchFileReader",
+    "ScriptFunction",
+    "ScriptModule",
+    "ShortStorage",
     "ShortTensor",
     "Size",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
     "Tensor",
+    "TypedStorage",
     "UInt16Tensor",
     "UInt32Tensor",
     "UInt64Tensor",
@@ -2818,6 +2884,7 @@ __all__ = [
     "__version__",
     "abs",
     "absolute",
+    "accelerator",
     "acos",
     "acosh",
     "adaptive_avg_pool1d",
@@ -2996,6 +3063,7 @@ __all__ = [
     "exp2",
     "explain",
     "expm1",
+    "export",
     "eye",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
@@ -3010,6 +3078,11 @@ __all__ = [
     "fliplr",
     "flipud",
     "float",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -3028,11 +3101,15 @@ __all__ = [
     "full_like",
     "func",
     "futures",
+    "fx",
     "gather",
     "gcd",
     "ge",
     "geqrf",
     "ger",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
     "get_default_device",
     "get_default_dtype",
     "get_deterministic_debug_mode",
@@ -3084,6 +3161,9 @@ __all__ = [
     "int32",
     "int64",
     "inverse",
+    "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
     "is_complex",
     "is_conj",
     "is_deterministic_algorithms_warn_only_enabled",
@@ -3121,6 +3201,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "library",
     "linalg",
     "linspace",
     "load",
@@ -3202,10 +3283,13 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "onnx",
+    "ops",
     "optim",
     "orgqr",
     "ormqr",
     "outer",
+    "overrides",
     "pairwise_distance",
     "pca_lowrank",
     "pdist",
@@ -3318,6 +3402,7 @@ __all__ = [
     "std",
     "std_mean",
     "stft",
+    "storage",
     "strided",
     "sub",
     "subtract",

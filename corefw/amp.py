@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from corefw import cuda
-from corefw.dtypes import dtype
+from corefw.dtypes import bfloat16, dtype, float16
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 _REFUSED = (
@@ -69,6 +69,34 @@ class autocast:
 def is_autocast_available(device_type: str) -> bool:
     """False: no device type has automatic mixed precision."""
     return False
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """False: it never is."""
+    return False
+
+
+is_autocast_cpu_enabled = is_autocast_cache_enabled = is_autocast_enabled
+
+
+def get_autocast_dtype(device_type: str) -> dtype:
+    """The lower precision that PyTorch's autocast would choose on a type of devices, were it enabled.
+
+    >>> import corefw as torch
+    >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda")
+    (torch.bfloat16, torch.float16)
+    """
+    return bfloat16 if device_type == "cpu" else float16
+
+
+def get_autocast_cpu_dtype() -> dtype:
+    """The same of the CPU."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> dtype:
+    """The same of a GPU."""
+    return get_autocast_dtype("cuda")
 
 
 class GradScaler:

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from corefw.dtypes import dtype
 from corefw.errors import DeviceError, UnsupportedDtypeError, did_you_mean
 
-#: device types known without a plugin; plugins add theirs
-_types: set[str] = {"cpu", "cuda", "meta"}
+#: device types known without a plugin, PyTorch's: of most of them there is only the name, until a plugin serves it;
+#: plugins add theirs
+_types: set[str] = {
+    *("cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia", "opencl"),
+    *("opengl", "privateuseone", "ve", "vulkan", "xla", "xpu"),
+}
 #: asked once for a device type that is not known yet (the plugin loader sets it), before it is refused
 _discover: list[Callable[[str], None]] = []
 

@@ -74,13 +74,20 @@ float64 = dtype("float64", "Double", np.float64, FLOATING, 8)
 complex32 = dtype("complex32", "ComplexHalf", None, COMPLEX, 4)
 complex64 = dtype("complex64", "ComplexFloat", np.complex64, COMPLEX, 8)
 complex128 = dtype("complex128", "ComplexDouble", np.complex128, COMPLEX, 16)
+#: floating types of a byte, which have names and limits, and which no backend stores yet
+float8_e4m3fn = dtype("float8_e4m3fn", "Float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, 1)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "Float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, 1)
+float8_e5m2 = dtype("float8_e5m2", "Float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, 1)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "Float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, 1)
+float8_e8m0fnu = dtype("float8_e8m0fnu", "Float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, 1, signed=False)
+_BYTES = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 
 #: every dtype a tensor can hold, in PyTorch's order
 ALL = (
     *(bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64),
     *(float16, bfloat16, float32, float64, complex64, complex128),
 )
-_BY_NAME = {d.name: d for d in (*ALL, complex32)}
+_BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 _UNSIGNED = frozenset({uint16, uint32, uint64})  # PyTorch promotes these with floating types only
@@ -169,6 +176,8 @@ def _join(a: dtype, b: dtype) -> dtype:
         return a
     if a.category > b.category:
         a, b = b, a
+    if a in _BYTES or b in _BYTES:
+        raise DtypeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}")
     if a in _UNSIGNED or b in _UNSIGNED:
         if b.category == FLOATING:
             return b
@@ -251,7 +260,7 @@ class finfo:
         self.dtype = type.to_real().name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 1.0 if type in _BYTES else float(info.resolution)  # a power of ten
 
     def __repr__(self) -> str:
         return (

@@ -27,6 +27,7 @@ class Future(Generic[T]):
 
     def __init__(self, *, devices: Any = None):
         self._done = threading.Event()
+        self._drive: Callable[[], Any] | None = None  # makes the result come, where it does not come by itself
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[Future[T]], Any]] = []
         self._result: Any = None
@@ -38,6 +39,8 @@ class Future(Generic[T]):
 
     def wait(self) -> T:
         """The result, once it is there; raises the error that was set in its place."""
+        if self._drive is not None and not self.done():
+            self._drive()
         self._done.wait()
         return self.value()
 
@@ -88,6 +91,7 @@ class Future(Generic[T]):
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """The future of ``callback(future)``, which is called when this one is done."""
         following: Future[Any] = Future()
+        following._drive = self._drive
 
         def follow(done: Future[T]) -> None:
             try:

@@ -19,15 +19,19 @@ from corefw.serialization import load as _load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 _directory: str | None = None
-_HASH = re.compile(r"-([0-9a-f]{8,64})\.")
+#: where the name of a file tells its hash
+HASH_REGEX = re.compile(r"-([0-9a-f]{8,64})\.")
 
 
 def get_dir() -> str:
     """The folder of downloads: that of `set_dir`, else ``$TORCH_HOME/hub``, else ``~/.cache/torch/hub``."""
-    if _directory is not None:
-        return _directory
+    return _directory if _directory is not None else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder of all that is kept: ``$TORCH_HOME``, else ``~/.cache/torch``."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike) -> None:
@@ -146,6 +150,6 @@ def load_state_dict_from_url(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (file_name or os.path.basename(urlparse(url).path))
     if not path.exists():
-        found = _HASH.search(path.name) if check_hash else None
+        found = HASH_REGEX.search(path.name) if check_hash else None
         download_url_to_file(url, path, found[1] if found else None, progress)
     return _load_file(path, map_location=map_location, weights_only=weights_only)

@@ -4,12 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 from corefw.devices import device
 from corefw.dispatch.random_generator import Generator, defaults
 from corefw.tensor import Tensor
 
 default_generator = defaults.of(device("cpu"))
+
+
+class use:
+    """Choose the engine of the CPU's random numbers, from now on or for a with-block.
+
+    Args:
+        engine: "philox" for the numbers of docs/random.md, which are the same on every device and the default, or
+            "mt19937" for those of PyTorch on the CPU. Other devices have Philox's always.
+
+    A default generator of another engine goes on at the start of its seed's stream; generators that are made from now
+    on are of the engine too, while those made before stay what they are. After a with-block all is as before it. Raises
+    ValueError for another engine.
+
+    >>> import corefw as torch
+    >>> with torch.random.use("mt19937"):
+    ...     _ = torch.manual_seed(0)
+    ...     print(torch.rand(2), torch.randn(2))
+    tensor([0.4963, 0.7682]) tensor([-0.2905, -1.0704])
+    """
+
+    def __init__(self, engine: str):
+        self._before = default_generator.__class__
+        self._state = default_generator.change_engine(_engine(engine))
+        Generator.engines = _engines(default_generator.__class__)
+
+    def __enter__(self) -> use:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        default_generator.change_engine(self._before, self._state)
+        Generator.engines = _engines(self._before)
+
+
+def _engine(name: str) -> type[Generator]:
+    if name == Generator.engine:
+        return Generator
+    if name != "mt19937":
+        raise ValueError(f'random.use: no engine is called {name!r}; there are "philox" and "mt19937"')
+    return import_module("corefw.dispatch.mersenne_twister").MersenneTwister  # which few programs need
+
+
+def _engines(engine: type[Generator]) -> dict[str, type[Generator]]:
+    return {} if engine is Generator else {default_generator.device.type: engine}
 
 
 def manual_seed(seed: int) -> Generator:
@@ -102,4 +146,5 @@ __all__ = [
     "seed",
     "set_rng_state",
     "thread_safe_generator",
+    "use",
 ]

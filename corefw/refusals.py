@@ -9,6 +9,9 @@ _MASKED = (
     "a second class of tensors, of which every op would need a second meaning; the functions of corefw.masked take a "
     "tensor and its mask"
 )
+_INSTRUCTIONS = (
+    "instructions are not counted from inside a program; `valgrind --tool=callgrind` counts them, from outside"
+)
 
 #: {dotted name, seen from the package: the reason and what to use instead}
 REFUSALS = {
@@ -16,6 +19,17 @@ REFUSALS = {
     "func.functionalize": (
         "it rewrites in-place operations for a tracer, and nothing traces functions here: in-place operations work in "
         "every transform as they are, so that the function itself gives the same values"
+    ),
+    "utils.benchmark.CallgrindStats": _INSTRUCTIONS,
+    "utils.benchmark.CopyIfCallgrind": _INSTRUCTIONS,
+    "utils.benchmark.FunctionCount": _INSTRUCTIONS,
+    "utils.benchmark.FunctionCounts": _INSTRUCTIONS,
+    "utils.benchmark.FuzzedSparseTensor": (
+        "FuzzedTensor makes dense tensors; its tensor_constructor may give sparse ones of the same sizes"
+    ),
+    "profiler.ExecutionTraceObserver": (
+        "it writes the graph of a run for tools that replay it op by op with PyTorch's kernels; "
+        "profiler.profile(record_shapes=True).export_chrome_trace writes what ran with which shapes"
     ),
     "masked.MaskedTensor": _MASKED,
     "masked.as_masked_tensor": _MASKED,

@@ -26,6 +26,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from corefw.errors import did_you_mean
+from corefw.random import default_generator, use
 from corefw.tensor import Tensor
 from corefw.torch_version import COMPATIBLE, TorchVersion
 from corefw.tracebacks import hide_internal_frames
@@ -107,10 +108,15 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _Companion:
-    """What makes a child process install the finder: unpickling it does."""
+    """What makes a child process install the finder, and draw its random numbers as this one: unpickling it does."""
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        return install, ()
+        return _install_in_child, (default_generator.engine,)
+
+
+def _install_in_child(engine: str) -> None:
+    install()
+    use(engine)
 
 
 def install() -> None:
@@ -140,7 +146,8 @@ def _wear_names() -> None:
     layers = importlib.import_module("corefw.nn.modules")
     for name, ours in MODULES.items():
         setattr(layers, name.rpartition(".")[2], importlib.import_module(ours))
-    vars(sys.modules["corefw"])["__version__"] = TorchVersion(COMPATIBLE)
+    package = sys.modules["corefw"]
+    vars(package).update(__version__=TorchVersion(COMPATIBLE), __name__="torch", torch=package)
     Tensor.__module__ = "torch"
 
 

@@ -33,6 +33,7 @@ from corefw.return_types import svd as _svd
 from corefw.return_types import topk as _topk
 from corefw.shapes import Size as _Size
 from corefw.tensor_api.memory import UntypedStorage as _UntypedStorage
+from corefw.tensor_api.typed_storage import TypedStorage as _TypedStorage
 
 next_sequence: Callable[[], int]
 new: Callable[[type[Any]], Any]
@@ -156,6 +157,7 @@ class Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:
         r"""The number of values."""
+    def _typed_storage(self) -> _TypedStorage: ...
     def _values(self) -> Tensor:
         r"""The values, coalesced or not, without history."""
     @property
@@ -1534,8 +1536,13 @@ class Tensor:
     ) -> Tensor:
         r"""The Fourier transforms of windows of a signal, ``X[k, m] = sum_j w[j] x[m hop + j] exp(-2 pi i j k /
         n_fft)``."""
+    def storage(self) -> _TypedStorage:
+        r"""The memory that the tensor shows all or a part of, as numbers of its dtype: `untyped_storage` gives
+        the bytes."""
     def storage_offset(self) -> builtins.int:
         r"""How many elements lie between the start of the memory and the first element."""
+    def storage_type(self) -> builtins.type:
+        r"""The class of its storage, such as `torch.FloatStorage`."""
     @overload
     def stride(self, dim: None = None) -> tuple[builtins.int, ...]:
         r"""How many elements lie between neighbours along each dimension, or along `dim`."""

@@ -16,6 +16,7 @@ FLOORS = {
     "corefw.dtypes": 0,
     "corefw.devices": 0,
     "corefw.shapes": 0,
+    "corefw.shared_memory": 0,
     "corefw.windows": 0,
     "corefw.layouts": 0,
     "corefw.return_types": 0,
@@ -27,6 +28,7 @@ FLOORS = {
     "corefw.versions": 0,
     "corefw.graph": 0.5,
     "corefw.dispatch": 1,
+    "corefw.distributed.engine": 1,  # what an engine is: the interface of plug-ins
     "corefw.declarations": 2,
     "corefw.autograd": 3,
     "corefw.": 4,
@@ -52,6 +54,7 @@ LAZY = {
         "opt_einsum",
         "pluggy",
         "safetensors",
+        "tabulate",
         "scipy",
         "threadpoolctl",
         "torch",

@@ -39,7 +39,13 @@ class Checkout:
         leave = {path.name for path in (ROOT / HOME / "corefw_c" / "source").glob("*/*.c")} - SOURCES
         leave |= {"build", "dist", "*.so", "*.egg-info", "__pycache__"}
         shutil.copytree(ROOT / HOME, self.folder / HOME, ignore=shutil.ignore_patterns(*leave))
-        for name in ("Makefile", "pyproject.toml", "scripts/build_c", "backends/cupy_backend/pyproject.toml"):
+        for name in (
+            "Makefile",
+            "pyproject.toml",
+            "scripts/build_c",
+            "backends/cupy_backend/pyproject.toml",
+            "backends/mpi_backend/pyproject.toml",
+        ):
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copy2(ROOT / name, self.folder / name)
         ours = ("COREFW_C", "CFLAGS", "LDFLAGS", "MAKE", "MFLAGS")

@@ -59,7 +59,9 @@ def test_profiler_sums_calls_with_shapes():
     by_shape = {a.shapes: a.count for a in prof.key_averages(group_by_input_shape=True) if a.key == "exp"}
     assert by_shape == {((2, 5),): 3, ((7,),): 1}
     table = prof.key_averages().table(sort_by="count", row_limit=1)
-    assert len(table.splitlines()) == 3
+    rule, header, _, row, _, total = table.splitlines()
+    assert {*rule} == {"-", " "} and header.split()[:2] == ["Name", "Backend"] and row.split()[-1] == "4"
+    assert total.startswith("Self CPU time total: ")
 
 
 def test_self_time_excludes_what_runs_inside():

@@ -19,7 +19,7 @@ class Numbers(Dataset):
         return 4
 
     def __getitem__(self, index):
-        assert torch.__name__ == "corefw"
+        assert torch.__spec__.name == "corefw"
         return torch.tensor(index), os.getpid()
 
 if __name__ == "__main__":
@@ -185,7 +185,7 @@ def test_workers_know_the_names(program, start, module):
 def test_another_torch_is_neither_imported_nor_found(program, tmp_path):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('the wrong one')")
-    assert program("import torch; print(torch.__name__)").stdout == "corefw\n"
+    assert program("import torch; print(torch.__spec__.name)").stdout == "corefw\n"
 
 
 def test_installing_late_is_refused(tmp_path):

@@ -213,6 +213,7 @@ P = corefw.full((40,), 0.5)
 DRAWS = {
     "multinomial": lambda: corefw.multinomial(P, 20),
     "bernoulli": lambda: corefw.bernoulli(P),
+    "rand_like of a transposed": lambda: corefw.rand_like(P.reshape(5, 8).t()).flatten(),
     "poisson": lambda: corefw.poisson(P * 9),
     "binomial": lambda: corefw.binomial(P * 18, P),
     "dropout": lambda: F.dropout(P),

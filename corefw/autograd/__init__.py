@@ -22,7 +22,7 @@ attach_autograd()
 
 def __getattr__(name: str):
     """What is imported when first asked for."""
-    if name != "forward_ad":
+    if name not in ("forward_ad", "profiler"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _import_module(f"{__name__}.{name}")
 
@@ -44,6 +44,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

@@ -6,10 +6,22 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from corefw.backends import cuda, cudnn, mps
+from corefw.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, nnpack, openmp, opt_einsum, quantized
 from corefw.dispatch.inspect import BackendInfo, backends
 
-__all__ = ["BackendInfo", "cuda", "cudnn", "mps"]
+__all__ = [
+    "BackendInfo",
+    "cpu",
+    "cuda",
+    "cudnn",
+    "mkl",
+    "mkldnn",
+    "mps",
+    "nnpack",
+    "openmp",
+    "opt_einsum",
+    "quantized",
+]
 
 
 class _Callable(ModuleType):

@@ -1,15 +1,12 @@
-"""PyTorch's switches for cuDNN, kept where a CUDA backend reads them: in the registry."""
+"""PyTorch's switches for cuDNN, kept where a CUDA backend reads them: in the settings."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
+from contextlib import AbstractContextManager
 
+from corefw.backends.switches import make_switches, switched
 from corefw.dispatch.registry import registry
 from corefw.dispatch.settings import settings
-
-SWITCHES = ("allow_tf32", "benchmark", "deterministic", "enabled")
 
 
 def is_available() -> bool:
@@ -23,21 +20,19 @@ def version() -> int | None:
     return getattr(runtime, "cudnn_version", None)
 
 
-class _Switches(ModuleType):
-    """A module some of whose variables stand in the registry."""
+def flags(
+    enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10, deterministic: bool = False,
+    allow_tf32: bool = True,
+) -> AbstractContextManager[None]:  # fmt: skip
+    """A block in which the switches have other values; `benchmark_limit` is without effect.
 
-    __doc__ = __doc__
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SWITCHES:
-            return settings.library[name]
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in SWITCHES:
-            settings.library[name] = bool(value)
-        else:
-            super().__setattr__(name, value)
+    >>> import corefw as torch
+    >>> with torch.backends.cudnn.flags(deterministic=True):
+    ...     torch.backends.cudnn.deterministic
+    True
+    """
+    wanted = {"enabled": enabled, "benchmark": benchmark, "deterministic": deterministic, "allow_tf32": allow_tf32}
+    return switched(settings.library, wanted)
 
 
-sys.modules[__name__].__class__ = _Switches
+make_switches(__name__, settings.library)

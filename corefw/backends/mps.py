@@ -9,3 +9,8 @@ def is_available() -> bool:
 def is_built() -> bool:
     """Always False."""
     return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """Always False: no Mac is asked."""
+    return False

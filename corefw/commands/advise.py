@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 import corefw
+from corefw.autograd.profiler_events import FunctionEventAvg
 from corefw.commands.parsing import Commands, UsageError
 from corefw.dispatch.registry import registry
 from corefw.dispatch.support import signature
-from corefw.profiler import Averages, profile
+from corefw.profiler import profile
 from corefw.run import run as run_program
 
 FALLBACK = "fallback to "  # how the profiler begins the name of who ran what the device has no kernel for
@@ -54,7 +55,7 @@ def advise(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _report(device: str, ran: list[Averages]) -> None:
+def _report(device: str, ran: list[FunctionEventAvg]) -> None:
     """Which kernels were missing, what cost most first, and which compositions could be one kernel."""
     whole = sum(row.self_cpu_time_total for row in ran)
     print(f"{device}: {whole / 1000:.1f} ms in kernels of {sum(row.count for row in ran)} calls")

@@ -14,6 +14,7 @@ __all__ = [
     "CUDAGraph",
     "Event",
     "Stream",
+    "StreamContext",
     "current_device",
     "current_stream",
     "default_stream",
@@ -24,6 +25,7 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_rng_state",
+    "get_rng_state_all",
     "graph",
     "graph_pool_handle",
     "init",
@@ -45,6 +47,7 @@ __all__ = [
     "seed_all",
     "set_device",
     "set_rng_state",
+    "set_rng_state_all",
     "stream",
     "synchronize",
 ]
@@ -210,6 +213,17 @@ def set_rng_state(new_state, device: Any = "cuda") -> None:
     generator_of(device).set_state(new_state)
 
 
+def get_rng_state_all() -> list:
+    """The states of the generators of all GPUs."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(new_states) -> None:
+    """Set the states of the generators of all GPUs."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
+
+
 class Stream:
     """A queue of work on a GPU.
 
@@ -262,3 +276,6 @@ class stream:
     def __exit__(self, *exception: object) -> None:
         if self.stream is not None:
             self.stream.__exit__(*exception)
+
+
+StreamContext = stream

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.settings import settings
 from corefw.errors import ShapeError
 from corefw.shapes import canonical_dim
 from corefw.tensor import Tensor
@@ -170,7 +171,8 @@ def _contraction_path(terms, output, operands):
         label: opt_einsum.get_symbol(i) for i, label in enumerate(dict.fromkeys(l for term in terms for l in term))
     }
     text = ",".join("".join(symbols[l] for l in term) for term in terms) + "->" + "".join(symbols[l] for l in output)
-    return opt_einsum.contract_path(text, *(tuple(o.shape) for o in operands), shapes=True)[0]
+    shapes = (tuple(o.shape) for o in operands)
+    return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=settings.contraction)[0]
 
 
 @composite()
@@ -211,7 +213,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     terms, output = _with_ellipsis(terms, output, operands)
     _check_labels(terms, output, operands)
     current = [_single(operand, term) for operand, term in zip(operands, terms)]
-    path = _contraction_path(terms, output, operands) if len(operands) > 2 else [tuple(range(len(operands)))]
+    chosen = len(operands) > 2 and not settings.contract_in_order
+    path = _contraction_path(terms, output, operands) if chosen else [tuple(range(len(operands)))]
     for step in path:
         taken = [current.pop(i) for i in sorted(step, reverse=True)][::-1]
         while len(taken) > 1:

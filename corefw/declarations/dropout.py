@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 from corefw import dtypes
-from corefw.declarations._shared.drawing import draw_bernoulli, probability_tensor, seed_and_offset
+from corefw.declarations._shared.drawing import draw_bernoulli, probability_tensor
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.dispatch.declare import Index, composite, ops
-from corefw.dispatch.random_generator import differing
+from corefw.dispatch.random_generator import differing, source
 from corefw.dispatch.rules import real_floats
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor
@@ -67,59 +67,6 @@ def masked_dropout_backward(output_grad, mask: Index, p: float):
 masked_dropout_backward.gradients(output_grad=lambda grad, mask, p: ops.masked_dropout_backward(grad, mask, p))
 
 
-@composite(public="corefw corefw.dropout_ nn.functional")
-def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None):
-    """In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself.
-
-    Args:
-        input: any shape, floating.
-        p: the probability of zero.
-        training: whether anything happens; ``train`` is another name.
-        inplace: overwrite `input`.
-
-    Raises ValueError (a RuntimeError too) for `p` outside [0, 1]. The numbers are drawn as by `bernoulli` with ``1 -
-    p``.
-
-    >>> import corefw as torch
-    >>> torch.dropout(torch.ones(3), 0.0, True), torch.dropout(torch.ones(3), 1.0, True)
-    (tensor([1., 1., 1.]), tensor([0., 0., 0.]))
-    """
-    _check_dropout(p)
-    if not (training if train is None else train) or p == 0 or 0 in input.array.shape:
-        return input
-    _check_floating(input)
-    each = differing(input)
-    seed, offset = seed_and_offset("bernoulli_at", each.dispatch_key, math.prod(input.array.shape), None)
-    if inplace:
-        mask = ops.bernoulli_at(
-            each.dispatch_key,
-            probability_tensor(each.dispatch_key, 1 - p),
-            tuple(input.array.shape),
-            seed,
-            offset,
-            input.dispatch_key.dtype.numpy,
-        )
-        return input.mul_(mask * (0.0 if p == 1 else 1 / (1 - p)))
-    return masked_dropout(each, p, seed, offset)[0]
-
-
-@composite(public="corefw")
-def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, Tensor]:
-    """`dropout`, and a bool tensor that tells which elements were kept.
-
-    >>> import corefw as torch
-    >>> torch.native_dropout(torch.ones(2), 0.0, True)
-    (tensor([1., 1.]), tensor([True, True]))
-    """
-    if train is False or p == 0 or 0 in input.array.shape:
-        return input * 1, ops.ones_like(input, dtype=dtypes.bool_)
-    _check_dropout(p)
-    input = differing(input)
-    seed, offset = seed_and_offset("bernoulli_at", input.dispatch_key, math.prod(input.array.shape), None)
-    return tuple(masked_dropout(input, p, seed, offset))
-
-
-# -- feature maps -----------------------------------------------------------------------------------------------------
 def _certain(input: Tensor, p: float, train: bool, inplace: bool) -> Tensor | None:
     """The result where it is no matter of chance, because nothing is dropped or everything; else None."""
     _check_dropout(p)
@@ -138,9 +85,53 @@ def _noise(input: Tensor, p: float, features: bool) -> Tensor:
         if len(shape) < 2:
             raise ShapeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
-    return draw_bernoulli(input.dispatch_key, probability_tensor(input.dispatch_key, 1 - p), shape, None)
+    over = None if features else input
+    return draw_bernoulli(input.dispatch_key, probability_tensor(input.dispatch_key, 1 - p), shape, None, over)
 
 
+@composite(public="corefw corefw.dropout_ nn.functional")
+def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None):
+    """In training, each element zero with probability `p`, the others scaled by ``1 / (1 - p)``; else `input` itself.
+
+    Args:
+        input: any shape, floating.
+        p: the probability of zero.
+        training: whether anything happens; ``train`` is another name.
+        inplace: overwrite `input`.
+
+    Raises ValueError (a RuntimeError too) for `p` outside [0, 1]. The numbers are drawn as by `bernoulli` with ``1 -
+    p``.
+
+    >>> import corefw as torch
+    >>> torch.dropout(torch.ones(3), 0.0, True), torch.dropout(torch.ones(3), 1.0, True)
+    (tensor([1., 1., 1.]), tensor([0., 0., 0.]))
+    """
+    certain = _certain(input, p, training if train is None else train, inplace)
+    if certain is not None:
+        return certain
+    if inplace:
+        return input.mul_(_noise(input, p, False) / (1 - p))
+    input = differing(input)
+    return source(None, input.dispatch_key.device).dropout(input, p)[0]
+
+
+@composite(public="corefw")
+def native_dropout(input, p: float, train: bool | None = True) -> tuple[Tensor, Tensor]:
+    """`dropout`, and a bool tensor that tells which elements were kept.
+
+    >>> import corefw as torch
+    >>> torch.native_dropout(torch.ones(2), 0.0, True)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
+    if train is False or p == 0 or 0 in input.array.shape:
+        return input * 1, ops.ones_like(input, dtype=dtypes.bool_)
+    _check_dropout(p)
+    input = differing(input)
+    output, mask = source(None, input.dispatch_key.device).dropout(input, p)
+    return output, mask
+
+
+# -- feature maps -----------------------------------------------------------------------------------------------------
 @composite(public="corefw corefw.feature_dropout_")
 def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = False):
     """As `dropout`, for whole feature maps: all elements with the same first two indices go together.
@@ -152,7 +143,7 @@ def feature_dropout(input, p: float = 0.5, train: bool = True, inplace: bool = F
     certain = _certain(input, p, train, inplace)
     if certain is not None:
         return certain
-    factor = _noise(input, p, True) * (1 / (1 - p))
+    factor = _noise(input, p, True) / (1 - p)
     return input.mul_(factor) if inplace else input * factor
 
 

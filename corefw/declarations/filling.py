@@ -29,7 +29,7 @@ from corefw.tensor import Tensor
 
 def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) -> Tensor:
     """Overwrite a tensor with random numbers; no gradient flows to what was there."""
-    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, *parameters))
+    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, *parameters, over=input))
 
 
 def _limits(d: dtype) -> tuple[float, float]:
@@ -135,7 +135,7 @@ def bernoulli_(input, p: Any = 0.5, *, generator: Generator | None = None):
     else:
         check_probability(p)
         probability = probability_tensor(dispatch_key, p)
-    return input.copy_(draw_bernoulli(dispatch_key, probability, shape, generator))
+    return input.copy_(draw_bernoulli(dispatch_key, probability, shape, generator, input))
 
 
 def _check_continuous(distribution: str, d: dtype) -> None:

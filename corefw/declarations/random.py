@@ -17,7 +17,6 @@ from corefw.declarations._shared.drawing import (
     draw,
     integer_argument,
     refusal,
-    seed_and_offset,
 )
 from corefw.declarations._shared.factories import (
     ArgumentError,
@@ -37,7 +36,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.batching.calls import one_by_one
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.random_generator import Generator, in_examples
+from corefw.dispatch.random_generator import Generator, in_examples, source
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
 from corefw.errors import ShapeError
 from corefw.shapes import contiguous_strides
@@ -146,18 +145,6 @@ def multinomial_batching(call, examples, input, *rest):
 
 
 # -- by size ----------------------------------------------------------------------------------------------------------
-def _in_order(result: Tensor, strides) -> Tensor:
-    """The same numbers laid out in memory by `strides`, so that they do not depend on the memory order."""
-    shape = tuple(result.array.shape)
-    if strides == contiguous_strides(shape):
-        return result
-    runtime, dispatch_key = result.dispatch_key.runtime, result.dispatch_key
-    memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
-    array = runtime.as_strided(memory, shape, strides, 0)
-    runtime.copy(array, result.array)
-    return wrap(array, dispatch_key)
-
-
 @family(public="corefw")
 def _drawn(name: str, kind: str, refused_by: str):
     """Functions that give numbers in a given shape, which the op `kind` draws with the parameters 0 and 1.
@@ -289,14 +276,26 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
         raise ArgumentError(f"n cannot be greater than {(1 << SIGNIFICAND[d]) + 1} for {d.title} type.")
     fitting_number(max(n - 1, 0), d)
     dispatch_key = in_examples(dispatch_key)
-    seed, offset = seed_and_offset("permutation_at", dispatch_key, n, generator)
-    result = ops.permutation_at(dispatch_key, n, seed, offset, d.numpy)
+    result = source(generator, dispatch_key.device).permutation(dispatch_key, n)
     if out is not None:
         return into_out("randperm", out, result)
     return require_grad(result) if requires_grad else result
 
 
 # -- like another tensor ----------------------------------------------------------------------------------------------
+def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, generator, *parameters) -> Tensor:
+    """Numbers of a kind in the shape and memory order of `input`."""
+    shape, strides = tuple(input.array.shape), strides_like(input, memory_format)
+    if strides == contiguous_strides(shape):
+        return draw(kind, dispatch_key, shape, generator, *parameters)
+    dispatch_key = in_examples(dispatch_key)
+    runtime = dispatch_key.runtime
+    memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
+    result = wrap(runtime.as_strided(memory, shape, strides, 0), dispatch_key)
+    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, *parameters, over=result).array)
+    return result
+
+
 @family(public="corefw")
 def _drawn_like(name: str, kind: str, refused_by: str):
     """Functions that give numbers in another tensor's shape, which the op `kind` draws with the parameters 0 and 1.
@@ -308,8 +307,7 @@ def _drawn_like(name: str, kind: str, refused_by: str):
     ):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
         check_floating(refused_by, dispatch_key.dtype)
-        result = draw(kind, dispatch_key, tuple(input.array.shape), generator, 0.0, 1.0)
-        result = _in_order(result, strides_like(input, memory_format))
+        result = _draw_like(kind, dispatch_key, input, memory_format, generator, 0.0, 1.0)
         return require_grad(result) if requires_grad else result
 
     return function
@@ -360,6 +358,5 @@ def randint_like(
     )
     dispatch_key = target_like("randint_like", input, dtype, device, layout, pin_memory)
     check_bounds(low, high, dispatch_key.dtype)
-    result = draw("integers_at", dispatch_key, tuple(input.array.shape), generator, low, high)
-    result = _in_order(result, strides_like(input, memory_format))
+    result = _draw_like("integers_at", dispatch_key, input, memory_format, generator, low, high)
     return require_grad(result) if requires_grad else result

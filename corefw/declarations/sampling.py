@@ -14,7 +14,6 @@ from corefw.declarations._shared.drawing import (
     draw,
     draw_bernoulli,
     probability_tensor,
-    seed_and_offset,
     wide_key,
 )
 from corefw.declarations._shared.factories import (
@@ -28,7 +27,7 @@ from corefw.declarations._shared.factories import (
 )
 from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.random_generator import Generator, differing
+from corefw.dispatch.random_generator import Generator, differing, source
 from corefw.dispatch.rules import ordered, real_floats, same
 from corefw.errors import ShapeError
 from corefw.shapes import broadcast, same_shape
@@ -231,9 +230,7 @@ def multinomial(
             raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
         if not all_examples(weights.sum(-1) > 0).all():
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-    count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
-    seed, offset = seed_and_offset("multinomial_at", weights.dispatch_key, count, generator)
-    result = ops.multinomial_at(weights, num_samples, bool(replacement), seed, offset)
+    result = source(generator, weights.dispatch_key.device).multinomial(weights, num_samples, bool(replacement))
     return result if out is None else into_out("multinomial", out, result)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
 from corefw.devices import DispatchKey
+from corefw.dispatch import overriding
 from corefw.dispatch.generation.compiling import RESERVED, build_functions, plain_function
 from corefw.dispatch.names import public_names
 from corefw.dispatch.op import REQUIRED, Op, Parameter
@@ -164,6 +165,8 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         op.result_type = tuple if op.view else _result_type(result_name, op.outputs)
     if rule is None:
         op.function = plain_function(op) if op.takes_out or op.other_names else function
+        if op.function is function:
+            overriding.functions.append(function)  # type: ignore[arg-type]  # a plain def
         if op.inplace:
             op.inplace_function = _inplace_by_copy(op)
     else:

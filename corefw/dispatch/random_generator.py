@@ -1,23 +1,30 @@
-"""Generators: the state of random streams, a seed and an offset, as specified in docs/random.md."""
+"""Generators: the state of random streams, a seed and an offset, and how numbers are drawn from it (docs/random.md)."""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import BatchingError, LevelDevice, at_depths, base_of, depths, levels
 from corefw.dispatch.batching.tensors import into
-from corefw.dispatch.registry import dispatch_key_of
-from corefw.dtypes import uint8
+from corefw.dispatch.registry import dispatch_key_of, ops
+from corefw.dtypes import ALL, float64, uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
+from corefw.shapes import Shape
 from corefw.tensor import Tensor, wrap
 
 _MASK = (1 << 64) - 1
 DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
+
+# 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
+# where the dtype has 53 bits.
+_WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+_DTYPE_WORDS = {d: (2 if d.to_real() is float64 else 1) * (2 if d.is_complex else 1) for d in ALL}
 
 
 class StateError(CorefwError, RuntimeError):
@@ -41,6 +48,9 @@ class Generator:
     Args:
         device: where the tensors lie that are filled from it.
 
+    This class is the engine Philox. Another engine is a subclass with a state, and ways of drawing, of its own;
+    `corefw.random.use` says which one a new generator of a device belongs to.
+
     >>> import corefw as torch
     >>> g = torch.Generator().manual_seed(0)
     >>> torch.rand(2, generator=g)
@@ -49,10 +59,21 @@ class Generator:
 
     __slots__ = ("_before", "_lock", "_offset", "_seed", "device")
 
+    engine: ClassVar[str] = "philox"
+    follows_pytorch: ClassVar[bool] = False  # whether samplers draw what PyTorch's do, beside what they use
+    engines: ClassVar[dict[str, type[Generator]]] = {}  # by device type, where it is another one than Philox
+    _state_size: ClassVar[int] = 16
+
+    def __new__(cls, device: str | device | int = "cpu"):
+        """A generator of the engine that is in use on the device, unless that is told by the class."""
+        if cls is Generator and cls.engines:
+            cls = cls.engines.get(_as_device(device).type, cls)
+        return object.__new__(cls)
+
     def __init__(self, device: str | device | int = "cpu"):
         self.device = _as_device(device)
         self._seed: Any = DEFAULT_SEED  # while a graph is captured, the device's state
-        self._offset = 0
+        self._offset: Any = self._start(DEFAULT_SEED)
         self._before: tuple[int, int] | None = None  # seed and offset, while a graph is captured
         self._lock = threading.Lock()
 
@@ -60,9 +81,14 @@ class Generator:
         """Start the stream of `seed`; returns the generator."""
         seed = _seed(seed)
         self._outside_captures("manual_seed")
+        start = self._start(seed)
         with self._lock:
-            self._seed, self._offset = seed, 0
+            self._seed, self._offset = seed, start
         return self
+
+    def _start(self, seed: int) -> Any:
+        """Where the stream of a seed starts."""
+        return 0
 
     def seed(self) -> int:
         """Start a stream that cannot be foreseen; returns its seed."""
@@ -112,10 +138,10 @@ class Generator:
             raise CaptureError(f"Generator.{method}: not possible while a graph that draws from it is captured")
 
     def get_state(self) -> Tensor:
-        """The state, a uint8 tensor of 16 bytes on the CPU: seed and offset, little-endian."""
+        """The state, a uint8 tensor on the CPU: 16 bytes, seed and offset, little-endian."""
         self._outside_captures("get_state")
-        host = np.array([self._seed, self._offset], "<u8").view(np.uint8)
-        return wrap(host, dispatch_key_of(_CPU, uint8))
+        with self._lock:
+            return wrap(np.frombuffer(self._packed(), np.uint8), dispatch_key_of(_CPU, uint8))
 
     def set_state(self, new_state: Tensor) -> None:
         """Go on from a state that `get_state` gave."""
@@ -123,29 +149,99 @@ class Generator:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dispatch_key.dtype is not uint8 or new_state.dispatch_key.device is not _CPU:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        if new_state.array.shape != (16,):
+        if new_state.array.shape != (self._state_size,):
             raise StateError(
-                f"Expected a Generator state of size 16 but found the input RNG state size to be {new_state.array.size}"
+                f"Expected a Generator state of size {self._state_size} but found the input RNG state size to be "
+                f'{new_state.array.size}; states of corefw.random.use("philox") have 16 bytes, of "mt19937" 5056'
             )
         self._outside_captures("set_state")
-        seed, offset = new_state.array.tobytes()[:8], new_state.array.tobytes()[8:]
         with self._lock:
-            self._seed, self._offset = int.from_bytes(seed, "little"), int.from_bytes(offset, "little")
+            self._unpack(new_state.array.tobytes())
 
     def clone_state(self) -> Generator:
         """A generator of its own that goes on as this one would."""
-        self._outside_captures("clone_state")
-        clone = Generator(self.device)
-        clone._seed, clone._offset = self._seed, self._offset
+        clone = _empty(self.__class__)
+        clone.__setstate__(self.__getstate__())
         return clone
 
+    def __reduce__(self):
+        return _empty, (self.__class__,), self.__getstate__()
+
     def __getstate__(self):
-        self._outside_captures("__getstate__")
-        return self.device, self._seed, self._offset
+        self._outside_captures("clone_state")
+        with self._lock:
+            return self.device, bytes(self._packed())
 
     def __setstate__(self, state):
         self.__init__(state[0])  # type: ignore[misc]
-        self._seed, self._offset = state[1:]
+        self._unpack(state[1])
+
+    def change_engine(self, engine: type[Generator], state: bytes | None = None) -> bytes:
+        """Go on as a generator of an engine: from a state, else, if it is another one, at the start of the same seed's
+        stream; returns the state before."""
+        before, changes = self.__getstate__()[1], self.__class__ is not engine
+        self.__class__ = engine
+        if state is not None:
+            self.__setstate__((self.device, state))
+        elif changes:
+            self.manual_seed(self._seed)
+        return before
+
+    def _packed(self) -> bytearray:
+        return bytearray(np.array([self._seed, self._offset], "<u8"))
+
+    def _unpack(self, state: bytes) -> None:
+        self._seed, self._offset = (int.from_bytes(state[i : i + 8], "little") for i in (0, 8))
+
+    # -- drawing --------------------------------------------------------------------------------------------------
+    def draw(
+        self, kind: str, dispatch_key: DispatchKey, shape: Shape, parameters: tuple, over: Tensor | None = None
+    ) -> Tensor:
+        """A tensor of numbers of a kind.
+
+        Args:
+            kind: the op that computes them from a seed and an offset.
+            parameters: those of the distribution.
+            over: the tensor that the numbers are written to, for engines that heed its order in memory; Philox's do
+                not.
+        """
+        seed, offset = self._reserve(kind, dispatch_key, math.prod(shape))
+        return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
+
+    def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
+        """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
+        seed, offset = self._reserve("bernoulli_at", dispatch_key, math.prod(shape))
+        return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
+
+    def permutation(self, dispatch_key: DispatchKey, n: int) -> Tensor:
+        """A permutation of the numbers below `n`."""
+        seed, offset = self._reserve("permutation_at", dispatch_key, n)
+        return ops.permutation_at(dispatch_key, n, seed, offset, dispatch_key.dtype.numpy)
+
+    def multinomial(self, input: Tensor, num_samples: int, replacement: bool) -> Tensor:
+        """Positions along the last dimension, in proportion to the weights there."""
+        shape = tuple(input.array.shape)
+        count = math.prod(shape[:-1]) * (num_samples if replacement else shape[-1])
+        seed, offset = self._reserve("multinomial_at", input.dispatch_key, count)
+        return ops.multinomial_at(input, num_samples, replacement, seed, offset)
+
+    def dropout(self, input: Tensor, p: float) -> tuple[Tensor, Tensor]:
+        """`input` with each element zero with probability `p`, else scaled by ``1 / (1 - p)``; and where it was
+        kept."""
+        seed, offset = self._reserve("bernoulli_at", input.dispatch_key, math.prod(input.array.shape))
+        return ops.masked_dropout(input, p, seed, offset)
+
+    def _reserve(self, kind: str, dispatch_key: DispatchKey, count: int) -> tuple[Any, int]:
+        """Seed and offset for `count` values of a kind."""
+        blocks = -(-count * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]) // 4)
+        if LevelDevice.made:
+            blocks *= drawn_by_examples(dispatch_key.device)
+        return self.take(blocks)
+
+
+def _empty(cls: type[Generator]) -> Generator:
+    """A generator of an engine, not yet made."""
+    return object.__new__(cls)
 
 
 _as_device = device  # the constructor's argument has this name too
@@ -176,8 +272,10 @@ class _Defaults:
 defaults = _Defaults()
 
 
-def _drawn_by_examples(where: device) -> int:
+def drawn_by_examples(where: device) -> int:
     """How many examples of running `vmap`s draw numbers of their own; RuntimeError where none was allowed to."""
+    if not levels.running and not isinstance(where, LevelDevice):
+        return 1
     if any(level.randomness == "error" for level in levels.running.values()):
         raise BatchingError(
             "vmap: called random operation while in randomness error mode. Say randomness='same' for the same numbers "
@@ -209,15 +307,14 @@ def differing(tensor: Tensor) -> Tensor:
     return into(tensor, in_examples(tensor.dispatch_key).device)
 
 
-def take(generator: Generator | None, where: device, blocks: int) -> tuple[Any, int]:
-    """Seed and first block for `blocks` blocks on a device, from `generator` or the device's default one."""
-    if LevelDevice.made and (levels.running or isinstance(where, LevelDevice)):
-        blocks *= _drawn_by_examples(where)
+def source(generator: Generator | None, where: device) -> Generator:
+    """The generator to draw from on a device: `generator`, or the device's default one."""
+    if isinstance(where, LevelDevice):
         where = base_of(where)
     if generator is None:
-        return (defaults.generators.get(where) or defaults.of(where)).take(blocks)
-    if generator.__class__ is not Generator:
+        return defaults.generators.get(where) or defaults.of(where)
+    if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     if generator.device.type != where.type and where.type != "meta":
         raise DeviceError(f"Expected a '{where.type}' device type for generator but found '{generator.device.type}'")
-    return generator.take(blocks)
+    return generator

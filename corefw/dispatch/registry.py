@@ -32,7 +32,7 @@ class Registry:
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.filled: list[dict] = []  # the tables that hold entries
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
-        self.load: Callable[[str], None] = lambda device_type: None  # set by the plugin loader
+        self.load: Callable[[str | None], None] = lambda device_type: None  # set by the plugin loader
         self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
         self.checked: set[str] = set()  # device types for which the settings were found right
         self.resolve: Callable[[Op, DispatchKey, bool], tuple]  # set by the resolver

@@ -19,6 +19,10 @@ class Settings:
     allow_tf32: bool = False
     #: the ways in which attention may be computed (`nn.attention.SDPBackend`); None for every one
     attention: frozenset[str] | None = None
+    #: whether `einsum` contracts its operands from left to right
+    contract_in_order: bool = False
+    #: else how the package opt_einsum chooses the order
+    contraction: str = "auto"
     #: PyTorch's switches for the vendor's library of layers (`backends.cudnn`)
     library: dict[str, bool] = field(
         default_factory=lambda: {"allow_tf32": True, "benchmark": False, "deterministic": False, "enabled": True}

@@ -13,6 +13,7 @@ from corefw.dispatch.batching.tensors import become_current, current, is_batched
 from corefw.dispatch.constants import operand, operand_of
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.out import refuse_read_only, tensors_in
+from corefw.dispatch.overriding import ask_types, overriding_types
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
@@ -84,6 +85,9 @@ def slow_path(op: Op, error: Exception, *values):
     raise an error that explains."""
     if error.__class__ is LayoutError:
         return compute(op, *values)
+    if error.__class__ is AttributeError and (kinds := overriding_types(values, {})):
+        positional, keywords = _keywords(op, values)
+        return ask_types(op.function, kinds, tuple(positional), keywords)
     if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
         raise refusal(op.name, values)
     if LevelDevice.made and (leveled := current(values) or together(values)) is not None:

@@ -17,7 +17,4 @@ class ZeroRedundancyOptimizer(Optimizer):
     """
 
     def __init__(self, *arguments: Any, **options: Any):
-        raise NotImplementedError(
-            "ZeroRedundancyOptimizer: processes cannot be joined here (distributed.is_available() is False); use the "
-            "optimizer itself"
-        )
+        raise NotImplementedError("ZeroRedundancyOptimizer: it is not there yet; use the optimizer itself")

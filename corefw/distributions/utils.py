@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from corefw.autograd.grad_mode import enable_grad
 from corefw.dispatch.declare import ops
-from corefw.dtypes import finfo, get_default_dtype
+from corefw.dtypes import dtype, finfo, get_default_dtype
 from corefw.shapes import Size
 from corefw.tensor import Tensor
 from corefw.tensor_api import tensor
@@ -52,6 +54,15 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """The probabilities of log-odds, or of logarithms up to a common constant."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
+
+
+def standard_normal(shape: Sequence[int], dtype: dtype, device: Any) -> Tensor:
+    """Standard normal numbers, without gradient."""
+    return ops.randn(*shape, dtype=dtype, device=device)
+
+
+# PyTorch's names of them, which libraries import
+_sum_rightmost, _standard_normal = sum_rightmost, standard_normal
 
 
 class ProbsOrLogits:

@@ -6,6 +6,7 @@ import warnings as _warnings
 
 from corefw.dispatch.declare import ops as _ops
 from corefw.dispatch.names import published as _published
+from corefw.dispatch.overriding import functions as _functions
 from corefw.dtypes import dtype as _dtype
 from corefw.tensor import Tensor
 
@@ -51,4 +52,5 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _ops.softmin(input, _chosen("softmin", dim, input, _stacklevel), dtype)
 
 
+_functions += [softmax, log_softmax, softmin]  # type: ignore[list-item]
 __all__ = [*_FUNCTIONS, "log_softmax", "softmax", "softmin"]

@@ -70,21 +70,35 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None)
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None
 ) -> Tensor:
-    """Fill from N(mean, std^2) cut to [a, b], by drawing again what falls outside."""
+    """Fill from N(mean, std^2) cut to [a, b], by drawing again what is refused: normal numbers outside, or, where less
+    than 0.3 of them would be inside, uniform numbers in proportion to the density."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_", stacklevel=2)
+    if tensor.device.type == "meta":
+        return tensor
+    below_b, below_a = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (b, a))
+    if below_b - below_a > 0.6:
+        low, high = (tensor.new_tensor(bound).item() for bound in (a, b))
+
+        def draw() -> tuple[Tensor, Tensor]:
+            drawn = ops.empty_like(tensor).normal_(mean, std, generator=generator)
+            return drawn, (drawn < low) | (drawn > high)
+    else:
+        largest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # logarithm of the density, but for a constant
+
+        def draw() -> tuple[Tensor, Tensor]:
+            drawn = ops.empty_like(tensor).uniform_(a, b, generator=generator)
+            density = ((drawn - mean) / std).square() * -0.5 - largest
+            return drawn, ops.empty_like(tensor).uniform_(generator=generator).log() > density
+
     with no_recording():
-        tensor.normal_(mean, std, generator=generator)
-        if tensor.device.type == "meta":
-            return tensor
-        outside = (tensor < a) | (tensor > b)
-        for _ in range(1000):  # an interval far in a tail is clipped in the end
-            if not bool(outside.any()):
-                break
-            again = ops.empty_like(tensor).normal_(mean, std, generator=generator)
-            tensor.copy_(ops.where(outside, again, tensor))
-            outside = (tensor < a) | (tensor > b)
-        return tensor.clamp_(a, b)
+        drawn, refused = draw()
+        tensor.copy_(drawn)
+        while bool(refused.any()):
+            drawn, again = draw()
+            tensor.copy_(ops.where(refused, drawn, tensor))
+            refused = refused & again
+        return tensor
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -129,7 +143,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
     """Fill from U(-a, a), a = gain sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010)."""
-    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / sum(fans(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -138,11 +152,16 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
-def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The number of inputs ("fan_in") or outputs ("fan_out") of one unit."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[mode == "fan_out"])
+    return fans(tensor)[mode == "fan_out"]
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def kaiming_uniform_(

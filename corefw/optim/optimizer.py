@@ -28,6 +28,33 @@ class _Required:
 
 
 required = _Required()
+#: what optimizers take: tensors, groups as dicts, or pairs of names and tensors; also under an older name
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+_params_t = ParamsT
+
+
+def _use_grad_for_differentiable(step: Callable) -> Callable:
+    """The `step` of an optimizer, recorded for differentiation only if the option `differentiable` is on."""
+
+    @wraps(step)
+    def recorded(self, *args, **kwargs):
+        if self.defaults.get("differentiable", False):
+            return step(self, *args, **kwargs)
+        with no_recording():
+            return step(self, *args, **kwargs)
+
+    return recorded
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Neither: an optimizer that is written in Python loops over its parameters."""
+    return False, False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose graphs can hold a step."""
+    return ["cuda"]
+
 
 #: the states that are numbers, kept on the host but where a graph is to count them on
 _COUNTS = ("step", "mu_product")
@@ -73,6 +100,10 @@ class Optimizer:
     _states: tuple[tuple[str, str], ...] = ()  # the name of each, and the option without which there is none
     _options: tuple[tuple[str, int | None], ...]  # the key of each, and which of its items is meant
 
+    # for subclasses around another optimizer, which make none of their own
+    _pre_hooks: OrderedDict[int, Callable] = OrderedDict()
+    _post_hooks: OrderedDict[int, Callable] = OrderedDict()
+
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if "step_op" in cls.__dict__:
@@ -98,8 +129,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._pre_hooks: OrderedDict[int, Callable] = OrderedDict()
-        self._post_hooks: OrderedDict[int, Callable] = OrderedDict()
+        self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -202,7 +232,8 @@ class Optimizer:
                 if set_to_none:
                     p._grad = None
                 elif p._grad is not None:
-                    p._grad.detach_()
+                    if p._grad.grad_fn is not None:
+                        p._grad.detach_()
                     p._grad.zero_()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

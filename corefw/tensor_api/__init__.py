@@ -6,8 +6,11 @@ from corefw.tensor_api.interchange import from_dlpack, from_numpy, to_dlpack
 from corefw.tensor_api.legacy import tensor_types, typename
 from corefw.tensor_api.memory import UntypedStorage, is_storage
 from corefw.tensor_api.properties import broadcast_shapes, get_device, is_inference, is_tensor, numel, result_type
+from corefw.tensor_api.typed_storage import STORAGES, TypedStorage
 
 __all__ = [
+    "STORAGES",
+    "TypedStorage",
     "UntypedStorage",
     "as_tensor",
     "asarray",

@@ -371,6 +371,7 @@ def asarray(
     >>> torch.asarray([1, 2])
     tensor([1, 2])
     """
+    dtype = dtype and dtype_argument("asarray", dtype)
     if isinstance(obj, Tensor):
         found = obj
     elif type(obj).__name__ == "PyCapsule":

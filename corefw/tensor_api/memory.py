@@ -23,12 +23,33 @@ from corefw.tensor_api.interchange import from_numpy, host_array
 
 
 class UntypedStorage:
-    """The memory that a tensor shows all or a part of, as bytes."""
+    """The memory that a tensor shows all or a part of, as bytes.
 
-    __slots__ = ("_is_part", "_tensor")
+    Args:
+        source: a tensor, whose memory it is; or a number of bytes, of arbitrary value, or a sequence of them.
+        device: where bytes lie that are made.
 
-    def __init__(self, tensor: Tensor):
-        self._tensor, self._is_part = tensor, False
+    >>> import corefw as torch
+    >>> torch.UntypedStorage([1, 2, 3])[1:].tolist()
+    [2, 3]
+    """
+
+    __slots__ = ("__weakref__", "_is_part", "_tensor")
+
+    def __init__(self, source: Tensor | int | Sequence[int] = 0, *, device=None):
+        self._is_part = False
+        if isinstance(source, Tensor):
+            self._tensor = source
+        else:
+            host = np.empty(source, np.uint8) if isinstance(source, int) else np.array(source, np.uint8)
+            self._tensor = from_numpy(host) if device is None else from_numpy(host).to(device=device)
+
+    @classmethod
+    def _of_part(cls, tensor: Tensor) -> UntypedStorage:
+        """What shows the bytes of a tensor and nothing around them."""
+        part = cls(tensor)
+        part._is_part = True
+        return part
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -81,15 +102,74 @@ class UntypedStorage:
 
     def __getitem__(self, index: int | slice) -> int | UntypedStorage:
         """A byte as a number, or the memory of a part."""
-        found = self._flat().view(dtypes.uint8)[index]
+        found = self._bytes()[index]
         if not isinstance(index, slice):
             return int(found.item())
-        part = UntypedStorage(found)
-        part._is_part = True
-        return part
+        return UntypedStorage._of_part(found)
+
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        self._bytes()[index] = value._bytes() if isinstance(value, UntypedStorage) else value
+
+    def _bytes(self) -> Tensor:
+        return self._flat().view(dtypes.uint8)
+
+    def tolist(self) -> list[int]:
+        """The bytes as numbers."""
+        return self._bytes().tolist()
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set all bytes to a number; returns itself."""
+        self._bytes().fill_(value)
+        return self
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool | None = None) -> UntypedStorage:
+        """Copy the bytes of a storage of the same size, which may lie elsewhere; returns itself."""
+        self._bytes().copy_(source._bytes())
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return UntypedStorage(self._bytes().clone())
+
+    def __deepcopy__(self, memo: dict) -> UntypedStorage:
+        return memo.setdefault(id(self), self.clone())
+
+    def element_size(self) -> int:
+        """1: elements are bytes."""
+        return 1
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory lies on a GPU."""
+        return self.device.type == "cuda"
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the memory of the tensor whose storage this is to where other processes see it; returns itself."""
+        self._tensor.share_memory_()
+        return self
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Refused but for the size that it has: tensors over the memory would show other memory than before."""
+        if size != self.nbytes():
+            raise NotImplementedError(
+                f"UntypedStorage.resize_: memory of {self.nbytes()} bytes cannot become {size}, because all tensors "
+                f"over it would have to move; Tensor.resize_ and Tensor.set_ give one tensor other memory"
+            )
+        return self
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, dtype: dtypes.dtype, byte_order: str = "native") -> UntypedStorage:
+        """A storage with the content of a buffer, such as bytes, whose elements have a dtype and an order of bytes:
+        "native", "little" or "big"."""
+        orders = {"native": "=", "little": "<", "big": ">"}
+        if byte_order not in orders:
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little' or 'native')")
+        swapped = dtype.numpy.newbyteorder(orders[byte_order])
+        host = np.frombuffer(buffer, swapped).astype(dtype.numpy)
+        return cls(from_numpy(host.view(np.uint8)))
 
     def __dlpack__(self, **options):
-        return self._flat().view(dtypes.uint8).__dlpack__(**options)
+        return self._bytes().__dlpack__(**options)
 
     def __dlpack_device__(self):
         return self._tensor.__dlpack_device__()
@@ -127,7 +207,7 @@ def is_storage(obj: Any, /) -> bool:
     >>> torch.is_storage(torch.zeros(2).untyped_storage()), torch.is_storage(torch.zeros(2))
     (True, False)
     """
-    return type(obj) is UntypedStorage
+    return isinstance(obj, UntypedStorage) or hasattr(type(obj), "pickle_storage_type")
 
 
 @method
@@ -181,6 +261,13 @@ def set_(
         self.array = runtime.empty((0,), dispatch_key.dtype, dispatch_key.device.index)
         self.version[0] += 1
         return self
+    if not isinstance(source, (Tensor, UntypedStorage)) and hasattr(source, "_untyped_storage"):
+        if source.dtype is not dispatch_key.dtype:
+            raise DtypeError(
+                f"Expected a Storage of type {dispatch_key.dtype.title} or an UntypedStorage, but got type "
+                f"{source.dtype.title} for argument 1 'storage'"
+            )
+        source = UntypedStorage(source._numbers()) if not source._untyped_storage._is_part else source._untyped_storage
     if isinstance(source, UntypedStorage) and source._is_part:
         raise ArgumentError("set_(): the storage is a part of another; give the whole, and storage_offset")
     tensor = source._tensor if isinstance(source, UntypedStorage) else source

@@ -10,6 +10,7 @@ from corefw.dispatch.constants import operand
 from corefw.dispatch.generation.compiling import operator_function
 from corefw.dispatch.names import forms, tell_names
 from corefw.dispatch.op import Op
+from corefw.dispatch.overriding import functions
 from corefw.dispatch.registry import registry
 from corefw.tensor import Tensor
 
@@ -39,6 +40,7 @@ def _method(op: Op, function):
 
 # Methods that no op gives: the condition of `where` comes first in the function only.
 _OWN = {"__getitem__": getitem, "__setitem__": setitem, "where": where_method}
+functions += _OWN.values()  # type: ignore[arg-type]
 
 
 def attach_ops() -> None:

@@ -2,6 +2,7 @@
 
 _ARBITRARY = "the elements are arbitrary: the runtime's empty memory is checked"
 _INPLACE = "changes its input; the rows of the op without underscore cover it"
+_WORDS = "PyTorch's numbers, which tests/test_pytorch_numbers.py compares with PyTorch's; the CPU has them alone"
 _STREAM = "made of the random ops, whose streams are checked"
 
 WITHOUT_ROW: dict[str, str] = {
@@ -15,6 +16,7 @@ WITHOUT_ROW: dict[str, str] = {
     "view_as_complex": "takes one memory layout only; the inverse of view_as_real, which has a row",
     "select_backward": "the gradient of picking elements (amax, median, sort), checked through it",
     "distribute": "the gradient among equal elements (amax, norms), checked through it",
+    "mersenne": _WORDS,
     **dict.fromkeys(("sampling", "filling", "gamma_sampling"), _STREAM),
     **dict.fromkeys(("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"), _STREAM),
     **dict.fromkeys(("dropout", "native_dropout", "feature_dropout", "alpha_dropout"), _STREAM),

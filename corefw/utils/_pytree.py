@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "GetAttrKey",
+    "MappingKey",
     "PyTree",
+    "SequenceKey",
     "TreeSpec",
+    "key_get",
+    "keystr",
     "register_pytree_node",
     "tree_all",
     "tree_any",
     "tree_flatten",
+    "tree_flatten_with_path",
     "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
 ]
@@ -32,6 +40,59 @@ class _Node:
 
     flatten: Callable[[Any], tuple[list, Any]]
     unflatten: Callable[[Iterable, Any], Any]
+    flatten_with_keys: Callable[[Any], tuple[list, Any]] | None = None
+
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list, Any]]:
+        """`flatten` by PyTorch's name."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[Iterable, Any], Any]:
+        """`unflatten` by PyTorch's name."""
+        return self.unflatten
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """A step of a path: the child at a position."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """That child."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """A step of a path: the child under a key."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """That child."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """A step of a path: the child that is an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """That child."""
+        return getattr(obj, self.name)
 
 
 def _of_keys(kind: Callable[[Any], Any]) -> _Node:
@@ -52,8 +113,17 @@ _NODES: dict[type, _Node] = {
 }
 
 
+#: PyTorch's name of it, under which libraries ask which containers there are
+SUPPORTED_NODES = _NODES
+
+
 def register_pytree_node(
-    cls: type, flatten_fn: Callable[[Any], tuple[list, Any]], unflatten_fn: Callable[[Iterable, Any], Any], **names: Any
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list, Any]],
+    unflatten_fn: Callable[[Iterable, Any], Any],
+    *,
+    flatten_with_keys_fn: Callable[[Any], tuple[list, Any]] | None = None,
+    **names: Any,
 ) -> None:
     """Let `cls` be a container.
 
@@ -61,6 +131,7 @@ def register_pytree_node(
         cls: the class; classes derived from it are leaves.
         flatten_fn: gives the children and what else `unflatten_fn` needs.
         unflatten_fn: ``unflatten_fn(children, context)`` builds the container again.
+        flatten_with_keys_fn: as `flatten_fn`, with pairs (step of the path, child); without one, children have numbers.
         names: PyTorch's further arguments, which concern its own files.
 
     Raises:
@@ -68,7 +139,7 @@ def register_pytree_node(
     """
     if cls in _NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _NODES[cls] = _Node(flatten_fn, unflatten_fn)
+    _NODES[cls] = _Node(flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
 _register_pytree_node = register_pytree_node
@@ -80,6 +151,11 @@ def _kind(tree: Any) -> Any:
     if kind in _NODES:
         return kind
     return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") and kind.__bases__ == (tuple,) else None
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The key of a tree in `SUPPORTED_NODES`, or the class of a leaf."""
+    return _kind(tree) or type(tree)
 
 
 @dataclass(frozen=True, eq=True)
@@ -218,3 +294,74 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bo
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether `pred` holds of any leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+# -- paths -----------------------------------------------------------------------------------------------------------
+def _dict_flatten(tree: dict) -> tuple[list, list]:
+    return _NODES[dict].flatten(tree)
+
+
+def _dict_unflatten(values: Iterable[Any], context: list) -> dict:
+    return _NODES[dict].unflatten(values, context)
+
+
+def _dict_flatten_with_keys(tree: dict) -> tuple[list, list]:
+    values, keys = _dict_flatten(tree)
+    return [(MappingKey(key), value) for key, value in zip(keys, values)], keys
+
+
+def _steps(tree: Any, kind: Any) -> list:
+    """The children of a container with their steps."""
+    node = _NODES[kind]
+    if node.flatten_with_keys is not None:
+        return node.flatten_with_keys(tree)[0]
+    children = node.flatten(tree)[0]
+    if isinstance(tree, dict):
+        return list(zip(map(MappingKey, tree), children))
+    if kind is namedtuple:
+        return list(zip(map(GetAttrKey, tree._fields), children))
+    return list(zip(map(SequenceKey, range(len(children))), children))
+
+
+def _paths(tree: Any, path: tuple, is_leaf: Callable[[Any], bool] | None) -> Iterator[tuple[tuple, Any]]:
+    kind = None if is_leaf is not None and is_leaf(tree) else _kind(tree)
+    if kind is None:
+        yield path, tree
+        return
+    for step, child in _steps(tree, kind):
+        yield from _paths(child, (*path, step), is_leaf)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple, Any]]:
+    """The leaves, each with the steps that lead to it.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    return list(_paths(tree, (), is_leaf))
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
+    """As `tree_leaves_with_path`, and the structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The tree of ``func(path, leaf, *leaves of the others)``."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    paths, leaves = zip(*found) if found else ((), ())
+    return _build(map(func, paths, leaves, *_alike(rests, spec, is_leaf)), spec)
+
+
+def key_get(obj: Any, kp: tuple) -> Any:
+    """What a path leads to."""
+    for step in kp:
+        obj = step.get(obj)
+    return obj
+
+
+def keystr(kp: tuple) -> str:
+    """A path as Python would write it."""
+    return "".join(map(str, kp))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.runtime import NUMBERS, Runtime
 from corefw.errors import leaves_the_memory, read_only
+from corefw.shared_memory import SharedMemory
 from corefw_numpy.memory import order_like
 
 
@@ -79,12 +79,12 @@ class NumpyRuntime(Runtime):
         return _memory(array).nbytes
 
     def share(self, array):
-        shared = np.ndarray(array.shape, array.dtype, mmap.mmap(-1, max(array.nbytes, 1)))
+        shared = np.ndarray(array.shape, array.dtype, SharedMemory.of_size(array.nbytes))
         shared[...] = array
         return shared
 
     def is_shared(self, array):
-        return isinstance(_memory(array).base, mmap.mmap)
+        return isinstance(_memory(array).base, SharedMemory)
 
     def as_strided(self, array, shape, strides, offset, dtype=None):
         memory = _memory(array)

@@ -1,8 +1,7 @@
-"""What the functions that draw random numbers share: their place in a stream and the checks of their parameters."""
+"""What the functions that draw random numbers share: the generator that draws and the checks of their parameters."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from corefw import dtypes
@@ -10,33 +9,22 @@ from corefw.declarations._shared.factories import ArgumentError
 from corefw.devices import DispatchKey
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.batching.tensors import all_examples
-from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import INTEGER_LIMITS
-from corefw.dispatch.random_generator import Generator, in_examples, take
+from corefw.dispatch.random_generator import Generator, in_examples, source
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap
 from corefw.tracebacks import warn
 
+
 # -- drawing ----------------------------------------------------------------------------------------------------------
-# 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
-# where the dtype has 53 bits.
-_WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
-_DTYPE_WORDS = {d: (2 if d.to_real() is dtypes.float64 else 1) * (2 if d.is_complex else 1) for d in dtypes.ALL}
-
-
-def seed_and_offset(kind: str, dispatch_key: DispatchKey, count: int, generator: Generator | None) -> tuple[Any, int]:
-    """Seed and offset for `count` values of a kind at `dispatch_key`."""
-    words = _WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]
-    return take(generator, dispatch_key.device, -(-count * words // 4))
-
-
-def draw(kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters) -> Tensor:
-    """A tensor of numbers of a kind."""
+def draw(
+    kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters, over: Tensor | None = None
+) -> Tensor:
+    """A tensor of numbers of a kind, which are to be written `over` a tensor if there is one."""
     if LevelDevice.made:
         dispatch_key = in_examples(dispatch_key)
-    seed, offset = seed_and_offset(kind, dispatch_key, math.prod(shape), generator)
-    return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
+    return source(generator, dispatch_key.device).draw(kind, dispatch_key, shape, parameters, over)
 
 
 def wide_key(dispatch_key: DispatchKey) -> DispatchKey:
@@ -51,14 +39,15 @@ def probability_tensor(dispatch_key: DispatchKey, p: float) -> Tensor:
     return wrap(dispatch_key.runtime.constant(float(p), wide.dtype, dispatch_key.device.index), wide)
 
 
-def draw_bernoulli(dispatch_key: DispatchKey, p: Tensor, shape, generator: Generator | None) -> Tensor:
-    """Ones with the probabilities `p`, which broadcast to `shape`, and zeros."""
+def draw_bernoulli(
+    dispatch_key: DispatchKey, p: Tensor, shape, generator: Generator | None, over: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
     if dispatch_key.dtype.is_complex:
         raise refusal("bernoulli_scalar_cpu_", dispatch_key.dtype)
     if LevelDevice.made:
         dispatch_key = in_examples(dispatch_key)
-    seed, offset = seed_and_offset("bernoulli_at", dispatch_key, math.prod(shape), generator)
-    return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
+    return source(generator, dispatch_key.device).bernoulli(dispatch_key, p, shape, over)
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------

@@ -74,8 +74,8 @@ levels = _Levels()
 class LevelDevice(device):
     """A device seen from inside of a level: equal to the device below, but other dispatch keys belong to it.
 
-    Attributes: ``inner`` the device below; ``depth`` how many levels deep, a whole number where a user calls `vmap`; ``examples`` how
-    many there are of each tensor.
+    Attributes: ``inner`` the device below; ``depth`` how many levels deep, a whole number where a user calls `vmap`;
+    ``examples`` how many there are of each tensor.
     """
 
     __slots__ = ("depth", "examples", "inner")

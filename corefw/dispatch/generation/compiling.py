@@ -15,6 +15,7 @@ from corefw.dispatch.generation.naming import variant
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
+from corefw.dispatch.overriding import functions, operators
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
 from corefw.dispatch.spelling import respelled
@@ -112,6 +113,7 @@ def lazy_function(
     function.__doc__ = declared.__doc__
     function.__module__, function.__qualname__ = "corefw", name
     function.__wrapped__ = declared  # type: ignore[attr-defined]  # what inspect.signature shows
+    functions.append(function)
     return function
 
 
@@ -192,7 +194,9 @@ def operator_function(op: Op) -> Callable:
         scope["NODE"] = node_class(op)
         return forward(op)
 
-    return lazy_function(op.name, source, scope, op.body)
+    function = lazy_function(op.name, source, scope, op.body)
+    operators.add(function)
+    return function
 
 
 def _inplace_body(op: Op):

@@ -11,9 +11,12 @@ _FORMULAS: dict[tuple[type, type], Callable] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
-    """Decorate the function that computes `kl_divergence` of these two types and their subclasses."""
+    """Decorate the function that computes `kl_divergence` of these two types and their subclasses.
+
+    As in PyTorch the types may also be bases that distributions of other libraries have beside `Distribution`.
+    """
     for name, given in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(given, type) and issubclass(given, Distribution)):
+        if not isinstance(given, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {given}")
 
     def register(formula: Callable) -> Callable:

@@ -21,7 +21,12 @@ from corefw.distributions.transforms.matrices import (
     LowerCholeskyTransform,
     PositiveDefiniteTransform,
 )
-from corefw.distributions.transforms.transform import ComposeTransform, Transform, identity_transform
+from corefw.distributions.transforms.transform import (  # noqa: F401, libraries ask for the inverse
+    ComposeTransform,
+    Transform,
+    _InverseTransform,
+    identity_transform,
+)
 from corefw.distributions.transforms.vectors import SoftmaxTransform, StickBreakingTransform
 
 __all__ = [

@@ -189,9 +189,9 @@ class ModuleDict(Module):
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+    def update(self, modules: Mapping[str, Module] | ModuleDict | Iterable[tuple[str, Module]]) -> None:
         """Add modules from a mapping or from pairs."""
-        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
+        for name, module in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
             self[name] = module
 
 
@@ -310,9 +310,9 @@ class ParameterDict(Module):
         del self[key]
         return value
 
-    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+    def update(self, parameters: Mapping[str, Any] | ParameterDict | Iterable[tuple[str, Any]]) -> None:
         """Add values from a mapping or from pairs."""
-        for name, value in parameters.items() if isinstance(parameters, Mapping) else parameters:
+        for name, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
             self[name] = value
 
     def extra_repr(self) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
+from corefw.nn.modules.module_state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from corefw.nn.modules.module_state import ModuleState
+from corefw.nn.modules.module_state import _IncompatibleKeys as _IncompatibleKeys
 from corefw.nn.modules.private_names import PrivateNames
 from corefw.nn.parameter import Buffer, Parameter, is_lazy
 from corefw.nn.summary import Summary, shapes, summarize
@@ -484,11 +486,12 @@ class Module(PrivateNames, ModuleState):
         return self._apply(lambda t: t.share_memory_())
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode (dropout, batch norm) for the whole tree."""
+        """Set training mode (dropout, batch norm) for the whole tree, whose modules may have a `train` of their own."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
         return self
 
     def eval(self) -> Self:
@@ -507,7 +510,9 @@ class Module(PrivateNames, ModuleState):
             if set_to_none:
                 parameter._grad = None
             elif parameter.grad is not None:
-                parameter.grad.detach_().zero_()
+                if parameter.grad.grad_fn is not None:
+                    parameter.grad.detach_()
+                parameter.grad.zero_()
 
     # -- hooks ----------------------------------------------------------------------------------------------------
     def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> RemovableHandle:

@@ -10,10 +10,11 @@ from corefw.graph.grad_mode import no_recording
 from corefw.nn.parameter import Parameter, is_lazy
 from corefw.tensor import Tensor
 
-_IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+#: the last part of the key under which `get_extra_state` is saved
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
-class IncompatibleKeys(_IncompatibleKeys):
+class _IncompatibleKeys(namedtuple("_Keys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` could not match."""
 
     __slots__ = ()
@@ -68,10 +69,7 @@ class ModuleState:
             destination._metadata[prefix[:-1]] = metadata
         for hook, _ in self._hook_list("state_dict_pre"):
             hook(self, prefix, keep_vars)
-        for name, value in self._own_state():
-            destination[prefix + name] = value if keep_vars else value.detach()
-        if self._has_extra_state():
-            destination[prefix + "_extra_state"] = self.get_extra_state()
+        self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
@@ -82,7 +80,7 @@ class ModuleState:
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> _IncompatibleKeys:
         """Copy a `state_dict` into the module.
 
         Args:
@@ -93,22 +91,23 @@ class ModuleState:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", {})
-        state = OrderedDict(state_dict)
         missing: list[str] = []
         unexpected: list[str] = []
         errors: list[str] = []
-        known: set[str] = set()
-        with no_recording():
-            for path, module in self.named_modules(remove_duplicate=False):
-                prefix = path + "." if path else ""
-                for hook, _ in module._hook_list("load_state_dict_pre"):
-                    hook(module, state, prefix, metadata.get(path, {}), strict, missing, unexpected, errors)
-                known |= module._load_own(state, prefix, assign, missing, errors)
-        unexpected += [key for key in state if key not in known]
-        result = IncompatibleKeys(missing, unexpected)
-        for module in self.modules():
+        result = _IncompatibleKeys(missing, unexpected)
+
+        def load(module: Any, state: dict[str, Any], prefix: str) -> None:
+            local = {**metadata.get(prefix[:-1], {}), **({"assign_to_params_buffers": True} if assign else {})}
+            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+            for name, child in module._modules.items():
+                if child is not None:
+                    start = f"{prefix}{name}."
+                    load(child, {key: value for key, value in state.items() if key.startswith(start)}, start)
             for hook, _ in module._hook_list("load_state_dict"):
                 hook(module, result)
+
+        with no_recording():
+            load(self, OrderedDict(state_dict), "")
         if strict and unexpected:
             errors.insert(0, "Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ". ")
         if strict and missing:
@@ -116,6 +115,39 @@ class ModuleState:
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return result
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Put the module's own state, without its children's, into `destination`: modules may have one of their own."""
+        for name, value in self._own_state():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if self._has_extra_state():
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Take the module's own state, without its children's, from `state_dict`: modules may have one of their own.
+
+        Args:
+            state_dict: what is loaded; keys that start with the prefix concern this module and its children.
+            prefix: the module's path and a dot; "" for the root.
+            local_metadata: the version of the module that was saved, and whether tensors are assigned.
+            strict: whether to look for unexpected keys.
+            missing_keys, unexpected_keys, error_msgs: where to say what is wrong.
+        """
+        for hook, _ in self._hook_list("load_state_dict_pre"):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        known = self._load_own(state_dict, prefix, assign, missing_keys, error_msgs)
+        if strict:
+            unexpected_keys += [
+                key
+                for key in state_dict
+                if key.startswith(prefix)
+                and key not in known
+                and ("." not in (rest := key[len(prefix) :]) or rest.partition(".")[0] not in self._modules)
+            ]
 
     def _load_own(self, state, prefix: str, assign: bool, missing: list[str], errors: list[str]) -> set[str]:
         known = set()
@@ -143,7 +175,7 @@ class ModuleState:
                 self._parameters[name] = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
             else:
                 self._buffers[name] = given
-        key = prefix + "_extra_state"
+        key = prefix + _EXTRA_STATE_KEY_SUFFIX
         if self._has_extra_state():
             known.add(key)
             if key in state:

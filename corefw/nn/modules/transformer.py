@@ -19,7 +19,7 @@ from corefw.tensor import Tensor
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -51,7 +51,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **options))
         for i in range(1, self.norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _attend(self, attention, query, source, mask, padding, is_causal: bool):
         return attention(

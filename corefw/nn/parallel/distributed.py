@@ -1,24 +1,170 @@
-"""Training in several processes."""
+"""Training one model in several processes, each on its part of the data."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from corefw.autograd.leaves import finish_early, last_uses
+from corefw.distributed.collectives import broadcast
+from corefw.distributed.groups import chosen_group
+from corefw.distributed.objects import all_gather_object
+from corefw.futures import Future
+from corefw.graph.grad_mode import mode, no_recording
 from corefw.nn.modules.module import Module
+from corefw.nn.parallel.buckets import GradBucket, Reducer, flattened
+from corefw.tensor import Tensor
+
+_FIRST_BUCKET = 1 << 20  # bytes
 
 
 class DistributedDataParallel(Module):
-    """A model that several processes train together. It needs an engine that connects them, and there is none yet: it
-    is refused, as in PyTorch without a process group.
+    """A model that the processes of a group train together: all start from the parameters of the first, and in each
+    backward the gradients become their average over the processes, while the backward still goes on.
 
     Args:
-        module: the model.
-        args, kwargs: PyTorch's further options.
+        module: the model, with equal parameters' shapes in all processes.
+        device_ids, output_device, dim: of PyTorch's older form; the model is used where it lies.
+        broadcast_buffers: whether the buffers of rank 0 replace the others' before each forward in training.
+        init_sync: whether parameters and buffers of rank 0 replace the others' now.
+        process_group: the processes; all if missing.
+        bucket_cap_mb: how many megabytes of gradients are averaged at once.
+        find_unused_parameters: whether parameters that do not take part in the outputs get the gradient zero, instead
+            of an error in the next step.
+        check_reduction: without effect, as in PyTorch.
+        gradient_as_bucket_view: whether gradients are parts of what is sent, which saves a copy of them.
+        static_graph: as `find_unused_parameters`; whether the same ones are unused in each step makes no difference.
+        mixed_precision, device_mesh: refused unless None.
 
     Raises:
-        ValueError: always.
+        ValueError: there is no process group.
+        RuntimeError: no parameter needs a gradient, or the processes have different models.
+
+    Source: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training", 2020.
     """
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any):
-        raise ValueError(
-            "DistributedDataParallel: there is no process group, and corefw has no engine for one yet. Call the model "
-            "itself, or nn.DataParallel for several devices of one process."
-        )
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False, static_graph: bool = False, delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        if mixed_precision is not None or device_mesh is not None or delay_all_reduce_named_params is not None:
+            raise NotImplementedError(
+                "DistributedDataParallel: mixed_precision, device_mesh and delay_all_reduce_named_params are not "
+                "there; convert the model, or give a process_group"
+            )
+        group = chosen_group(process_group)
+        if group is None:
+            raise ValueError("DistributedDataParallel: this process is not in the process group")
+        self.module = module
+        self.process_group = group
+        self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
+        self.device = next((p.device for p in module.parameters()), None)
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        self.static_graph, self.require_backward_grad_sync = static_graph, True
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named: list[tuple[str, Tensor]] = [(name, p) for name, p in module.named_parameters() if name not in ignored]
+        trained = {name: p for name, p in named if p.requires_grad}
+        self._trained = list(trained.values())
+        if not self._trained:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+                "gradient."
+            )
+        self._buffers_to_send = [b for name, b in module.named_buffers() if name not in ignored]
+        self._check_models(named)
+        if init_sync:
+            self._send([p for _, p in named] + self._buffers_to_send)
+        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
+        first = cap if bucket_cap_mb is not None else _FIRST_BUCKET
+        self.reducer = Reducer(trained, group, first, cap, gradient_as_bucket_view)
+
+    def _check_models(self, named: list[tuple[str, Tensor]]) -> None:
+        """Raise RuntimeError, in all processes, if their parameters are not alike."""
+        own = [(name, list(p.shape), str(p.dtype), p.requires_grad) for name, p in named]
+        everyone: list[Any] = [None] * self.process_group.size()
+        all_gather_object(everyone, own, self.process_group)
+        for rank, other in zip(self.process_group.ranks, everyone):
+            if other != everyone[0]:
+                differing = next((a for a, b in zip(other, everyone[0]) if a != b), f"{len(other)} parameters")
+                raise RuntimeError(
+                    f"DistributedDataParallel: the model of rank {rank} is not that of rank "
+                    f"{self.process_group.ranks[0]}: {differing}"
+                )
+
+    def _send(self, tensors: list[Tensor]) -> None:
+        """Tensors become those of the group's first process."""
+        for group, flat in flattened(tensors):
+            broadcast(flat, group=self.process_group, group_src=0)
+            with no_recording():
+                for tensor, part in zip(group, flat.split([t.numel() for t in group])):
+                    tensor.detach().copy_(part.view(tensor.shape))
+
+    def forward(self, *inputs: Any, **keywords: Any) -> Any:
+        """The model's result; prepares the averaging of the gradients that follow."""
+        if self.broadcast_buffers and self.require_backward_grad_sync and self.training and self._buffers_to_send:
+            self._send(self._buffers_to_send)
+        result = self.module(*inputs, **keywords)
+        if mode.recording and self.require_backward_grad_sync:
+            uses = last_uses(_tensors_in(result))
+            finish_early(self._trained, uses, at_most=self.reducer.active)
+            self.reducer.prepare(self._unused_by(uses))
+        else:
+            self.reducer.active = False
+        return result
+
+    def _unused_by(self, uses: Container) -> list[Tensor]:
+        """The parameters that do not take part in a result, if their gradients are not to be waited for."""
+        if not (self.find_unused_parameters or self.static_graph):
+            return []
+        return [p for p in self._trained if p.node not in uses]
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which gradients are added up in each process, without being averaged."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Future]) -> None:
+        """Let `hook` average the gradients: called with `state` and a bucket, it returns a future of the averages.
+
+        Args:
+            state: kept for the hook.
+            hook: such as those of `corefw.distributed.algorithms.ddp_comm_hooks`.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook = lambda bucket: hook(state, bucket)
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = True
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    """The tensors among a model's results."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = vars(value).values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [tensor for part in value for tensor in _tensors_in(part)]
+
+
+__all__ = ["DistributedDataParallel"]

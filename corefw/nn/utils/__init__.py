@@ -9,6 +9,12 @@ from corefw.nn.utils.clip_grad import (
     get_total_norm,
 )
 from corefw.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from corefw.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
 from corefw.nn.utils.init import skip_init
 from corefw.nn.utils.weight_norm import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
@@ -17,6 +23,10 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
     "get_total_norm",
     "parameters_to_vector",
     "parametrizations",

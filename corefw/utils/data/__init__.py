@@ -1,5 +1,8 @@
 """Data sets, samplers and the loader that makes batches of them."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from corefw.utils.data.collate import default_collate, default_convert
 from corefw.utils.data.dataloader import DataLoader
 from corefw.utils.data.dataset import (
@@ -12,7 +15,6 @@ from corefw.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
-from corefw.utils.data.distributed import DistributedSampler
 from corefw.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -22,6 +24,16 @@ from corefw.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from corefw.utils.data.worker import get_worker_info
+
+if TYPE_CHECKING:
+    from corefw.utils.data.distributed import DistributedSampler
+
+
+def __getattr__(name: str) -> object:
+    if name != "DistributedSampler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("corefw.utils.data.distributed").DistributedSampler  # with all of corefw.distributed
+
 
 __all__ = [
     "BatchSampler",

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Generic
 
 from corefw.dispatch.declare import ops
+from corefw.random import default_generator
 from corefw.tensor import Tensor
 from corefw.tensor_api.memory import accelerator
 from corefw.utils.data.collate import default_collate, default_convert
@@ -141,12 +142,19 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self) -> _Batches:
         if self.num_workers == 0:
+            if (self.generator or default_generator).follows_pytorch:
+                self._draw_seed()  # as PyTorch does without need
             return _Batches(self, self._load_here())
         workers = self._workers
         if workers is None or not workers.usable:
             workers = _Workers(self)
             self._workers = workers if self.persistent_workers else None
         return _Batches(self, workers.epoch(self, close=not self.persistent_workers))
+
+    def _draw_seed(self) -> int:
+        """What the workers' seeds follow from."""
+        generator = self.generator or default_generator
+        return int(ops.randint(0, 2**63 if generator.follows_pytorch else 2**62, (), generator=generator).item())
 
     def _load_here(self) -> Iterator[Any]:
         fetch = Fetcher(*self._fetch_arguments())
@@ -246,7 +254,7 @@ class _Workers:
         self._owner = os.getpid()
         context: Any = loader.multiprocessing_context
         context = multiprocessing.get_context(context) if context is None or isinstance(context, str) else context
-        seed = int(ops.randint(0, 2**62, (), generator=loader.generator).item())
+        seed, engine = loader._draw_seed(), default_generator.engine
         self.results = context.Queue()
         self.index_queues = [context.Queue() for _ in range(loader.num_workers)]
         for index_queue in self.index_queues:
@@ -254,7 +262,16 @@ class _Workers:
         self.processes = [
             context.Process(
                 target=work,
-                args=(i, loader.num_workers, seed, loader._fetch_arguments(), loader.worker_init_fn, q, self.results),
+                args=(
+                    i,
+                    loader.num_workers,
+                    seed,
+                    engine,
+                    loader._fetch_arguments(),
+                    loader.worker_init_fn,
+                    q,
+                    self.results,
+                ),
                 daemon=True,
             )
             for i, q in enumerate(self.index_queues)
@@ -368,3 +385,7 @@ class _Workers:
 
     def __del__(self):
         self.close()
+
+
+# PyTorch's names, by which libraries know what iterates over a loader
+_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = _Batches, _Workers

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sized
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.random_generator import Generator
+from corefw.distributed.groups import get_rank, get_world_size, is_initialized
 from corefw.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -17,14 +18,14 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: what is sampled.
-        num_replicas: how many processes there are.
+        num_replicas: how many processes there are; those that are joined if missing.
         rank: this one's number.
         shuffle: whether each epoch has a random order, drawn from `seed` and the epoch; call `set_epoch` before each.
         seed: the same in all processes.
         drop_last: leave out what does not divide evenly; without, the first indices come again.
 
     Raises:
-        RuntimeError: `num_replicas` or `rank` is not given: there are no joined processes to ask.
+        RuntimeError: `num_replicas` or `rank` is not given, and no processes are joined.
         ValueError: `rank` is none of ``0 ... num_replicas - 1``.
 
     >>> from corefw.utils.data.distributed import DistributedSampler
@@ -37,7 +38,13 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0, drop_last: bool = False,
     ):  # fmt: skip
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available; or give num_replicas and rank")
+            if not is_initialized():
+                raise RuntimeError(
+                    "DistributedSampler: requires the distributed package, with processes that init_process_group "
+                    "joined; or give num_replicas and rank"
+                )
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Generic, TypeVar
 
+from corefw import dtypes
 from corefw.dispatch.declare import ops
 from corefw.dispatch.random_generator import Generator
+from corefw.random import default_generator
 from corefw.tensor_api import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -69,16 +71,19 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        size, wanted = len(self.data_source), self.num_samples
+        size, wanted, generator = len(self.data_source), self.num_samples, self.generator
+        if generator is None and default_generator.follows_pytorch:  # PyTorch's sampler has one of its own
+            generator = Generator().manual_seed(int(ops.empty((), dtype=dtypes.int64).random_()))
         if self.replacement:
             for start in range(0, wanted, _DRAWN):  # not all at once: an epoch may be longer than memory
                 count = min(_DRAWN, wanted - start)
-                yield from ops.randint(0, size, (count,), generator=self.generator).tolist()
+                yield from ops.randint(0, size, (count,), generator=generator).tolist()
             return
-        while wanted > 0:
-            drawn = ops.randperm(size, generator=self.generator).tolist()[:wanted]
-            yield from drawn
+        while 0 < size <= wanted:
+            yield from ops.randperm(size, generator=generator).tolist()
             wanted -= size
+        if wanted > 0 or (generator or default_generator).follows_pytorch:  # which draws one more, if only for nothing
+            yield from ops.randperm(size, generator=generator).tolist()[:wanted]
 
     def __len__(self) -> int:
         return self.num_samples

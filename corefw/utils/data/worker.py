@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.random import manual_seed
+from corefw.random import manual_seed, use
+from corefw.shared_memory import Sharing
 from corefw.utils.data.dataset import Dataset, IterableDataset
 
 
@@ -97,18 +98,20 @@ def _left_to_the_main_process(number, frame) -> None:
     """What Ctrl-C does in a worker: nothing, the main process ends it. Programs that it runs do not ignore it."""
 
 
-def work(number, count, seed, fetch_arguments, init, index_queue, result_queue) -> None:
+def work(number, count, seed, engine, fetch_arguments, init, index_queue, result_queue) -> None:
     """A worker's life: read (epoch, number, indices) until None comes, send (epoch, number, batch or Failure)."""
     global _info
     signal.signal(signal.SIGINT, _left_to_the_main_process)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    Sharing.strategy = "file_system"  # batches are copied: their memory could go with the worker before they are read
     dataset = fetch_arguments[0]
     parent = os.getppid()
     fetcher = failure = None
     try:
         random.seed(seed + number)
         np.random.seed((seed + number) % 2**32)
+        use(engine)
         manual_seed(seed + number)
         _info = WorkerInfo(number, count, seed + number, dataset)
         if init is not None:

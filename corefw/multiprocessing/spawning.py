@@ -1,8 +1,4 @@
-"""Python's `multiprocessing` under PyTorch's name, and `spawn`, which starts processes and tells of their errors.
-
-A tensor that was moved by `Tensor.share_memory_` is shared with processes that are forked afterwards. Any other way, by
-a queue or to a spawned process, tensors travel as pickles: the receiver has a copy.
-"""
+"""Processes that are started together: `spawn`, which tells of their errors."""
 
 from __future__ import annotations
 
@@ -10,20 +6,9 @@ import multiprocessing
 import multiprocessing.connection
 import traceback
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403
 from typing import Any
 
-__all__ = [
-    *multiprocessing.__all__,
-    "ProcessContext",
-    "ProcessExitedException",
-    "ProcessRaisedException",
-    "get_all_sharing_strategies",
-    "get_sharing_strategy",
-    "set_sharing_strategy",
-    "spawn",
-    "start_processes",
-]
+__all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "spawn", "start_processes"]
 
 
 class ProcessException(Exception):
@@ -44,26 +29,6 @@ class ProcessExitedException(ProcessException):
     def __init__(self, msg: str, error_index: int, error_pid: int | None, exit_code: int | None):
         super().__init__(msg, error_index, error_pid)
         self.exit_code = exit_code
-
-
-def get_all_sharing_strategies() -> set[str]:
-    """The ways in which tensors travel: {"file_system"}, which here means copies."""
-    return {"file_system"}
-
-
-def get_sharing_strategy() -> str:
-    """The way in use."""
-    return "file_system"
-
-
-def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose the way.
-
-    Raises:
-        ValueError: there is no such way.
-    """
-    if new_strategy not in get_all_sharing_strategies():
-        raise ValueError(f"set_sharing_strategy: {new_strategy!r} is none of {sorted(get_all_sharing_strategies())}")
 
 
 def _work(function: Callable, number: int, arguments: tuple, errors: Any) -> None:

@@ -1,0 +1,149 @@
+"""Functions that let an argument of another class answer for them, by PyTorch's protocol `__torch_function__`.
+
+Ordinary calls pay nothing: a function asks nobody until something may answer. While `asking` is on, the code of each
+function is another, which looks through the arguments first, and then runs the function's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from types import CodeType, FunctionType
+from typing import Any
+
+from corefw.tensor import Tensor
+
+#: the functions that can ask, those of ops among them
+functions: list[FunctionType] = []
+#: those of them that are Python's operators: where nobody answers, Python asks the other operand
+operators: set[Callable] = set()
+#: the modes of `TorchFunctionMode` that are on, innermost last
+modes: list[Any] = []
+#: {function: its own code, while it asks}
+_codes: dict[FunctionType, CodeType] = {}
+_asking = 0
+_lock = RLock()
+_FUNCTION, _ASK = "the function", "what looks through the arguments"
+
+
+def _template(*arguments, **named):
+    ask = "what looks through the arguments"
+    return ask("the function", arguments, named)  # type: ignore[operator]  # both constants stand for objects
+
+
+def _asking_code(function: FunctionType) -> CodeType:
+    """Code that hands each call of `function` to `_ask`; it names nothing, so it runs on any globals."""
+    stand_for: dict[Any, Any] = {_FUNCTION: function, _ASK: _ask}
+    constants = tuple(stand_for.get(constant, constant) for constant in _template.__code__.co_consts)
+    return _template.__code__.replace(
+        co_consts=constants, co_name=function.__name__, co_freevars=function.__code__.co_freevars
+    )
+
+
+def _ask(function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
+    """The answer of the innermost mode, else of the first argument that has one, else the function's own result."""
+    if modes:
+        return ask_mode(function, overriding_types(arguments, named), arguments, named)
+    kinds = overriding_types(arguments, named)
+    return ask_types(function, kinds, arguments, named) if kinds else own(function)(*arguments, **named)
+
+
+def ask_mode(function: Callable, kinds: tuple[type, ...], arguments: tuple, named: dict[str, Any]) -> Any:
+    """The innermost mode's answer; while it answers, it is off."""
+    mode = modes.pop()
+    try:
+        return mode.__torch_function__(function, kinds, arguments, named)
+    finally:
+        modes.append(mode)
+
+
+def ask_types(function: Callable, kinds: tuple[type, ...], arguments: tuple, named: dict[str, Any]) -> Any:
+    """The first answer of the classes that override.
+
+    Raises:
+        TypeError: all gave `NotImplemented`.
+    """
+    for kind in kinds:
+        answer = kind.__torch_function__(function, kinds, arguments, named)  # type: ignore[attr-defined]
+        if answer is not NotImplemented:
+            return answer
+    if function in operators:
+        return NotImplemented
+    raise TypeError(
+        f"no implementation found for '{function.__module__}.{function.__qualname__}' on types that implement "
+        f"__torch_function__: {list(kinds)}"
+    )
+
+
+def overriding_types(arguments: tuple, named: dict[str, Any]) -> tuple[type, ...]:
+    """The classes among the arguments that have `__torch_function__`, derived ones before their bases."""
+    found: list[type] = []
+    for value in (*arguments, *named.values()):
+        _collect(value, found)
+    return tuple(found)
+
+
+def _collect(value: Any, found: list[type]) -> None:
+    kind = value.__class__
+    if kind is list or kind is tuple:
+        for item in value:
+            _collect(item, found)
+    elif kind is slice:
+        _collect((value.start, value.stop, value.step), found)
+    elif kind not in found and overrides(kind):
+        position = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
+        found.insert(position, kind)
+
+
+def overrides(kind: type) -> bool:
+    """Whether objects of a class may answer for functions."""
+    method = getattr(kind, "__torch_function__", None)
+    return method is not None and method is not getattr(Tensor, "__torch_function__", None)
+
+
+def own(function: FunctionType) -> Callable:
+    """What `function` computes by itself."""
+    code = _codes.get(function)
+    if code is None:
+        return function
+    scope = function.__globals__
+    if code.co_name == "_stub":
+        scope["BUILD"]()  # gives the function its code, in the place of the one that asks
+        code = _codes[function] = function.__code__
+        function.__code__ = _asking_code(function)
+    plain = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
+    plain.__kwdefaults__ = function.__kwdefaults__
+    return plain
+
+
+def begin_asking() -> None:
+    """Let all functions ask from now on, until as many `end_asking` as beginnings."""
+    global _asking
+    with _lock:
+        _asking += 1
+        if _asking == 1:
+            for function in functions:
+                _codes[function] = function.__code__
+                function.__code__ = _asking_code(function)
+
+
+def end_asking() -> None:
+    """Let functions be themselves again."""
+    global _asking
+    with _lock:
+        _asking -= 1
+        if _asking == 0:
+            while _codes:
+                function, code = _codes.popitem()
+                function.__code__ = code
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Let all functions ask inside of it."""
+    begin_asking()
+    try:
+        yield
+    finally:
+        end_asking()

@@ -1,0 +1,5 @@
+"""Hooks by which `DistributedDataParallel` averages a bucket of gradients."""
+
+from corefw.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+__all__ = ["default_hooks"]

@@ -1,0 +1,47 @@
+"""One process of several that `corefw launch` started: ``python -m corefw.distributed.launched [-m] target ...``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from corefw.distributed import rendezvous
+from corefw.distributed.groups import world
+from corefw.run import run
+
+
+def tell(environment: dict[str, str] | os._Environ[str] = os.environ) -> None:
+    """Set the variables that programs written for torchrun read, from those of the launcher."""
+    found = {
+        "RANK": rendezvous.number(rendezvous.RANK, environment),
+        "WORLD_SIZE": rendezvous.number(rendezvous.SIZE, environment),
+        "LOCAL_RANK": rendezvous.number(rendezvous.LOCAL_RANK, environment),
+        "LOCAL_WORLD_SIZE": rendezvous.number(rendezvous.LOCAL_SIZE, environment),
+        "GROUP_RANK": rendezvous.number(rendezvous.NODE_RANK, environment) or 0,
+    }
+    environment.update({name: str(value) for name, value in found.items() if value is not None})
+
+
+def main(arguments: list[str]) -> int:
+    """Run the program; where it fails, the other processes end too, since they may wait for this one."""
+    tell()
+    module = arguments[0] == "-m"
+    target, *rest = arguments[module:]
+    status: object = 1
+    try:
+        status = run(target, rest, module)
+    except SystemExit as done:
+        status = done.code
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+    status = status if isinstance(status, int) else int(status is not None)
+    if status and world.default is not None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        world.default.any_communicator().abort()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

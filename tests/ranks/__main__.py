@@ -1,0 +1,33 @@
+"""All scenarios on this rank of an MPI job; rank 0 prints the name of each that all ranks passed."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from datetime import timedelta
+
+import corefw.distributed as dist
+from tests.ranks import collectives, data_parallel, faults
+
+FAMILIES = {"collectives": collectives, "data_parallel": data_parallel, "faults": faults}
+
+
+def main(family: str) -> int:
+    """Run a family's scenarios."""
+    dist.init_process_group("mpi", timeout=timedelta(seconds=60))
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for scenario in FAMILIES[family].SCENARIOS:
+        try:
+            scenario(rank, size)
+        except BaseException:
+            print(f"rank {rank}, {scenario.__name__}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+            dist.group.WORLD.any_communicator().abort()
+        dist.barrier()
+        if rank == 0:
+            print(f"passed {scenario.__name__}", flush=True)
+    dist.destroy_process_group()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
