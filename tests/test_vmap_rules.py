@@ -22,6 +22,8 @@ REFUSED = {
          "scale_step", "sgd_step"),
         "a step changes parameters in place",
     ),
+    **{op.name: "collectives change tensors in place" for op in set(registry.declared.values())
+       if op.family == "collective" and op.update},
 }  # fmt: skip
 
 

@@ -24,8 +24,12 @@ _KINDS = {
 
 
 def kernel_ops() -> list[Op]:
-    """All ops that a backend may have kernels for, by name; views need none."""
-    ops = {op.name: op for op in registry.declared.values() if op.rule is not None and not op.view}
+    """All ops that a backend may have kernels for, by name; views need none, and collectives are for engines."""
+    ops = {
+        op.name: op
+        for op in registry.declared.values()
+        if op.rule is not None and not op.view and op.family != "collective"
+    }
     return [ops[name] for name in sorted(ops)]
 
 

@@ -17,6 +17,7 @@ WITHOUT_ROW: dict[str, str] = {
     "select_backward": "the gradient of picking elements (amax, median, sort), checked through it",
     "distribute": "the gradient among equal elements (amax, norms), checked through it",
     "mersenne": _WORDS,
+    "collective": "of several processes, which tests/test_distributed.py joins",
     **dict.fromkeys(("sampling", "filling", "gamma_sampling"), _STREAM),
     **dict.fromkeys(("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"), _STREAM),
     **dict.fromkeys(("dropout", "native_dropout", "feature_dropout", "alpha_dropout"), _STREAM),
