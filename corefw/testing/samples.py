@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -39,8 +39,7 @@ class Sample:
                 return [changed(item) for item in value]
             return value
 
-        arguments = tuple(map(changed, self.arguments))
-        return replace(self, arguments=arguments, keywords={k: changed(v) for k, v in self.keywords.items()})
+        return Sample(tuple(map(changed, self.arguments)), {k: changed(v) for k, v in self.keywords.items()})
 
     def map_numbered(self, change: Callable[[int, np.ndarray], Any]) -> Sample:
         """As `map`; `change` is also told how many arrays came before."""
@@ -103,11 +102,12 @@ def samples(case: Case, d: dtype) -> list[Sample]:
 
 
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5])
-_SPECIAL_DRAWS = 24
+#: of a sample: as many as give so many elements, which hold each pair of special values, within these bounds
+_DRAWN, _FEWEST, _MOST = 150, 6, 24
 
 
-def special_samples(case: Case, d: dtype) -> list[Sample]:
-    """The calls of a case with NaN, infinities and zeros of both signs among the elements, in many combinations."""
+def special_samples(case: Case, d: dtype, draws: int | None = None) -> list[Sample]:
+    """The calls of a case with NaN, infinities and zeros of both signs among the elements, each in so many draws."""
     rng = generator(case)
 
     def fill(array: np.ndarray) -> np.ndarray:
@@ -115,8 +115,11 @@ def special_samples(case: Case, d: dtype) -> list[Sample]:
             return array
         return np.where(rng.random(array.shape) < 0.8, rng.choice(_SPECIAL, array.shape), array).astype(array.dtype)
 
-    found = [sample for sample in samples(case, d) if any(array.size for array in sample.arrays())]
-    return [sample.map(fill) for sample in found for _ in range(_SPECIAL_DRAWS)]
+    def count(sample: Sample) -> int:
+        largest = max((array.size for array in sample.arrays()), default=0)
+        return min(_MOST, max(_FEWEST, -(-_DRAWN // largest))) if largest else 0
+
+    return [sample.map(fill) for sample in samples(case, d) for _ in range(draws or count(sample))]
 
 
 # -- tensors from arrays ----------------------------------------------------------------------------------------------

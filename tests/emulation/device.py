@@ -24,7 +24,7 @@ TOGETHER = 16  # elementwise functions that are compiled at once: a few cost lit
 
 
 class EmulatedCuda(Cuda):
-    """Functions compiled as C++. Elementwise ones of the same types are compiled with their neighbours, to save time."""
+    """Functions compiled as C++; elementwise ones with their neighbours of the same types, to save time."""
 
     def __init__(self, *arguments):
         self._elementwise = defaultdict(dict)  # the sources (keys of a dict, which keeps their order), by kind
