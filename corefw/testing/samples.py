@@ -56,6 +56,10 @@ class Sample:
         self.map(lambda array: found.append(array))
         return found
 
+    def largest(self) -> int:
+        """The number of elements of the largest array; 0 where no array has any."""
+        return max((array.size for array in self.arrays()), default=0)
+
     def __str__(self) -> str:
         def text(value):
             if isinstance(value, np.ndarray):
@@ -102,7 +106,7 @@ def samples(case: Case, d: dtype) -> list[Sample]:
 
 
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5])
-#: of a sample: as many as give so many elements, which hold each pair of special values, within these bounds
+#: draws of a sample: as many as give so many elements, among which most pairs of special values meet; within bounds
 _DRAWN, _FEWEST, _MOST = 150, 6, 24
 
 
@@ -116,10 +120,9 @@ def special_samples(case: Case, d: dtype, draws: int | None = None) -> list[Samp
         return np.where(rng.random(array.shape) < 0.8, rng.choice(_SPECIAL, array.shape), array).astype(array.dtype)
 
     def count(sample: Sample) -> int:
-        largest = max((array.size for array in sample.arrays()), default=0)
-        return min(_MOST, max(_FEWEST, -(-_DRAWN // largest))) if largest else 0
+        return draws or min(_MOST, max(_FEWEST, -(-_DRAWN // sample.largest())))
 
-    return [sample.map(fill) for sample in samples(case, d) for _ in range(draws or count(sample))]
+    return [sample.map(fill) for sample in samples(case, d) if sample.largest() for _ in range(count(sample))]
 
 
 # -- tensors from arrays ----------------------------------------------------------------------------------------------
