@@ -31,6 +31,8 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 # Python compiles what is imported when it is; to compile all that is installed would take half of pip's time.
 INSTALL := $(RUN) -m pip --disable-pip-version-check install --quiet --no-compile
+# The tests start hundreds of programs: bytecode is kept, in the environment, wherever the caller keeps none.
+TEST := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode $(RUN) -m pytest
 # What building the C backend needs: installed once, so that pip makes no environment for each build.
 TOOLS := 'setuptools>=77' 'cffi>=1.16'
 # The C compiler works while pip downloads.
@@ -51,7 +53,7 @@ test:
 
 # What `make test` runs once the environment stands.
 check: lint
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(TEST) -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
 	$(RUN) -m ruff check

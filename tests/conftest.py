@@ -1,6 +1,7 @@
 """What every test starts from: the same random numbers, the default settings, and memory that shows what is read before
 it was written."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -23,6 +24,18 @@ from tests.plugins import install
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as the background jobs of a shell do, and what they start
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Tens of thousands of tests live till the end: the garbage collector looks through them neither while they are
+    made nor afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

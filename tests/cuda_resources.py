@@ -57,12 +57,14 @@ def sample(function: Function) -> list[dict[str, str]]:
     return nvrtc.sample(function)[: 1 if "__global__" in function.source else None]
 
 
-def table(chosen: list[Function], variants=sample) -> Iterator[tuple[str, str, str, str, Resources]]:
+def table(
+    chosen: list[Function], variants=sample, architectures=nvrtc.ARCHITECTURES
+) -> Iterator[tuple[str, str, str, str, Resources]]:
     """The file, the name, the definitions, the architecture and the resources of functions."""
     units = [
         (file.split('"')[1] if file else "formulas", definitions, text(source, dict(definitions)), architecture)
         for (file, definitions), (source, _) in nvrtc.units(chosen, variants).items()
-        for architecture in nvrtc.ARCHITECTURES
+        for architecture in architectures
     ]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         reports = pool.map(resources, *zip(*[unit[2:] for unit in units]))

@@ -23,6 +23,14 @@ def test_the_argument_inplace(name):
     assert x.tolist() == expected.tolist()
 
 
+def test_classes_that_nobody_sees():
+    """On meta their number is the caller's."""
+    classes = torch.zeros(2, 3, dtype=torch.int64, device="meta")
+    assert F.one_hot(classes, 4).shape == (2, 3, 4)
+    with pytest.raises(RuntimeError, match="meta"):
+        F.one_hot(classes)
+
+
 def test_inplace_keeps_the_gradient():
     for name in ("elu", "silu", "relu", "hardtanh"):
         x = torch.tensor(VALUES).requires_grad_()

@@ -97,7 +97,9 @@ def test_generated_functions(kind, architecture):
 
 
 def resources_of(file):
-    return list(cuda_resources.table([function for function in FUNCTIONS if function.source == f'#include "{file}"']))
+    """What the functions of a file take on the newest architecture, in every variant."""
+    chosen = [function for function in FUNCTIONS if function.source == f'#include "{file}"']
+    return list(cuda_resources.table(chosen, architectures=nvrtc.ARCHITECTURES[-1:]))
 
 
 def spilling(rows):
@@ -107,7 +109,7 @@ def spilling(rows):
 @pytest.mark.parametrize("file", ["attention/attention_half.cu", "attention/attention_backward_half.cu"])
 def test_attention_by_tensor_cores_keeps_its_sums_in_registers(file):
     rows = resources_of(file)
-    assert len(rows) >= 10 and all(taken.registers > 100 for *_, taken in rows)
+    assert len(rows) >= 5 and all(taken.registers > 100 for *_, taken in rows)
     assert not spilling(rows)
 
 

@@ -1,6 +1,8 @@
 """Tensors from what is not ours: other libraries' arrays, sequences of them, and sequences that make no sense."""
 
+import ctypes
 import warnings
+from array import array
 
 import numpy as np
 import pytest
@@ -110,6 +112,21 @@ def test_sequences_of_other_libraries_arrays(kind):
     assert torch.as_tensor([kind(values()), values().tolist()]).tolist() == [values().tolist()] * 2
     with pytest.raises(ValueError, match="expected sequence of length 2"):
         torch.tensor([[1, 2], kind(np.ones(3))])
+
+
+@pytest.mark.parametrize("make", [lambda values: array("f", values), lambda values: (ctypes.c_float * 2)(*values)])
+def test_buffers_are_shown_and_copied(make):
+    buffer = make([1.0, 2.0])
+    shown, copied = torch.asarray(buffer, copy=False), torch.asarray(buffer, copy=True)
+    buffer[0] = 5.0
+    assert shown.tolist() == torch.asarray(buffer).tolist() == [5, 2] and copied.tolist() == [1, 2]
+
+
+def test_numbers_are_no_buffers():
+    for number in (1.5, np.float64(1.5)):
+        assert torch.asarray(number, dtype=torch.float64).tolist() == 1.5
+        with pytest.raises(ValueError, match="alias"):
+            torch.asarray(number, copy=False)
 
 
 def test_arrays_that_no_tensor_can_show():

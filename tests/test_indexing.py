@@ -448,3 +448,9 @@ def test_values_that_are_added_may_have_more_dimensions_of_size_1(shape, backend
     with torch.backend(backend) if backend else nullcontext():
         added = torch.ones(shape).index_put((), torch.ones((1, *shape)), accumulate=True)
     assert added.tolist() == torch.full(shape, 2.0).tolist()
+
+
+def test_triangles_have_their_shape_on_meta():
+    for function in (torch.tril_indices, torch.triu_indices):
+        real, meta = (function(3, 5, 1, dtype=torch.int32, device=device) for device in ("cpu", "meta"))
+        assert meta.is_meta and (meta.shape, meta.dtype) == (real.shape, real.dtype)

@@ -606,7 +606,7 @@ def one_hot(tensor, num_classes: int = -1):
     if tensor.numel() == 0:
         if num_classes <= 0:
             raise ShapeError("Can not infer total number of classes from empty tensor.")
-    elif num_classes < 1 or not is_batched(tensor):  # inside of vmap nobody sees the elements
+    elif num_classes < 1 or not (tensor.is_meta or is_batched(tensor)):  # of which nobody sees the elements
         if int(tensor.min()) < 0:
             raise ShapeError("Class values must be non-negative.")
         greatest = int(tensor.max())

@@ -112,6 +112,8 @@ def _triangle(name: str, kept: Callable[[Any, int], Any]):
             raise DtypeError(f'"{name}" not implemented for {dtype!r}: positions are int64 or int32')
         where = base_of(device)  # in all examples of a `vmap` the same
         diagonal = ops.arange(col, device=where) - ops.arange(row, device=where).unsqueeze(1)
+        if diagonal.is_meta:  # where nothing can be counted
+            return positions(row, col, offset, dtype=dtype, device="cpu").to(diagonal.device)
         found = nonzero(kept(diagonal, offset)).t().to(dtype or dtypes.int64).contiguous()
         return found.pin_memory() if pin_memory else found
 

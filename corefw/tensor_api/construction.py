@@ -350,6 +350,15 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: str | device | int 
     return new_tensor("torch.as_tensor", data, dtype and dtype_argument("as_tensor", dtype), _where(device), False)
 
 
+def _is_buffer(obj: Any) -> bool:
+    """Whether an object shows its memory, as bytes and the arrays of `array` and `ctypes` do."""
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return not isinstance(obj, np.generic)
+
+
 def asarray(
     obj: Any,
     *,
@@ -378,7 +387,7 @@ def asarray(
         found = from_dlpack(obj)
     elif (array := foreign_tensor(obj, 3)) is not None:
         found = array
-    elif isinstance(obj, (bytes, bytearray, memoryview)):
+    elif _is_buffer(obj):
         found = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
     else:
         if copy is False:

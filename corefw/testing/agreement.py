@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import cycle
 from math import prod
 
 import numpy as np
@@ -47,12 +48,15 @@ def _resized(case: Case, sizes: tuple[int, ...], leading: int | None) -> Case:
     return replace(case, shapes=tuple(s for s in shapes if max(map(prod, s), default=0) <= _MOST))
 
 
-def _larger_samples(case: Case, d: dtypes.dtype, leading: int | None) -> Iterator[Sample]:
+def _larger_calls(case: Case, d: dtypes.dtype, leading: int | None) -> Iterator[list[tuple[Callable, Sample]]]:
+    """By sizes, the row's calls, each with a memory layout."""
+    layouts = cycle((to_tensor, *LAYOUTS.values(), reversed_))
     for sizes in _SIZES:
         resized = _resized(case, sizes, leading)
-        yield from samples(resized, d)
+        found = samples(resized, d)
         if sizes is _SIZES[0] and case.special and d in (dtypes.float32, dtypes.float64):
-            yield from special_samples(resized, d)[::8]
+            found += special_samples(resized, d, draws=3)
+        yield [(next(layouts), sample) for sample in found]
 
 
 def _resizable(case: Case, op: Op) -> bool:
@@ -74,14 +78,21 @@ def agreement(case: Case, op: Op, target: Target) -> None:
 def _agreed(case: Case, op: Op, target: Target, d: dtypes.dtype, leading: int | None) -> int:
     """How many calls with other sizes of the leading dimensions were compared: those that the owner takes."""
     owner, compared = target.owner(), 0
-    for position, sample in enumerate(_larger_samples(case, d, leading)):
-        layout = (to_tensor, *LAYOUTS.values(), reversed_)[position % (len(LAYOUTS) + 2)]
-        with about(d.name, layout.__name__, sample):
-            try:
-                with owner.preferred():
-                    expected = call(op.function, sample, owner, layout)
-            except (RuntimeError, ValueError, IndexError, TypeError):
-                continue
-            compare_calls(call(op.function, sample, target, layout), expected, case, d)
-            compared += 1
+    for calls in _larger_calls(case, d, leading):
+        with owner.preferred():  # for all at once: after each change of the preference every op is looked up again
+            expected = [_taken(op, owner, d, layout, sample) for layout, sample in calls]
+        for (layout, sample), results in zip(calls, expected, strict=True):
+            if results is not None:
+                with about(d.name, layout.__name__, sample):
+                    compare_calls(call(op.function, sample, target, layout), results, case, d)
+                compared += 1
     return compared
+
+
+def _taken(op: Op, owner: Target, d: dtypes.dtype, layout: Callable, sample: Sample) -> list | None:
+    """The results of the owner, or None if it refuses the call."""
+    with about(d.name, layout.__name__, sample):
+        try:
+            return call(op.function, sample, owner, layout)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return None

@@ -16,7 +16,8 @@ from corefw.testing.expectations import compare_results, expected_results
 from corefw.testing.samples import Sample, generator, samples
 from corefw.testing.targets import Target
 
-_DRAWS = 4  # of each sample of a row
+#: of each sample of a row: as many as give so many elements, at most `_MOST`
+_DRAWN, _MOST = 24, 4
 
 
 def _integers(case: Case, op: Op) -> list[dtype]:
@@ -39,8 +40,8 @@ def _extreme_samples(case: Case, d: dtype) -> Iterator[Sample]:
         return np.where(rng.random(array.shape) < 0.8, rng.choice(ends, array.shape), array).astype(array.dtype)
 
     for sample in samples(case, d):
-        if any(array.size for array in sample.arrays()) and (whole or isinstance(sample.arguments[0], np.ndarray)):
-            yield from (sample.map_numbered(filled) for _ in range(_DRAWS))
+        if (largest := sample.largest()) and (whole or isinstance(sample.arguments[0], np.ndarray)):
+            yield from (sample.map_numbered(filled) for _ in range(min(_MOST, -(-_DRAWN // largest))))
 
 
 @property_of(lambda case, op: bool(_integers(case, op)), dtypes=_integers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -39,8 +39,7 @@ class Sample:
                 return [changed(item) for item in value]
             return value
 
-        arguments = tuple(map(changed, self.arguments))
-        return replace(self, arguments=arguments, keywords={k: changed(v) for k, v in self.keywords.items()})
+        return Sample(tuple(map(changed, self.arguments)), {k: changed(v) for k, v in self.keywords.items()})
 
     def map_numbered(self, change: Callable[[int, np.ndarray], Any]) -> Sample:
         """As `map`; `change` is also told how many arrays came before."""
@@ -56,6 +55,10 @@ class Sample:
         found: list[np.ndarray] = []
         self.map(lambda array: found.append(array))
         return found
+
+    def largest(self) -> int:
+        """The number of elements of the largest array; 0 where no array has any."""
+        return max((array.size for array in self.arrays()), default=0)
 
     def __str__(self) -> str:
         def text(value):
@@ -103,11 +106,12 @@ def samples(case: Case, d: dtype) -> list[Sample]:
 
 
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5])
-_SPECIAL_DRAWS = 24
+#: draws of a sample: as many as give so many elements, among which most pairs of special values meet; within bounds
+_DRAWN, _FEWEST, _MOST = 150, 6, 24
 
 
-def special_samples(case: Case, d: dtype) -> list[Sample]:
-    """The calls of a case with NaN, infinities and zeros of both signs among the elements, in many combinations."""
+def special_samples(case: Case, d: dtype, draws: int | None = None) -> list[Sample]:
+    """The calls of a case with NaN, infinities and zeros of both signs among the elements, each in so many draws."""
     rng = generator(case)
 
     def fill(array: np.ndarray) -> np.ndarray:
@@ -115,8 +119,10 @@ def special_samples(case: Case, d: dtype) -> list[Sample]:
             return array
         return np.where(rng.random(array.shape) < 0.8, rng.choice(_SPECIAL, array.shape), array).astype(array.dtype)
 
-    found = [sample for sample in samples(case, d) if any(array.size for array in sample.arrays())]
-    return [sample.map(fill) for sample in found for _ in range(_SPECIAL_DRAWS)]
+    def count(sample: Sample) -> int:
+        return draws or min(_MOST, max(_FEWEST, -(-_DRAWN // sample.largest())))
+
+    return [sample.map(fill) for sample in samples(case, d) if sample.largest() for _ in range(count(sample))]
 
 
 # -- tensors from arrays ----------------------------------------------------------------------------------------------

@@ -69,9 +69,7 @@ class Target:
         if registry.preferred[-1] == scope:
             yield
             return
-        alone = (
-            len({b.name for offers in registry.kernels.values() for b, _ in offers if self.device in b.devices}) <= 1
-        )
+        alone = sum(self.device in backend.devices for backend in registry.backends.values()) <= 1
         registry.preferred.append(scope)
         if not alone:
             registry.forget()

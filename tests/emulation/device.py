@@ -20,8 +20,11 @@ if compiler.COMPILER is None:
     pytest.skip("the CUDA sources run with a C++ compiler only", allow_module_level=True)
 
 
+TOGETHER = 16  # elementwise functions that are compiled at once: a few cost little more than one
+
+
 class EmulatedCuda(Cuda):
-    """Functions compiled as C++. Elementwise ones of the same types are compiled at once, to save time."""
+    """Functions compiled as C++; elementwise ones with their neighbours of the same types, to save time."""
 
     def __init__(self, *arguments):
         self._elementwise = defaultdict(dict)  # the sources (keys of a dict, which keeps their order), by kind
@@ -35,10 +38,15 @@ class EmulatedCuda(Cuda):
     def compile(self, function, definitions):
         definitions = {macro: text for macro, text in definitions.items() if (macro, text) != ("SIZE", "int32")}
         elementwise = "__global__" in function.source  # and not in a file
-        sources = self._elementwise[_kind(function.name, function.macros)] if elementwise else [function.source]
+        sources = self._neighbours(function) if elementwise else [function.source]
         loaded = self._library(text("\n".join(sources), definitions))
         launch = compiler.launcher(loaded, function.name)
         return self.device_asserts.checked(launch, self.capturing) if self.device_asserts.blocking else launch
+
+    def _neighbours(self, function):
+        sources = [*self._elementwise[_kind(function.name, function.macros)]]
+        first = sources.index(function.source) // TOGETHER * TOGETHER
+        return sources[first : first + TOGETHER]
 
     def cublas_lt(self):
         return cublas_lt.library
