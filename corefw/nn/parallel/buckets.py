@@ -34,19 +34,19 @@ class Bucket:
         self.missing, self.future = len(self.parameters), None
 
 
-def parted(parameters: Sequence[Tensor], first: int, size: int) -> list[Bucket]:
+def parted(parameters: Sequence[Tensor], sizes: Sequence[int]) -> list[Bucket]:
     """Buckets of parameters, the last ones first, since their gradients come first.
 
     Args:
         parameters: in the order in which the model has them.
-        first, size: how many bytes the first bucket, small so that something is sent soon, and the others may have.
+        sizes: how many bytes the buckets may have; the last one is that of all others.
     """
     found: list[Bucket] = []
     open_buckets: dict[Any, list[Tensor]] = {}
     for parameter in reversed(parameters):
         held = open_buckets.setdefault(parameter.dispatch_key, [])
         held.append(parameter)
-        if sum(p.array.nbytes for p in held) >= (size if found else first):
+        if sum(p.array.nbytes for p in held) >= sizes[min(len(found), len(sizes) - 1)]:
             found.append(Bucket(open_buckets.pop(parameter.dispatch_key)))
     return found + [Bucket(held) for held in open_buckets.values()]
 
@@ -99,15 +99,15 @@ class Reducer:
     Args:
         named: the parameters that need gradients.
         group: the processes.
-        first, size: bytes of the first bucket and of the others.
+        sizes: bytes of the buckets, the last one that of all others.
         as_views: whether gradients become parts of the buckets, so that nothing is copied back.
     """
 
-    def __init__(self, named: dict[str, Tensor], group: ProcessGroup, first: int, size: int, as_views: bool):
+    def __init__(self, named: dict[str, Tensor], group: ProcessGroup, sizes: Sequence[int], as_views: bool):
         self.group, self.as_views = group, as_views
         parameters = list(named.values())
         self._names = {id(p): name for name, p in named.items()}
-        self.buckets = parted(parameters, first, size)
+        self.buckets = parted(parameters, sizes)
         self.hook: Callable[[GradBucket], Future] | None = None
         self.active = False  # whether this backward is one whose gradients are averaged
         self._next = 0

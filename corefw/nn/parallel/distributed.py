@@ -16,7 +16,7 @@ from corefw.nn.modules.module import Module
 from corefw.nn.parallel.buckets import GradBucket, Reducer, flattened
 from corefw.tensor import Tensor
 
-_FIRST_BUCKET = 1 << 20  # bytes
+_FIRST_BUCKET_MB = 1  # small, so that something is sent soon
 
 
 class DistributedDataParallel(Module):
@@ -26,16 +26,18 @@ class DistributedDataParallel(Module):
     Args:
         module: the model, with equal parameters' shapes in all processes.
         device_ids, output_device, dim: of PyTorch's older form; the model is used where it lies.
-        broadcast_buffers: whether the buffers of rank 0 replace the others' before each forward in training.
+        broadcast_buffers, forward_sync_buffers: whether the buffers of rank 0 replace the others' before each forward
+            in training, as they do if both are missing.
         init_sync: whether parameters and buffers of rank 0 replace the others' now.
         process_group: the processes; all if missing.
         bucket_cap_mb: how many megabytes of gradients are averaged at once.
         find_unused_parameters: whether parameters that do not take part in the outputs get the gradient zero, instead
             of an error in the next step.
-        check_reduction: without effect, as in PyTorch.
+        check_reduction, batched_grad_copy: without effect.
         gradient_as_bucket_view: whether gradients are parts of what is sent, which saves a copy of them.
         static_graph: as `find_unused_parameters`; whether the same ones are unused in each step makes no difference.
-        mixed_precision, device_mesh: refused unless None.
+        bucket_cap_mb_list: megabytes of each bucket; the last is that of all others.
+        mixed_precision, device_mesh, delay_all_reduce_named_params, skip_all_reduce_unused_params: refused.
 
     Raises:
         ValueError: there is no process group.
@@ -46,16 +48,18 @@ class DistributedDataParallel(Module):
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
-        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
+        broadcast_buffers: bool | None = None, init_sync: bool = True, process_group: Any = None,
         bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, check_reduction: bool = False,
         gradient_as_bucket_view: bool = False, static_graph: bool = False, delay_all_reduce_named_params: Any = None,
         param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ):  # fmt: skip
         super().__init__()
-        if mixed_precision is not None or device_mesh is not None or delay_all_reduce_named_params is not None:
+        if any((mixed_precision, device_mesh, delay_all_reduce_named_params, skip_all_reduce_unused_params)):
             raise NotImplementedError(
-                "DistributedDataParallel: mixed_precision, device_mesh and delay_all_reduce_named_params are not "
-                "there; convert the model, or give a process_group"
+                "DistributedDataParallel: mixed_precision, device_mesh, delay_all_reduce_named_params and "
+                "skip_all_reduce_unused_params are not there; convert the model, or give a process_group"
             )
         group = chosen_group(process_group)
         if group is None:
@@ -64,7 +68,9 @@ class DistributedDataParallel(Module):
         self.process_group = group
         self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
         self.device = next((p.device for p in module.parameters()), None)
-        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        sent = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.broadcast_buffers = sent is None or sent
+        self.find_unused_parameters = find_unused_parameters
         self.static_graph, self.require_backward_grad_sync = static_graph, True
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named: list[tuple[str, Tensor]] = [(name, p) for name, p in module.named_parameters() if name not in ignored]
@@ -79,9 +85,9 @@ class DistributedDataParallel(Module):
         self._check_models(named)
         if init_sync:
             self._send([p for _, p in named] + self._buffers_to_send)
-        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
-        first = cap if bucket_cap_mb is not None else _FIRST_BUCKET
-        self.reducer = Reducer(trained, group, first, cap, gradient_as_bucket_view)
+        caps = bucket_cap_mb_list or ([_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb])
+        sizes = [int(cap * (1 << 20)) for cap in caps]
+        self.reducer = Reducer(trained, group, sizes, gradient_as_bucket_view)
 
     def _check_models(self, named: list[tuple[str, Tensor]]) -> None:
         """Raise RuntimeError, in all processes, if their parameters are not alike."""
