@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,7 +85,9 @@ class DistributedDataParallel(Module):
         self._check_models(named)
         if init_sync:
             self._send([p for _, p in named] + self._buffers_to_send)
-        caps = bucket_cap_mb_list or ([_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb])
+        caps: Sequence[float] = bucket_cap_mb_list or (
+            [_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb]
+        )
         sizes = [int(cap * (1 << 20)) for cap in caps]
         self.reducer = Reducer(trained, group, sizes, gradient_as_bucket_view)
 
