@@ -51,6 +51,7 @@ LAZY = {
         "graphviz",
         "importlib",
         "matplotlib",
+        "onnx",
         "opt_einsum",
         "pluggy",
         "safetensors",

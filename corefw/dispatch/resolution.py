@@ -153,7 +153,7 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     if dispatch_key.__class__ is LayoutKey:
         return entry(op, dispatch_key)
     if dispatch_key.device.__class__ is BatchedDevice:
-        return batching.entry(op, dispatch_key, _results, _geometry_kernel, _body_kernel)
+        return batching.entry(op, dispatch_key, _results, _geometry_kernel, body_kernel)
     if isinstance(dispatch_key.device, LevelDevice):
         return dispatch_key.device.entry(op, dispatch_key, _results, _geometry_kernel)
     try:
@@ -189,7 +189,7 @@ def function_of(decision: Decision, numbers: bool = False) -> tuple[Callable, st
         return _geometry_kernel(op, dispatch_key), "geometry", False
     if not op.gradients:
         return op.body, "composite", False
-    kernel = _body_kernel(op, dispatch_key)
+    kernel = body_kernel(op, dispatch_key)
     compute_dtypes = (backend.compute_dtype for backend in registry.backends.values())
     wide = next((c[dispatch_key.dtype] for c in compute_dtypes if dispatch_key.dtype in c), None)
     if wide is not None:  # what one op computes is rounded once, not after each step of the body
@@ -392,7 +392,7 @@ def shape_of(op: Op, arguments) -> Any:
     )
 
 
-def _body_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
+def body_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
     """A composite's body as a kernel on arrays, for composites that have a gradient of their own."""
     kinds = [p.kind for p in op.kernel_parameters]
     names = [p.name for p in op.kernel_parameters]

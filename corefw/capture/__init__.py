@@ -1,0 +1,1 @@
+"""Capture: what a function computes, written down as a straight line of ops."""
