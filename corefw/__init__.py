@@ -151,7 +151,7 @@ _LATER = {
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
     },
-    **{name: name for name in ("onnx", "profiler", "return_types", "serialization", "signal", "special", "testing")},
+    **{name: name for name in ("profiler", "return_types", "serialization", "signal", "special", "testing")},
     "vmap": "func",
     **{"load": "serialization", "save": "serialization", "shadow": "debugging.shadowing"},
 }

@@ -141,14 +141,6 @@ def test_assertions_of_a_value():
             corefw._assert_async(wrong, "no")
 
 
-def test_nothing_is_exported_to_onnx():
-    onnx = corefw.onnx
-    assert not onnx.is_in_onnx_export() and issubclass(onnx.OnnxExporterError, RuntimeError)
-    for refused in (onnx.export, onnx.ONNXProgram):
-        with pytest.raises(NotImplementedError, match="ONNX"):
-            refused(nn.Linear(1, 1))
-
-
 def test_paths_of_trees():
     point = pytree.namedtuple("point", "x y")
     tree = {"a": [1, point(2, 3)], "b": None}

@@ -154,6 +154,55 @@ def test_composites_are_single_nodes():
     assert [node.op_type for node in program.model_proto.graph.node].count("LSTM") == 4
 
 
+PARTS = {
+    "cross_entropy": (lambda x: F.cross_entropy(x, torch.tensor([0, 2, 1])), (3, 4)),
+    "losses": (
+        lambda x: F.mse_loss(x, x * 2) + F.smooth_l1_loss(x, -x) + F.binary_cross_entropy_with_logits(x, x > 0),
+        (3,),
+    ),
+    "rms_norm": (lambda x: F.rms_norm(x, (4,)), (2, 4)),
+    "normalize": (lambda x: F.normalize(x) + F.cosine_similarity(x, x.roll(1, 0), 1, 1e-8)[:, None], (3, 4)),
+    "instance_norm": (lambda x: F.instance_norm(x), (2, 3, 4)),
+    "interpolate": (
+        lambda x: [F.interpolate(x, scale_factor=2, mode=mode) for mode in ("nearest", "bicubic", "area")],
+        (1, 2, 4, 4),
+    ),
+    "pads": (
+        lambda x: [F.pad(x, (1, 2, 0, 1), mode) for mode in ("constant", "reflect", "replicate", "circular")],
+        (1, 2, 4, 4),
+    ),
+    "shuffles": (lambda x: F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2).roll((1, -1), (2, 3)), (1, 4, 3, 3)),
+    "attention": (
+        lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(4, 4).tril().bool()),
+        (1, 2, 4, 3),
+    ),
+    "indices": (
+        lambda x: [x[torch.tensor([0, 2])], x[:, [1, -1]], x[[0, 1], [1, 2]], x[x[:, 0] > 0], x[..., None, ::2]],
+        (3, 4),
+    ),
+    "statistics": (
+        lambda x: [x.var(0), x.std(), x.median(0).values.shape[0] * x, x.norm(dim=1), x.softmax(0).cumsum(1)],
+        (3, 4),
+    ),
+    "order": (lambda x: [*x.sort(1), *x.topk(2), x.argsort(0, descending=True), x.argmax(), x.max(1).indices], (3, 4)),
+    "activations": (
+        lambda x: [F.glu(x), F.softsign(x), F.tanhshrink(x), F.celu(x), F.selu(x), F.relu6(x), F.softmin(x, 0)],
+        (4, 6),
+    ),
+    "einsum": (
+        lambda x: torch.einsum("bhid,bhjd->bhij", x, x) + torch.tensordot(x, x, ([3], [3]))[:, :, :, 0, 0, :],
+        (1, 1, 3, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_composites_without_entry_are_their_parts(name):
+    function, shape = PARTS[name]
+    torch.manual_seed(0)
+    agree(exported(function, torch.randn(shape)), function, torch.randn(shape))
+
+
 def test_constants_are_computed():
     model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
     kinds = lambda **o: [n.op_type for n in torch.onnx.export(model, (images(1),), **o).model_proto.graph.node]
@@ -248,6 +297,7 @@ def exported(function, *inputs, **options):
         (lambda x: x.new_zeros(x.shape[0], 3).expand(2, -1, 3) + 1, [2, "batch", 3]),
         (lambda x: x.transpose(0, 1).flatten(1), ["steps", "4*batch"]),
         (lambda x: x.mean((0, 1)), [4]),
+        (lambda x: x.sum(0) / len(x) + 2 * x.shape[1], ["steps", 4]),
         (lambda x: torch.einsum("bsd,btd->bst", x, x), ["batch", "steps", "steps"]),
     ],
 )

@@ -1,5 +1,7 @@
 """The table of ONNX operators: every entry, alone in a graph, computes in onnxruntime what the op computes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,9 @@ def test_entries(name):
 def test_entries_without_rows(name):
     function = OTHERS[name]
     compare(function, [corefw.tensor([[-1.5, 0.0, 2.5]])][: function.__code__.co_argcount])
+
+
+def test_page_lists_the_table():
+    page = (Path(__file__).resolve().parent.parent / "docs" / "onnx.md").read_text()
+    rows = page.partition("| family | ops |")[2]
+    assert {name for name in rows.split("`")[1::2]} == set(TABLE)

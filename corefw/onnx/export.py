@@ -137,10 +137,11 @@ def export(
     names = _named("input", input_names, own)
     axes = _axes(call, own, names, output_names or (), dynamic_axes, dynamic_shapes)
     with select_model_mode_for_export(model, training):
-        program = traced(call, axes)
+        program, numbers = traced(call, axes)
     outputs = [f"output_{i}" for i in range(len(program.outputs))]
     outputs = _named("output", output_names, outputs)
-    made = _written(program, opset, names, outputs, axes, optimize and do_constant_folding, export_params)
+    g = Graph(opset, {symbol: (names[i], axis) for i, named in axes.items() for axis, symbol in named.items()}, numbers)
+    made = _written(g, program, names, outputs, optimize and do_constant_folding, export_params)
     result = ONNXProgram(made, names)
     if verbose:
         print(imported("onnx.printer", "onnx.export").to_text(made))
@@ -212,13 +213,10 @@ def _axes(call: Call, own, names, outputs, dynamic_axes, dynamic_shapes) -> Axes
 
 # -- the graph --------------------------------------------------------------------------------------------------------
 def _written(
-    program: Program, opset: int, names: list[str], outputs: list[str], axes: Axes, folding: bool, export_params: bool
+    g: Graph, program: Program, names: list[str], outputs: list[str], folding: bool, export_params: bool
 ) -> Any:
     """The program as an ``onnx.ModelProto``."""
-    from onnx import helper
-
-    sources = {symbol: (names[i], axis) for i, named in axes.items() for axis, symbol in named.items()}
-    g = Graph(opset, sources)
+    helper = g.helper
     g.used = {value for line in program.lines for value in line.values()} | set(program.outputs)
     g.taken.update(names, outputs)
     g.names.update(zip(program.inputs, names))
@@ -243,7 +241,7 @@ def _written(
         [_described(g, name, value) for name, value in zip(outputs, program.outputs)],
         [tensor for name, tensor in g.initializers.items() if name in read],
     )
-    version = helper.make_opsetid("", opset)
+    version = helper.make_opsetid("", g.opset)
     ir_version = helper.find_min_ir_version_for([version])
     return helper.make_model(graph, opset_imports=[version], producer_name="corefw", ir_version=ir_version)
 

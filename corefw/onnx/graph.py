@@ -38,7 +38,7 @@ class Graph:
 
     line: Line
 
-    def __init__(self, opset: int, sources: dict[str, tuple[str, int]]):
+    def __init__(self, opset: int, sources: dict[str, tuple[str, int]], numbers: dict[Value, Size]):
         from onnx import helper, numpy_helper
 
         self.helper, self.numpy_helper = helper, numpy_helper
@@ -48,6 +48,7 @@ class Graph:
         self.names: dict[Value, str] = {}
         self.taken: set[str] = set()
         self._sources = sources  # a symbol -> the input that has it, and its axis
+        self._numbers = numbers  # constants that are sizes
         self._constants: dict[tuple, str] = {}
         self._sizes: dict[Size, str] = {}
         self.used: set[Value] = set()
@@ -75,6 +76,10 @@ class Graph:
             return value
         assert isinstance(value, Value)
         found = self.names.get(value)
+        if value in self._numbers:
+            return self.node(
+                "Cast", self.squeeze(self.ints([self._numbers[value]]), [0]), to=self.element_type(value.dtype)
+            )
         if found is None:
             array = host(value.array)
             found = self.initializer(value.name, array) if value.name else self.constant(array)

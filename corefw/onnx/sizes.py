@@ -85,13 +85,15 @@ def merged(first: Any, second: Any, symbols: Symbols) -> Any:
     return first if same else Unknown(first, second)
 
 
-def generalize(program: Program, other: Program, symbols: Symbols, host) -> None:
-    """Write into `program` how its sizes depend on those of its inputs, by comparison with `other`.
+def generalize(program: Program, other: Program, symbols: Symbols, host) -> dict[Value, Size]:
+    """Write into `program` how its sizes depend on those of its inputs, by comparison with `other`; returns the numbers
+    among its constants that depend on them too.
 
     Raises:
         OnnxExporterError: the programs differ in more than sizes.
     """
     pairs: dict[Value, Value] = dict(zip(program.inputs, other.inputs))
+    numbers: dict[Value, Size] = {}
 
     def match(value: Any, partner: Any, line: Line | None) -> Any:
         if not isinstance(value, Value) or not isinstance(partner, Value):
@@ -100,6 +102,10 @@ def generalize(program: Program, other: Program, symbols: Symbols, host) -> None
         if known is not partner:
             raise _different(line, "the ops are given other values")
         if value.line is None and value.kind != "input" and not _same(value, partner, host):
+            number = _number(value, partner, symbols, host)
+            if isinstance(number, Size):
+                numbers[value], value.array = number, None
+                return value
             raise _different(line, f"{value.kind} {value.name or value.type} has other elements or another shape")
         return value
 
@@ -115,8 +121,8 @@ def generalize(program: Program, other: Program, symbols: Symbols, host) -> None
                 arguments.append([match(x, y, line) for x, y in zip(a, b)])
             else:
                 arguments.append(match(a, b, line))
-        fixed = all(x.line is None or x.array is not None for x in line.values())
-        unchanged = all(_static(x) for x in arguments if x.__class__ is not Value)
+        fixed = all(x.array is not None for x in line.values())
+        unchanged = all(_static(x) for x in arguments if not isinstance(x, Value))
         for value, twin in zip(line.results, partner.results):
             pairs[value] = twin
             value.array = value.array if fixed and unchanged else None
@@ -128,6 +134,16 @@ def generalize(program: Program, other: Program, symbols: Symbols, host) -> None
     for value, twin in zip(program.outputs, other.outputs):
         if pairs.setdefault(value, twin) is not twin:
             raise _different(value.line, "the outputs are other values")
+    return numbers
+
+
+def _number(value: Value, twin: Value, symbols: Symbols, host) -> Any:
+    """What two constants are as one number, if both are whole."""
+    if value.shape or twin.shape or value.kind != "constant":
+        return None
+    a, b = (host(x.array).item() for x in (value, twin))
+    whole = all(isinstance(n, int | float) and n == n // 1 for n in (a, b))
+    return relate(int(a), int(b), symbols) if whole else None
 
 
 def _same(value: Value, twin: Value, host) -> bool:

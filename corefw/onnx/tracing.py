@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from corefw.autograd.grad_mode import no_grad
-from corefw.capture.program import Program
+from corefw.capture.program import Program, Value
 from corefw.capture.record import Recorder
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
 from corefw.onnx.errors import OnnxExporterError
 from corefw.onnx.graph import host
-from corefw.onnx.sizes import Symbols, generalize
+from corefw.onnx.sizes import Size, Symbols, generalize
 from corefw.onnx.table import TABLE
 from corefw.tensor import Tensor
 from corefw.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -117,14 +117,14 @@ def _record(call: Call) -> Program:
     return program
 
 
-def traced(call: Call, axes: Axes) -> Program:
-    """The model's program, in which sizes that follow those of the dynamic axes say so.
+def traced(call: Call, axes: Axes) -> tuple[Program, dict[Value, Size]]:
+    """The model's program, in which sizes that follow those of the dynamic axes say so, and the constants that do.
 
     Raises:
         OnnxExporterError: the model does something else with other sizes, or does not take them.
     """
     if not any(axes.values()):
-        return _record(call)
+        return _record(call), {}
     sizes: dict[str, int] = {}
     for position, named in axes.items():
         for axis, symbol in named.items():
@@ -143,8 +143,7 @@ def traced(call: Call, axes: Axes) -> Program:
             failure = failure or error
             continue
         symbols: Symbols = {symbol: (first[symbol], second[symbol]) for symbol in first}
-        generalize(program, other, symbols, host)
-        return program
+        return program, generalize(program, other, symbols, host)
     raise OnnxExporterError(
         f"onnx.export: the model does not take other sizes of the dynamic axes {', '.join(first)}: with "
         f"{next(_others(first))} it raises {type(failure).__name__}: {failure}"

@@ -228,6 +228,22 @@ def lerp(g: Graph, input, end, weight):
     return g.node("Add", x, g.node("Mul", w, g.node("Sub", y, x)))
 
 
+@written_as("atan2")
+def atan2(g: Graph, input, other):
+    y, x = g.as_result(input, other)
+    zero = g.number(0)
+    angle = g.node("Atan", g.node("Div", y, x))
+    turn = g.node("Where", g.node("Less", y, zero), g.number(-pi), g.number(pi))
+    angle = g.node("Where", g.node("Less", x, zero), g.node("Add", angle, turn), angle)
+    upright = g.node("Mul", g.node("Sign", y), g.number(pi / 2))
+    return g.node("Where", g.node("Equal", x, zero), upright, angle)
+
+
+@written_as("hypot")
+def hypot(g: Graph, input, other):
+    return g.node("Sqrt", g.node("Add", *(g.node("Mul", x, x) for x in g.as_result(input, other))))
+
+
 @written_as("logaddexp")
 def logaddexp(g: Graph, input, other):
     x, y = g.as_result(input, other)

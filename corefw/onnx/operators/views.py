@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from corefw import dtypes
@@ -143,6 +145,30 @@ def flip(g: Graph, input, dims):
     dims = [d % len(g.shape) for d in dims]
     count = len(dims)
     return g.node("Slice", input, g.ints([-1] * count), g.ints([-END] * count), g.ints(dims), g.ints([-1] * count))
+
+
+@written_as("roll")
+def roll(g: Graph, input, shifts, dims):
+    x = input if dims else g.reshape(input, [-1])
+    for shift, dim in zip(shifts, dims or (0,)):
+        sizes = g.static(input.shape if not dims else input.shape[dim], "the size of a dimension that is rolled")
+        size = prod(sizes) if not dims else sizes
+        if size and shift % size:
+            at, axis = g.ints([size - shift % size]), g.ints([dim])
+            parts = g.node("Slice", x, at, g.ints([END]), axis), g.node("Slice", x, g.ints([0]), at, axis)
+            x = g.node("Concat", *parts, axis=dim)
+    return g.node("Identity", x if dims else g.reshape(x, g.shape))
+
+
+@written_as("diagonal")
+def diagonal(g: Graph, input, offset, dim1, dim2):
+    rest = [d for d in range(len(input.shape)) if d not in (dim1, dim2)]
+    rows, columns = g.static((input.shape[dim1], input.shape[dim2]), "the size of a matrix whose diagonal is wanted")
+    first, second = max(-offset, 0), max(offset, 0)
+    count = max(min(rows - first, columns - second), 0)
+    positions = [[first + i, second + i] for i in range(count)]
+    found = g.node("GatherND", g.transpose(input, [dim1, dim2, *rest]), g.constant(positions, np.int64))
+    return g.transpose(found, [*range(1, len(rest) + 1), 0])
 
 
 @written_as("tril", "triu")
