@@ -8,21 +8,14 @@ import pytest
 import corefw
 from corefw import nn
 from corefw.autograd.grad_mode import no_grad
-from corefw.capture.record import Recorder
+from corefw.capture.record import record
 from corefw.dispatch.registry import registry
 
 
 def recorded(function, *inputs, whole=lambda op: True, states=()):
     """The program of a function of tensors."""
-    recorder = Recorder(whole)
-    program = recorder.program
-    for i, tensor in enumerate(states):
-        recorder.given("state", f"s{i}", tensor)
-    program.inputs = [recorder.given("input", f"x{i}", tensor) for i, tensor in enumerate(inputs)]
-    with no_grad(), recorder:
-        result = function(*inputs)
-    program.outputs = [recorder.returned(result)]
-    return program
+    named = {f"s{i}": tensor for i, tensor in enumerate(states)}
+    return record(function, *inputs, names=["x"], states=named, whole=whole)
 
 
 def replayed(program, *inputs):
@@ -52,7 +45,7 @@ def test_prints_one_line_per_op():
     x = corefw.ones(2, 3)
     program = recorded(lambda x: layer(x).softmax(-1).t(), x, states=[layer.weight, layer.bias])
     assert str(program).splitlines() == [
-        "%0 = input x0: float32[2, 3]",
+        "%0 = input x: float32[2, 3]",
         "%1 = state s0: float32[4, 3]",
         "%2 = state s1: float32[4]",
         "%3 = linear(%0, %1, %2): float32[2, 4]",

@@ -164,7 +164,7 @@ PARTS = {
     "normalize": (lambda x: F.normalize(x) + F.cosine_similarity(x, x.roll(1, 0), 1, 1e-8)[:, None], (3, 4)),
     "instance_norm": (lambda x: F.instance_norm(x), (2, 3, 4)),
     "interpolate": (
-        lambda x: [F.interpolate(x, scale_factor=2, mode=mode) for mode in ("nearest", "bicubic", "area")],
+        lambda x: [F.interpolate(x, scale_factor=2, mode=mode) for mode in ("nearest", "nearest-exact", "bicubic")],
         (1, 2, 4, 4),
     ),
     "pads": (

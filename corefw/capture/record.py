@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from corefw import dtypes
+from corefw.autograd.grad_mode import no_grad
 from corefw.capture.program import Line, Program, Value
 from corefw.devices import device
 from corefw.dispatch.calls import silent
@@ -268,6 +269,43 @@ class Recorder(Mode):
             result = Value("result", "", tuple(shape), dispatch_key.dtype)
             value = self._add(registry.declared["expand"], dispatch_key, (value, tuple(shape)), [result])
         return value
+
+
+def record(
+    function: Callable, *inputs: Tensor, names: Sequence[str] = (), states: Mapping[str, Tensor] | None = None,
+    whole: Callable[[Op], bool] = lambda op: True,
+) -> Program:  # fmt: skip
+    """The program of a function, which is called once.
+
+    Args:
+        function: takes the inputs, and returns a tensor or several.
+        inputs: tensors.
+        names: their names in the program.
+        states: further tensors that the function uses, by name: parameters and buffers.
+        whole: which composites are one line, by default all.
+
+    >>> import corefw as torch
+    >>> layer = torch.nn.Linear(3, 4)
+    >>> states = dict(layer.named_parameters())
+    >>> print(record(lambda x: layer(x).softmax(-1).t(), torch.ones(2, 3), names=["x"], states=states))
+    %0 = input x: float32[2, 3]
+    %1 = state weight: float32[4, 3]
+    %2 = state bias: float32[4]
+    %3 = linear(%0, %1, %2): float32[2, 4]
+    %4 = softmax(%3, dim=1): float32[2, 4]
+    %5 = t(%4): float32[4, 2]
+    return %5
+    """
+    recorder = Recorder(whole)
+    for name, tensor in (states or {}).items():
+        recorder.given("state", name, tensor)
+    named = zip(inputs, [*names, *("" for _ in inputs[len(names) :])])
+    recorder.program.inputs = [recorder.given("input", name, tensor) for tensor, name in named]
+    with no_grad(), recorder:
+        result = function(*inputs)
+    results = result if isinstance(result, list | tuple) else [result]
+    recorder.program.outputs = [recorder.returned(tensor) for tensor in results]
+    return recorder.program
 
 
 def _key_of(runtime, dtype):

@@ -9,7 +9,7 @@ from typing import Any
 
 from corefw.autograd.grad_mode import no_grad
 from corefw.capture.program import Program, Value
-from corefw.capture.record import Recorder
+from corefw.capture.record import record
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
 from corefw.onnx.errors import OnnxExporterError
@@ -58,7 +58,13 @@ class Call:
         args, kwargs = tree_unflatten(self.leaves, self.structure)
         with no_grad():
             result = self.model(*args, **kwargs)
-        return [leaf for leaf in tree_flatten(result)[0] if leaf is not None]
+        outputs = [leaf for leaf in tree_flatten(result)[0] if leaf is not None]
+        for leaf in outputs:
+            if not isinstance(leaf, Tensor):
+                raise OnnxExporterError(f"onnx.export: outputs are tensors, the model returned a {type(leaf).__name__}")
+        if not outputs:
+            raise OnnxExporterError("onnx.export: the model returned no tensor")
+        return outputs
 
     def states(self) -> dict[str, Tensor]:
         """The model's parameters and buffers by name."""
@@ -89,29 +95,20 @@ class _Mark:
 
 
 def _record(call: Call) -> Program:
-    """The model's program; states that it changes are as they were afterwards."""
-    recorder, states = Recorder(lambda op: op.name in TABLE), call.states()
-    for name, tensor in states.items():
-        recorder.given("state", name, tensor)
-    inputs = [tensor.detach().clone() for tensor in call.inputs]
-    program = recorder.program
-    program.inputs = [recorder.given("input", "", tensor) for tensor in inputs]
+    """The model's program; states that it changes are afterwards as they were."""
+    states, inputs = call.states(), [tensor.detach().clone() for tensor in call.inputs]
     before, Exporting.active = Exporting.active, True
     try:
-        with recorder:
-            leaves = call.with_inputs(inputs).run()
+        program = record(
+            lambda *tensors: call.with_inputs([*tensors]).run(), *inputs, states=states,
+            whole=lambda op: op.name in TABLE,
+        )  # fmt: skip
     finally:
         Exporting.active = before
-        for value in program.changed:
-            if value.kind == "state":
-                tensor = states[value.name]
-                tensor.dispatch_key.runtime.copy(tensor.array, value.array)
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            raise OnnxExporterError(f"onnx.export: outputs are tensors, the model returned a {type(leaf).__name__}")
-    if not leaves:
-        raise OnnxExporterError("onnx.export: the model returned no tensor")
-    program.outputs = [recorder.returned(leaf) for leaf in leaves]
+    for value in program.changed:
+        if value.kind == "state":
+            tensor = states[value.name]
+            tensor.dispatch_key.runtime.copy(tensor.array, value.array)
     program.changed.clear()  # a graph has no states that change
     program.prune()
     return program

@@ -10,6 +10,7 @@ from corefw import dtypes
 from corefw.onnx.graph import END, Graph
 from corefw.onnx.sizes import Size
 from corefw.onnx.table import written_as
+from corefw.shapes import as_shape
 
 
 @written_as("view_size", "unsafe_view")
@@ -149,10 +150,10 @@ def flip(g: Graph, input, dims):
 
 @written_as("roll")
 def roll(g: Graph, input, shifts, dims):
+    shifts, dims = as_shape(shifts), () if dims is None else as_shape(dims)
     x = input if dims else g.reshape(input, [-1])
     for shift, dim in zip(shifts, dims or (0,)):
-        sizes = g.static(input.shape if not dims else input.shape[dim], "the size of a dimension that is rolled")
-        size = prod(sizes) if not dims else sizes
+        size = prod(g.static([input.shape[dim]] if dims else input.shape, "the size of what is rolled"))
         if size and shift % size:
             at, axis = g.ints([size - shift % size]), g.ints([dim])
             parts = g.node("Slice", x, at, g.ints([END]), axis), g.node("Slice", x, g.ints([0]), at, axis)
@@ -167,6 +168,8 @@ def diagonal(g: Graph, input, offset, dim1, dim2):
     first, second = max(-offset, 0), max(offset, 0)
     count = max(min(rows - first, columns - second), 0)
     positions = [[first + i, second + i] for i in range(count)]
+    if not count:
+        g.refuse("a diagonal without elements has no ONNX form")
     found = g.node("GatherND", g.transpose(input, [dim1, dim2, *rest]), g.constant(positions, np.int64))
     return g.transpose(found, [*range(1, len(rest) + 1), 0])
 
