@@ -356,6 +356,18 @@ def test_refused(function, options, reason):
     assert not torch.onnx.is_in_onnx_export()
 
 
+def test_elements_that_the_model_takes_are_warned_of():
+    for function in (
+        lambda x: x + x.sum().item(),
+        lambda x: x.exp() if x.sum() > 0 else x,
+        lambda x: x * len(x.tolist()),
+    ):
+        line = function.__code__.co_firstlineno
+        with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match=f"elements of .* at .*test_onnx.py:{line}, in"):
+            exported(function, torch.ones(3))
+    exported(lambda x: x * torch.arange(3).sum().item(), torch.ones(3))
+
+
 def test_an_op_without_entry_names_itself_and_the_line():
     def function(x):
         return x.lgamma()  # the line

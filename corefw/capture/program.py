@@ -83,6 +83,8 @@ class Program:
         lines: the calls of ops, in order.
         outputs: what it returns, in order.
         changed: what states and inputs that it changes in place become.
+        read: values whose elements the function took out, as `item` does, with the user's line: what it made of them is
+            not written down.
 
     ``str(program)`` shows one line per op with shapes and dtypes.
     """
@@ -91,11 +93,20 @@ class Program:
     lines: list[Line] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
     changed: dict[Value, Value] = field(default_factory=dict)
+    read: dict[Value, str] = field(default_factory=dict)
 
     def given(self) -> list[Value]:
         """The states and constants that lines or outputs use, in the order of their use."""
         used = [value for line in self.lines for value in line.values()]
         return [v for v in dict.fromkeys(used + self.outputs) if v.kind in ("state", "constant")]
+
+    def following(self) -> set[Value]:
+        """The inputs and all values that follow from them."""
+        found = set(self.inputs)
+        for line in self.lines:
+            if not found.isdisjoint(line.values()):
+                found.update(line.results)
+        return found
 
     def prune(self) -> None:
         """Drop the lines that neither outputs nor changes need."""

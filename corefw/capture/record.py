@@ -80,6 +80,8 @@ class Recorder(Mode):
         for _, runtime in registry.runtimes.values():
             self._shadow(runtime, "cast", self._cast)
             self._shadow(runtime, "copy", self._copy)
+            for name in ("download", "item", "transfer"):
+                self._shadow(runtime, name, self._read)
         return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
@@ -258,6 +260,17 @@ class Recorder(Mode):
         key = _key_of(runtime, dtypes.of_numpy(target.dtype))
         self._write(self._places[id(target)], self._converted(given, key, tuple(target.shape)))
         return None
+
+    def _read(self, runtime, function: Callable, array, *index) -> Any:
+        if self._paused:
+            return function(array, *index)
+        if id(array) in self._places:
+            self.program.read.setdefault(self._value(array), user_line())
+        self._computing = True
+        try:
+            return function(array, *index)
+        finally:
+            self._computing = False
 
     def _converted(self, value: Value, dispatch_key, shape: tuple) -> Value:
         """A value with another dtype, spread over another shape."""

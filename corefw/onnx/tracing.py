@@ -12,11 +12,12 @@ from corefw.capture.program import Program, Value
 from corefw.capture.record import record
 from corefw.dispatch.declare import ops
 from corefw.nn.modules.module import Module
-from corefw.onnx.errors import OnnxExporterError
+from corefw.onnx.errors import OnnxExporterError, OnnxExporterWarning
 from corefw.onnx.graph import host
 from corefw.onnx.sizes import Size, Symbols, generalize
 from corefw.onnx.table import TABLE
 from corefw.tensor import Tensor
+from corefw.tracebacks import warn
 from corefw.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 #: {position of an input: {axis: symbol}}
@@ -109,6 +110,14 @@ def _record(call: Call) -> Program:
         if value.kind == "state":
             tensor = states[value.name]
             tensor.dispatch_key.runtime.copy(tensor.array, value.array)
+    following = program.following()
+    for value, where in program.read.items():
+        if value in following:
+            warn(
+                f"onnx.export: the model takes elements of a tensor ({value.type}) at {where}: what it makes of them, "
+                "such as branches, sizes and numbers, is in the graph as it was in this run",
+                OnnxExporterWarning,
+            )
     program.changed.clear()  # a graph has no states that change
     program.prune()
     return program
