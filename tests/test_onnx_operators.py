@@ -35,7 +35,7 @@ OTHERS = {
 }
 #: why samples are refused
 REFUSED = {
-    "adaptive_avg_pool": "differ in size",
+    "adaptive_max_pool": "differ in size",
     "diagonal": "without elements",
     "gru_sequence": "different lengths",
     "index_put": "behind whole dimensions",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from corefw import dtypes
 from corefw.onnx.graph import Graph
 from corefw.onnx.table import written_as
@@ -98,8 +100,19 @@ def _even_windows(g: Graph, input, output_size) -> tuple:
 def adaptive_avg_pool(g: Graph, input, output_size):
     if all(size == 1 for size in output_size):
         return g.node("GlobalAveragePool", input)
-    window = _even_windows(g, input, output_size)
-    return g.node("AveragePool", input, kernel_shape=window, strides=window)
+    sizes = g.static(input.shape[2:], "the size of images that adaptive windows divide")
+    if not any(size % count for size, count in zip(sizes, output_size)):
+        window = _even_windows(g, input, output_size)
+        return g.node("AveragePool", input, kernel_shape=window, strides=window)
+    x, last = input, len(input.shape) - 1
+    for dim, (size, count) in enumerate(zip(sizes, output_size), 2):  # windows that differ, as a product
+        weights = np.zeros((size, count))
+        for i in range(count):
+            start, end = i * size // count, -(-(i + 1) * size // count)
+            weights[start:end, i] = 1 / (end - start)
+        order = [*range(dim), last, *range(dim + 1, last), dim] if dim < last else [*range(last + 1)]
+        x = g.transpose(g.node("MatMul", g.transpose(x, order), g.number(weights)), order)
+    return x
 
 
 @written_as("adaptive_max_pool")
