@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NoReturn
 
 __all__ = ["Dim", "ExportedProgram", "export", "load", "register_dataclass", "save"]
@@ -16,10 +17,18 @@ class ExportedProgram:
         _refuse("ExportedProgram")
 
 
+class _Hint(Enum):
+    """Whether a size may differ, without a name for it: where it can, not, or always."""
+
+    AUTO = 0
+    STATIC = 1
+    DYNAMIC = 2
+
+
 class Dim:
     """A size that may differ between calls of a captured program."""
 
-    AUTO = STATIC = DYNAMIC = None
+    AUTO, STATIC, DYNAMIC = _Hint
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
         self.__name__, self.min, self.max = name, min, max

@@ -317,10 +317,14 @@ def test_forms_of_dynamic_axes():
         {"dynamic_axes": {"x": shared, "y": shared, "out": shared}, "output_names": ["out"]},
         {"dynamic_shapes": {"x": shared, "y": shared}},
         {"dynamic_shapes": (shared, ("n", None))},
+        {"dynamic_shapes": ({0: torch.export.Dim("n"), 1: torch.export.Dim.STATIC}, {0: torch.export.Dim("n", max=9)})},
     ):
         program = exported(add, x, y, **options)
         assert program.model_proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "n"
         agree(program, add, torch.randn(6, 3), torch.randn(6, 3))
+    program = exported(lambda x: x.exp(), x, dynamic_shapes={"x": {0: torch.export.Dim.AUTO, 1: None}})
+    sizes = program.model_proto.graph.output[0].type.tensor_type.shape.dim
+    assert [size.dim_param or size.dim_value for size in sizes] == ["x_dim_0", 3]
     program = exported(torch.exp, x, dynamic_axes={"input_0": [1]}, input_names=["input_0"])
     assert program.model_proto.graph.input[0].type.tensor_type.shape.dim[1].dim_param == "input_0_dim_1"
 

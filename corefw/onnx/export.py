@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from corefw.capture.program import Line, Program, Value
+from corefw.export import Dim
 from corefw.nn.modules.module import Module
 from corefw.onnx import operators as _entries  # noqa: F401  they fill the table
 from corefw.onnx.errors import OnnxExporterError, UnsupportedOperatorError
@@ -103,7 +104,7 @@ def export(
         dynamo: PyTorch's choice between two exporters; both mean this one.
         external_data: whether elements may go to a second file, "<f>.data", where one cannot hold them (2 GB).
         dynamic_shapes: for each argument by name, or in order, which axes may have other sizes:
-            ``{"x": {0: "batch"}}``.
+            ``{"x": {0: "batch"}}``, with names, ``export.Dim`` or None.
         optimize, do_constant_folding: whether what depends on no input is computed now (both are).
         verify: whether the graph is run by onnxruntime and compared with the model.
         export_params: whether parameters are written with their elements, or as inputs.
@@ -203,7 +204,7 @@ def _axes(call: Call, own, names, outputs, dynamic_axes, dynamic_shapes) -> Axes
         for axis, symbol in items:
             if not -ndim <= axis < ndim:
                 raise OnnxExporterError(f"onnx.export: input {name!r} of {ndim} dimensions has no axis {axis}")
-            if symbol is None and (isinstance(wanted, tuple) or dynamic_shapes is not None):
+            if symbol is Dim.STATIC or (symbol is None and dynamic_shapes is not None):
                 continue
             title = symbol if isinstance(symbol, str) else getattr(symbol, "__name__", None)
             found[axis % ndim] = title or f"{name}_dim_{axis % ndim}"
