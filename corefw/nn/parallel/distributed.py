@@ -88,7 +88,6 @@ class DistributedDataParallel(Module):
         caps: Sequence[float] = bucket_cap_mb_list or (
             [_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb]
         )
-        sizes = [int(cap * (1 << 20)) for cap in caps]
         self.reducer = Reducer(trained, group, sizes, gradient_as_bucket_view)
 
     def _check_models(self, named: list[tuple[str, Tensor]]) -> None:
