@@ -85,9 +85,8 @@ class DistributedDataParallel(Module):
         self._check_models(named)
         if init_sync:
             self._send([p for _, p in named] + self._buffers_to_send)
-        caps: Sequence[float] = bucket_cap_mb_list or (
-            [_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb]
-        )
+        usual: Sequence[float] = [_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb]
+        sizes = [int(cap * (1 << 20)) for cap in bucket_cap_mb_list or usual]
         self.reducer = Reducer(trained, group, sizes, gradient_as_bucket_view)
 
     def _check_models(self, named: list[tuple[str, Tensor]]) -> None:
