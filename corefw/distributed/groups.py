@@ -309,9 +309,10 @@ def default_group() -> ProcessGroup:
     Raises:
         ValueError: the processes are not joined.
     """
-    if world.default is None:
+    found = (_threads.own or _process).default
+    if found is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-    return world.default
+    return found
 
 
 def chosen_group(given: Any) -> ProcessGroup | None:
