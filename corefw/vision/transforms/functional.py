@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -270,6 +271,27 @@ def resized_crop(
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
+def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
+    """The upper left, upper right, lower left and lower right corner of an image, and its middle.
+
+    >>> import corefw as torch
+    >>> [int(part) for part in five_crop(torch.arange(9).reshape(1, 3, 3), 1)]
+    [0, 2, 6, 8, 4]
+    """
+    height, width = _pair(size)
+    _, rows, columns = get_dimensions(img)
+    if height > rows or width > columns:
+        raise ValueError(f"Requested crop size {(height, width)} is bigger than input size {(rows, columns)}")
+    corners = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]
+    return (*(crop(img, *corner, height, width) for corner in corners), center_crop(img, (height, width)))  # type: ignore[return-value]
+
+
+def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
+    """What `five_crop` gives of an image, and of the image with left and right (top and bottom) exchanged."""
+    size = _pair(size)
+    return five_crop(img, size) + five_crop(vflip(img) if vertical_flip else hflip(img), size)
+
+
 def hflip(img: Any) -> Any:
     """An image with left and right exchanged."""
     return _kind(img).hflip(img)
@@ -308,7 +330,174 @@ def rotate(
         raise TypeError("Argument angle should be int or float")
     if center is not None and not isinstance(center, list | tuple):
         raise TypeError("Argument center should be a sequence")
-    return _kind(img).rotate(img, angle, mode, expand, center, fill)
+    if is_pillow_image(img):
+        return on_pillow.rotate(img, angle, mode, expand, center, fill)
+    matrix = _inverse_affine_matrix(_from_middle(img, center), -angle, (0.0, 0.0), 1.0, (0.0, 0.0))
+    return _kind(img).affine(img, matrix, mode, fill, expand)
+
+
+def _from_middle(img: Any, center: Sequence[float] | None) -> tuple[float, float]:
+    """A point (x, y) of an image, the middle if missing, as seen from the middle."""
+    _, height, width = get_dimensions(img)
+    return (0.0, 0.0) if center is None else (center[0] - width * 0.5, center[1] - height * 0.5)
+
+
+def _inverse_affine_matrix(
+    center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
+) -> list[float]:
+    """The inverse of moving by `translate`, and turning, shearing and enlarging about `center`: T C R S C^-1.
+
+    With the angle r and the shears x and y, R S is ``scale / cos y`` times
+    ``[[cos(r - y), -cos(r - y) tan x - sin r cos y], [sin(r - y), -sin(r - y) tan x + cos r cos y]]``.
+    """
+    turn, shear_x, shear_y = (math.radians(degrees) for degrees in (angle, *shear))
+    a = math.cos(turn - shear_y) / math.cos(shear_y)
+    b = -math.cos(turn - shear_y) * math.tan(shear_x) / math.cos(shear_y) - math.sin(turn)
+    c = math.sin(turn - shear_y) / math.cos(shear_y)
+    d = -math.sin(turn - shear_y) * math.tan(shear_x) / math.cos(shear_y) + math.cos(turn)
+    x, y = -center[0] - translate[0], -center[1] - translate[1]
+    (a, b), (c, d) = (d / scale, -b / scale), (-c / scale, a / scale)  # the determinant of R S is the scale's square
+    return [a, b, a * x + b * y + center[0], c, d, c * x + d * y + center[1]]
+
+
+def affine(
+    img: Any, angle: float, translate: Sequence[float], scale: float, shear: float | Sequence[float],
+    interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: float | Sequence[float] | None = None,
+    center: Sequence[float] | None = None,
+) -> Any:  # fmt: skip
+    """An image sheared, enlarged, rotated and moved.
+
+    Args:
+        img: Pillow image or tensor (..., H, W).
+        angle: in degrees, clockwise.
+        translate: pixels to the right and down.
+        scale: how much larger.
+        shear: degrees along x, or along x and y.
+        interpolation: for tensors nearest or bilinear.
+        fill: the value outside of the old image, 0 if missing.
+        center: what stays in its place but for `translate`, (x, y) from the upper left corner; the middle if missing.
+
+    >>> import corefw as torch
+    >>> affine(torch.tensor([[[1, 2, 3]]]), 0, (1, 0), 1.0, 0.0)
+    tensor([[[0, 1, 2]]])
+    """
+    mode = interpolation_mode(interpolation)
+    if not isinstance(angle, int | float):
+        raise TypeError("Argument angle should be int or float")
+    if not isinstance(translate, list | tuple):
+        raise TypeError("Argument translate should be a sequence")
+    if len(translate) != 2:
+        raise ValueError("Argument translate should be a sequence of length 2")
+    if scale <= 0:
+        raise ValueError("Argument scale should be positive")
+    if not isinstance(shear, int | float | list | tuple):
+        raise TypeError("Shear should be either a single value or a sequence of two values")
+    shears = (shear, 0.0) if isinstance(shear, int | float) else tuple(shear) * (2 if len(shear) == 1 else 1)
+    if len(shears) != 2:
+        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
+    if center is not None and not isinstance(center, list | tuple):
+        raise TypeError("Argument center should be a sequence")
+    if is_pillow_image(img):
+        around = (img.width * 0.5, img.height * 0.5) if center is None else center
+    else:
+        around = _from_middle(img, center)
+    matrix = _inverse_affine_matrix(around, float(angle), translate, scale, shears)
+    return _kind(img).affine(img, matrix, mode, fill)
+
+
+def _perspective_coefficients(startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]) -> list[float]:
+    """The eight numbers of the map from new pixels to old ones that leads each end point to its start point."""
+    if len(startpoints) != 4 or len(endpoints) != 4:
+        raise ValueError(
+            f"Please provide exactly four corners, got {len(startpoints)} startpoints and {len(endpoints)} endpoints."
+        )
+    equations = []
+    for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
+        equations += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    solution = np.linalg.lstsq(np.array(equations, np.float64), np.array(startpoints, np.float64).ravel(), rcond=None)
+    return solution[0].astype(np.float32).tolist()
+
+
+def perspective(
+    img: Any,
+    startpoints: Sequence[Sequence[int]],
+    endpoints: Sequence[Sequence[int]],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    fill: float | Sequence[float] | None = None,
+) -> Any:
+    """An image seen from another side.
+
+    Args:
+        img: Pillow image or tensor (..., H, W).
+        startpoints: four points (x, y), such as the image's corners.
+        endpoints: where these come to lie.
+        interpolation: for tensors nearest or bilinear.
+        fill: the value outside of the old image, 0 if missing.
+    """
+    mode = interpolation_mode(interpolation)
+    return _kind(img).perspective(img, _perspective_coefficients(startpoints, endpoints), mode, fill)
+
+
+def _by_tensor(img: Any, transform: Any) -> Any:
+    """`transform`, which knows tensors alone, of a tensor or a Pillow image."""
+    if is_pillow_image(img):
+        return to_pil_image(transform(pil_to_tensor(img)), img.mode)
+    _kind(img)
+    return transform(img)
+
+
+def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
+    """An image smoothed by a Gaussian function, mirrored at its edges.
+
+    Args:
+        img: Pillow image or tensor (..., H, W).
+        kernel_size: columns and rows of the function, odd.
+        sigma: its standard deviations across and down; ``0.15 * kernel_size + 0.35`` if missing.
+    """
+    if not isinstance(kernel_size, int | list | tuple):
+        raise TypeError(f"kernel_size should be int or a sequence of integers. Got {type(kernel_size)}")
+    sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+    sizes *= 2 if len(sizes) == 1 else 1
+    if len(sizes) != 2:
+        raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(sizes)}")
+    if any(size % 2 == 0 or size < 0 for size in sizes):
+        raise ValueError(f"kernel_size should have odd and positive integers. Got {sizes}")
+    if not isinstance(sigma, int | float | list | tuple | None):
+        raise TypeError(f"sigma should be either float or sequence of floats. Got {type(sigma)}")
+    if sigma is None:
+        sigmas: tuple[float, ...] = tuple(size * 0.15 + 0.35 for size in sizes)
+    else:
+        sigmas = (sigma,) if isinstance(sigma, int | float) else tuple(sigma)
+    sigmas *= 2 if len(sigmas) == 1 else 1
+    if len(sigmas) != 2:
+        raise ValueError(f"If sigma is a sequence, its length should be 2. Got {len(sigmas)}")
+    if min(sigmas) <= 0:
+        raise ValueError(f"sigma should have positive values. Got {sigmas}")
+    return _by_tensor(img, lambda image: on_tensors.gaussian_blur(image, sizes, sigmas))
+
+
+def elastic_transform(
+    img: Any,
+    displacement: Tensor,
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    fill: float | Sequence[float] | None = None,
+) -> Any:
+    """An image bent as if drawn on rubber.
+
+    Args:
+        img: Pillow image or tensor (..., H, W).
+        displacement: how far to the right and down each pixel's value is fetched from, in halves of the image's width
+            and height, of shape (1, H, W, 2).
+        interpolation: nearest or bilinear.
+        fill: the value outside of the old image, 0 if missing.
+    """
+    mode = interpolation_mode(interpolation)
+    if not isinstance(displacement, Tensor):
+        raise TypeError("Argument displacement should be a Tensor")
+    wanted = (1, *get_dimensions(img)[1:], 2)
+    if tuple(displacement.shape) != wanted:
+        raise ValueError(f"Argument displacement shape should be {wanted}, but given {tuple(displacement.shape)}")
+    return _by_tensor(img, lambda image: on_tensors.elastic_transform(image, displacement, mode, fill))
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
@@ -351,6 +540,50 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     return _kind(img).adjust_hue(img, hue_factor)
+
+
+def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+    """``gain * img ** gamma``, with full brightness as 1: `gamma` above 1 makes the shadows darker."""
+    _not_negative("Gamma", gamma)
+    return _kind(img).adjust_gamma(img, gamma, gain)
+
+
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+    """A sharper image: factor 0 gives a smoothed one, 1 the image, 2 twice its differences from the smoothed one."""
+    _not_negative("sharpness_factor", sharpness_factor)
+    return _kind(img).adjust_sharpness(img, sharpness_factor)
+
+
+def invert(img: Any) -> Any:
+    """An image with bright and dark exchanged.
+
+    >>> import corefw as torch
+    >>> invert(torch.tensor([[[0, 255]]], dtype=torch.uint8))
+    tensor([[[255,   0]]], dtype=torch.uint8)
+    """
+    return _kind(img).invert(img)
+
+
+def posterize(img: Any, bits: int) -> Any:
+    """An image of bytes with the highest `bits` bits, 0 to 8, of each value alone."""
+    if not 0 <= bits <= 8:
+        raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
+    return _kind(img).posterize(img, bits)
+
+
+def solarize(img: Any, threshold: float) -> Any:
+    """An image whose values from `threshold` on are inverted."""
+    return _kind(img).solarize(img, threshold)
+
+
+def autocontrast(img: Any) -> Any:
+    """An image whose darkest value becomes 0 and whose brightest becomes full brightness, in each channel."""
+    return _kind(img).autocontrast(img)
+
+
+def equalize(img: Any) -> Any:
+    """An image of bytes whose values are spread so that all are about as frequent, in each channel."""
+    return _kind(img).equalize(img)
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:

@@ -83,6 +83,20 @@ def rotate(
     return img.rotate(angle, PILLOW_NUMBERS[mode], expand, center, fillcolor=_colour(fill, img))
 
 
+def affine(img: Any, matrix: Sequence[float], mode: InterpolationMode, fill: float | Sequence[float] | None) -> Any:
+    """`img` mapped: `matrix` (a, b, c, d, e, f) leads from the new pixels to the old ones."""
+    kind = pillow().Transform.AFFINE
+    return img.transform(img.size, kind, tuple(matrix), PILLOW_NUMBERS[mode], fillcolor=_colour(fill, img))
+
+
+def perspective(
+    img: Any, coefficients: Sequence[float], mode: InterpolationMode, fill: float | Sequence[float] | None
+) -> Any:
+    """`img` mapped: x comes from (a x + b y + c) / (g x + h y + 1), y from (d x + e y + f) / (g x + h y + 1)."""
+    kind = pillow().Transform.PERSPECTIVE
+    return img.transform(img.size, kind, tuple(coefficients), PILLOW_NUMBERS[mode], fillcolor=_colour(fill, img))
+
+
 def rgb_to_grayscale(img: Any, num_output_channels: int) -> Any:
     """The luma of the ITU-R 601-2 transform, in one channel or three."""
     if num_output_channels not in (1, 3):
@@ -113,3 +127,39 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     pixels = np.array(img.convert("HSV"))
     pixels[..., 0] += np.uint8(int(hue_factor * 255) % 256)  # the hue's 256 values are a circle
     return image_from_array(pixels, "HSV").convert(img.mode)
+
+
+def adjust_gamma(img: Any, gamma: float, gain: float) -> Any:
+    """``gain * img ** gamma``, with full brightness as 1."""
+    table = [int((255 + 1 - 1e-3) * gain * (value / 255.0) ** gamma) for value in range(256)]
+    return img.convert("RGB").point(table * 3).convert(img.mode)
+
+
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+    """Blended with a smoothed image."""
+    return pillow("ImageEnhance").Sharpness(img).enhance(sharpness_factor)
+
+
+def invert(img: Any) -> Any:
+    """Bright and dark exchanged."""
+    return pillow("ImageOps").invert(img)
+
+
+def posterize(img: Any, bits: int) -> Any:
+    """The highest `bits` bits of each value."""
+    return pillow("ImageOps").posterize(img, bits)
+
+
+def solarize(img: Any, threshold: float) -> Any:
+    """Bright and dark exchanged from `threshold` on."""
+    return pillow("ImageOps").solarize(img, threshold)
+
+
+def autocontrast(img: Any) -> Any:
+    """The values of each channel stretched from 0 to full brightness."""
+    return pillow("ImageOps").autocontrast(img)
+
+
+def equalize(img: Any) -> Any:
+    """Each channel's values mapped so that all are about as frequent."""
+    return pillow("ImageOps").equalize(img)

@@ -2,73 +2,44 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 import corefw
 from corefw import Tensor
-from corefw.vision.transforms.modes import InterpolationMode
+from corefw.nn.functional import conv2d
+from corefw.vision.transforms.resampling import resize
+from corefw.vision.transforms.sampling import affine, elastic_transform, perspective
+from corefw.vision.transforms.values import colours, computable, convert_image_dtype, get_dimensions, restored, white
 
-#: the largest value of an image of integers; that of floating-point numbers is 1
-_WHITE = {
-    corefw.uint8: 255,
-    corefw.int8: 127,
-    corefw.int16: 32767,
-    corefw.uint16: 65535,
-    corefw.int32: 2**31 - 1,
-    corefw.int64: 2**63 - 1,
-}
-_COMPUTED = (corefw.float32, corefw.float64)
-
-
-def white(dtype: corefw.dtype) -> int:
-    """The value of full brightness."""
-    return _WHITE.get(dtype, 1)
-
-
-def get_dimensions(img: Tensor) -> list[int]:
-    """Channels, height and width."""
-    if img.ndim < 2:
-        raise TypeError("Tensor is not a torch image.")
-    return [1 if img.ndim == 2 else img.shape[-3], *img.shape[-2:]]
-
-
-def _colours(img: Tensor) -> int:
-    channels = get_dimensions(img)[0]
-    if channels not in (1, 3):
-        raise TypeError(f"Input image tensor permitted channel values are [1, 3], but found {channels}")
-    return channels
-
-
-def _computable(img: Tensor) -> Tensor:
-    return img if img.dtype in _COMPUTED else img.to(corefw.float32)
-
-
-def _restored(img: Tensor, dtype: corefw.dtype) -> Tensor:
-    if img.dtype == dtype:
-        return img
-    return (img if dtype.is_floating_point else img.round()).to(dtype)
-
-
-def convert_image_dtype(image: Tensor, dtype: corefw.dtype) -> Tensor:
-    """`image` in another dtype, full brightness staying full brightness."""
-    if image.dtype == dtype:
-        return image
-    top, old_top = white(dtype), white(image.dtype)
-    if image.is_floating_point():
-        if dtype.is_floating_point:
-            return image.to(dtype)
-        if dtype == corefw.int64 or (dtype == corefw.int32 and image.dtype != corefw.float64):
-            raise RuntimeError(f"The cast from {image.dtype} to {dtype} cannot be performed safely.")
-        return (image * (top + 1.0 - 1e-3)).to(dtype)  # so that each integer stands for an equal part of 0 to 1
-    if dtype.is_floating_point:
-        return image.to(dtype) / old_top
-    if old_top > top:
-        return corefw.div(image, (old_top + 1) // (top + 1), rounding_mode="floor").to(dtype)
-    return image.to(dtype) * ((top + 1) // (old_top + 1))
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "convert_image_dtype",
+    "crop",
+    "elastic_transform",
+    "equalize",
+    "erase",
+    "gaussian_blur",
+    "get_dimensions",
+    "hflip",
+    "invert",
+    "normalize",
+    "pad",
+    "perspective",
+    "posterize",
+    "resize",
+    "rgb_to_grayscale",
+    "solarize",
+    "vflip",
+]
 
 
 def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool) -> Tensor:
@@ -134,133 +105,13 @@ def pad(img: Tensor, borders: Sequence[int], fill: float | Sequence[float], padd
     return img.index_select(-2, rows).index_select(-1, columns)
 
 
-def _triangle(x: np.ndarray) -> np.ndarray:
-    return np.maximum(1 - np.abs(x), 0)
-
-
-def _cubic(x: np.ndarray, a: float) -> np.ndarray:
-    """Keys' convolution kernel (R. Keys, Cubic convolution interpolation for digital image processing, 1981)."""
-    x = np.abs(x)
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
-
-
-@lru_cache(maxsize=64)
-def _resampling(old: int, new: int, cubic: bool, antialias: bool) -> np.ndarray:
-    """The matrix (new, old) that resamples one dimension."""
-    scale = old / new
-    centres = scale * (np.arange(new) + 0.5)[:, None]  # of the new pixels, in old pixels
-    if antialias:
-        distances = (np.arange(old) + 0.5 - centres) / max(scale, 1)
-        weights = _cubic(distances, -0.5) if cubic else _triangle(distances)
-        return weights / weights.sum(1, keepdims=True)
-    sources = centres - 0.5
-    if not cubic:
-        sources = sources.clip(0)
-    taps = np.floor(sources).astype(int) + (np.arange(-1, 3) if cubic else np.arange(2))
-    values = _cubic(sources - taps, -0.75) if cubic else _triangle(sources - taps)
-    weights = np.zeros((new, old))
-    np.add.at(weights, (np.arange(new)[:, None], taps.clip(0, old - 1)), values)
-    return weights
-
-
-def resize(img: Tensor, size: Sequence[int], mode: InterpolationMode, antialias: bool | None) -> Tensor:
-    """`img` with other numbers of rows and columns."""
-    old, (height, width) = get_dimensions(img)[1:], size
-    if mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT):
-        offset = 0.5 if mode is InterpolationMode.NEAREST_EXACT else 0.0
-        rows, columns = (
-            corefw.from_numpy(np.minimum((np.arange(n) + offset) * o // n, o - 1).astype(np.int64)).to(img.device)
-            for n, o in ((height, old[0]), (width, old[1]))
-        )
-        return img.index_select(-2, rows).index_select(-1, columns)
-    if mode not in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC):
-        raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
-    cubic = mode is InterpolationMode.BICUBIC
-    image = _computable(img)
-    down, across = (
-        corefw.from_numpy(_resampling(o, n, cubic, bool(antialias))).to(image.device, image.dtype)
-        for n, o in ((height, old[0]), (width, old[1]))
-    )
-    resized = down @ (image @ across.transpose(0, 1))
-    if cubic and img.dtype == corefw.uint8:
-        resized = resized.clamp(0, 255)
-    return _restored(resized, img.dtype)
-
-
-def _rotated_size(width: int, height: int, cos: float, sin: float, dx: float, dy: float) -> tuple[int, int]:
-    """The width and height that hold a rotated image whole; tolerant of rounding in sines and cosines."""
-    x = np.array([-0.5, -0.5, 0.5, 0.5]) * width
-    y = np.array([-0.5, 0.5, 0.5, -0.5]) * height
-    corners = np.stack([cos * x + sin * y + dx + 0.5 * width, -sin * x + cos * y + dy + 0.5 * height])
-    rounded = corners.round(4)
-    new = np.ceil(rounded.max(1)) - np.floor(rounded.min(1))
-    return int(new[0]), int(new[1])
-
-
-def rotate(
-    img: Tensor,
-    angle: float,
-    mode: InterpolationMode,
-    expand: bool,
-    center: Sequence[float] | None,
-    fill: float | Sequence[float] | None,
-) -> Tensor:
-    """`img` rotated counter-clockwise by `angle` degrees about `center` (x, y), its middle if missing."""
-    if mode not in (InterpolationMode.NEAREST, InterpolationMode.BILINEAR):
-        raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
-    channels, height, width = get_dimensions(img)
-    values = [fill or 0.0] if isinstance(fill, int | float | None) else [float(v) for v in fill]
-    if len(values) not in (1, channels):
-        raise ValueError(
-            "The number of elements in 'fill' cannot broadcast to match the number of channels of the image "
-            f"({len(values)} != {channels})"
-        )
-    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    cx, cy = (0.0, 0.0) if center is None else (center[0] - 0.5 * width, center[1] - 0.5 * height)
-    dx, dy = cx - cos * cx + sin * cy, cy - sin * cx - cos * cy  # from the middle of the image
-    new_width, new_height = _rotated_size(width, height, cos, -sin, dx, dy) if expand else (width, height)
-    x = (np.arange(new_width) - 0.5 * (new_width - 1))[None, :]
-    y = (np.arange(new_height) - 0.5 * (new_height - 1))[:, None]
-    # where each new pixel comes from: columns and rows of the old image
-    columns = cos * x - sin * y + dx + 0.5 * (width - 1)
-    rows = sin * x + cos * y + dy + 0.5 * (height - 1)
-    image = _computable(img)
-    background = corefw.tensor(values, dtype=image.dtype, device=image.device)
-    background = background.view(-1, 1, 1) if img.ndim > 2 else background
-    if mode is InterpolationMode.NEAREST:
-        picked, inside = _picked(image, np.rint(rows.round(6)), np.rint(columns.round(6)))  # noise decides no tie
-        return _restored(corefw.where(inside, picked, background), img.dtype)
-    top, left = np.floor(rows), np.floor(columns)
-    total = covered = image.new_zeros(())
-    for i in (0, 1):
-        for j in (0, 1):
-            weight = (1 - np.abs(rows - (top + i))) * (1 - np.abs(columns - (left + j)))
-            picked, inside = _picked(image, top + i, left + j)
-            share = corefw.from_numpy(weight).to(image.device, image.dtype) * inside
-            total, covered = total + picked * share, covered + share
-    if fill is not None:  # torchvision's blend: what was covered in part is darkened before the background is added
-        total = total * covered + background * (1.0 - covered)
-    return _restored(total, img.dtype)
-
-
-def _picked(img: Tensor, rows: np.ndarray, columns: np.ndarray) -> tuple[Tensor, Tensor]:
-    """The pixels at whole positions, and which of these lie inside of the image."""
-    height, width = img.shape[-2:]
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    y, x = rows.clip(0, height - 1).astype(np.int64), columns.clip(0, width - 1).astype(np.int64)
-    y_index, x_index, mask = (corefw.from_numpy(v).to(img.device) for v in (y, x, inside))
-    return img[..., y_index, x_index], mask
-
-
 def rgb_to_grayscale(img: Tensor, num_output_channels: int) -> Tensor:
     """The luma of the ITU-R 601-2 transform: 0.2989 red + 0.587 green + 0.114 blue."""
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
     if num_output_channels not in (1, 3):
         raise ValueError("num_output_channels should be either 1 or 3")
-    if _colours(img) == 3:
+    if colours(img) == 3:
         red, green, blue = img.unbind(-3)
         luma = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
     else:
@@ -274,13 +125,13 @@ def _blend(img: Tensor, other: Tensor | float, ratio: float) -> Tensor:
 
 def adjust_brightness(img: Tensor, brightness_factor: float) -> Tensor:
     """Blended with black."""
-    _colours(img)
+    colours(img)
     return _blend(img, 0.0, brightness_factor)
 
 
 def adjust_contrast(img: Tensor, contrast_factor: float) -> Tensor:
     """Blended with the mean of its luma."""
-    luma = rgb_to_grayscale(img, 1) if _colours(img) == 3 else img
+    luma = rgb_to_grayscale(img, 1) if colours(img) == 3 else img
     mean = (luma if img.is_floating_point() else luma.to(corefw.float32)).mean(
         tuple(range(-min(luma.ndim, 3), 0)), keepdim=True
     )
@@ -289,12 +140,12 @@ def adjust_contrast(img: Tensor, contrast_factor: float) -> Tensor:
 
 def adjust_saturation(img: Tensor, saturation_factor: float) -> Tensor:
     """Blended with its luma."""
-    return img if _colours(img) == 1 else _blend(img, rgb_to_grayscale(img, 1), saturation_factor)
+    return img if colours(img) == 1 else _blend(img, rgb_to_grayscale(img, 1), saturation_factor)
 
 
 def adjust_hue(img: Tensor, hue_factor: float) -> Tensor:
     """The hue turned by `hue_factor` turns."""
-    if _colours(img) == 1:
+    if colours(img) == 1:
         return img
     hue, saturation, value = _hsv(convert_image_dtype(img, corefw.float32))
     turned = _rgb((hue + hue_factor) % 1.0, saturation, value)
@@ -324,6 +175,115 @@ def _rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
         k = (n + hue * 6.0) % 6.0
         channels.append(value * (1.0 - saturation * corefw.minimum(k, 4.0 - k).clamp(0.0, 1.0)))
     return corefw.stack(channels, -3)
+
+
+def adjust_gamma(img: Tensor, gamma: float, gain: float) -> Tensor:
+    """``gain * img ** gamma``, with full brightness as 1."""
+    colours(img)
+    image = img if img.is_floating_point() else convert_image_dtype(img, corefw.float32)
+    return convert_image_dtype((gain * image**gamma).clamp(0, 1), img.dtype)
+
+
+def _channels_of(img: Tensor) -> int:
+    if img.ndim < 3:
+        raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
+    return colours(img)
+
+
+def _bytes_of(img: Tensor) -> Tensor:
+    if img.dtype != corefw.uint8:
+        raise TypeError(f"Only torch.uint8 image tensors are supported, but found {img.dtype}")
+    return img
+
+
+def invert(img: Tensor) -> Tensor:
+    """Bright and dark exchanged."""
+    _channels_of(img)
+    return white(img.dtype) - img
+
+
+def posterize(img: Tensor, bits: int) -> Tensor:
+    """The highest `bits` bits of each value."""
+    _channels_of(img)
+    return _bytes_of(img) & (256 - 2 ** (8 - bits))
+
+
+def solarize(img: Tensor, threshold: float) -> Tensor:
+    """Bright and dark exchanged from `threshold` on."""
+    _channels_of(img)
+    if threshold > white(img.dtype):
+        raise TypeError("Threshold should be less than bound of img.")
+    return corefw.where(img >= threshold, invert(img), img)
+
+
+def autocontrast(img: Tensor) -> Tensor:
+    """The values of each channel stretched from 0 to full brightness; a channel of one value stays."""
+    _channels_of(img)
+    top = white(img.dtype)
+    image = img if img.is_floating_point() else img.to(corefw.float32)
+    low, high = image.amin((-2, -1), keepdim=True), image.amax((-2, -1), keepdim=True)
+    scale = (high - low).reciprocal() * top
+    flat = scale.isfinite().logical_not()
+    stretched = (image - low.masked_fill(flat, 0)) * scale.masked_fill(flat, 1)
+    return stretched.clamp(0, top).to(img.dtype)
+
+
+def equalize(img: Tensor) -> Tensor:
+    """Each channel's values mapped so that all are about as frequent; a channel that has too few of them stays."""
+    if not 3 <= img.ndim <= 4:
+        raise TypeError(f"Input image tensor should have 3 or 4 dimensions, but found {img.ndim}")
+    _channels_of(_bytes_of(img))
+    if img.numel() == 0:
+        return img
+    channels = img.reshape(-1, img.shape[-2] * img.shape[-1])
+    return corefw.stack([_equalized(channel) for channel in channels]).reshape(img.shape)
+
+
+def _equalized(channel: Tensor) -> Tensor:
+    counts = channel.bincount(minlength=256)
+    step = int(counts.sum() - counts[channel.max().long()]) // 255
+    if step == 0:
+        return channel
+    before = counts.cumsum(0) - counts
+    return ((before + step // 2) // step).clamp(0, 255).to(corefw.uint8)[channel.long()]
+
+
+def _filtered(img: Tensor, kernel: Tensor, borders: Sequence[int]) -> Tensor:
+    """Each channel convolved with `kernel`, mirrored at its edges by as much as `borders` say."""
+    image = computable(img)
+    stack = image.reshape(-1, 1, *img.shape[-2:])
+    if any(borders):
+        stack = pad(stack, borders, 0, "reflect")
+    filtered = conv2d(stack, kernel.to(stack.device, stack.dtype)[None, None])
+    return restored(filtered.reshape(*img.shape[:-2], *filtered.shape[-2:]), img.dtype)
+
+
+def adjust_sharpness(img: Tensor, sharpness_factor: float) -> Tensor:
+    """Blended with a smoothed image, whose outermost pixels are not smoothed."""
+    colours(img)
+    if min(img.shape[-2:]) <= 2:
+        return img
+    kernel = corefw.ones(3, 3, dtype=computable(img).dtype)
+    kernel[1, 1] = 5.0
+    smooth = img.clone()
+    smooth[..., 1:-1, 1:-1] = _filtered(img, kernel / kernel.sum(), ())
+    return _blend(img, smooth, sharpness_factor)
+
+
+def _bell(size: int, sigma: float, dtype: corefw.dtype) -> Tensor:
+    """A Gaussian function at `size` whole distances from its middle, with the sum 1."""
+    distances = corefw.linspace(-(size - 1) * 0.5, (size - 1) * 0.5, size, dtype=dtype)
+    values = (-0.5 * (distances / sigma) ** 2).exp()
+    return values / values.sum()
+
+
+def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float]) -> Tensor:
+    """Convolved with a Gaussian function, of so many columns and rows."""
+    get_dimensions(img)
+    dtype = computable(img).dtype
+    across, down = (_bell(size, width, dtype) for size, width in zip(kernel_size, sigma, strict=True))
+    x, y = kernel_size[0] // 2, kernel_size[1] // 2
+    return _filtered(img, down[:, None] * across[None, :], (x, y, x, y))
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool) -> Tensor:
