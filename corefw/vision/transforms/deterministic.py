@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
 
 import corefw
 from corefw import Tensor
-from corefw.nn import Module
 from corefw.vision.transforms import functional as F
+from corefw.vision.transforms.base import ImageTransform, checked_fill, fill_of, listed, two_sizes
 from corefw.vision.transforms.modes import InterpolationMode, interpolation_mode
-
-
-def listed(name: str, *items: Any) -> str:
-    """The text of a transform that has others: one a line."""
-    return "\n".join([f"{name}(", *(f"    {item}" for item in items), ")"])
-
-
-def two_sizes(size: Any) -> Any:
-    """Height and width, of a number or a sequence of one or two."""
-    return size if not isinstance(size, Number) and len(size) == 2 else F._pair(size)
 
 
 class Compose:
@@ -99,18 +90,18 @@ class ToPILImage:
         return f"{type(self).__name__}({'' if self.mode is None else f'mode={self.mode}'})"
 
 
-class ConvertImageDtype(Module):
+class ConvertImageDtype(ImageTransform):
     """A tensor image in another dtype: full brightness is the largest integer, or 1 of floating-point numbers."""
 
     def __init__(self, dtype: corefw.dtype) -> None:
         super().__init__()
         self.dtype = dtype
 
-    def forward(self, image: Tensor) -> Tensor:
-        return F.convert_image_dtype(image, self.dtype)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.convert_image_dtype(inpt, self.dtype)
 
 
-class Normalize(Module):
+class Normalize(ImageTransform):
     """``(tensor - mean) / std`` for each channel of a tensor (..., C, H, W) of floating-point numbers.
 
     Args:
@@ -128,14 +119,14 @@ class Normalize(Module):
         self.std = std
         self.inplace = inplace
 
-    def forward(self, tensor: Tensor) -> Tensor:
-        return F.normalize(tensor, self.mean, self.std, self.inplace)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.normalize(inpt, self.mean, self.std, self.inplace)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
 
 
-class Resize(Module):
+class Resize(ImageTransform):
     """An image with other numbers of rows and columns.
 
     Args:
@@ -166,8 +157,8 @@ class Resize(Module):
         self.interpolation = interpolation_mode(interpolation)
         self.antialias = antialias
 
-    def forward(self, img: Any) -> Any:
-        return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self) -> str:
         return (
@@ -176,21 +167,56 @@ class Resize(Module):
         )
 
 
-class CenterCrop(Module):
+class CenterCrop(ImageTransform):
     """The middle of an image, of `size` (height, width) or a square; an image that is smaller gets a frame of 0."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = two_sizes(size)
 
-    def forward(self, img: Any) -> Any:
-        return F.center_crop(img, self.size)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.center_crop(inpt, self.size)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size})"
 
 
-class Pad(Module):
+class FiveCrop(ImageTransform):
+    """The four corners of an image and its middle, each of `size` (height, width) or a square, as a tuple.
+
+    >>> import corefw as torch
+    >>> crops = FiveCrop(2)(torch.zeros(3, 4, 5))
+    >>> torch.stack(crops).shape
+    torch.Size([5, 3, 2, 2])
+    """
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = two_sizes(size)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.five_crop(inpt, self.size)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={self.size})"
+
+
+class TenCrop(ImageTransform):
+    """What `FiveCrop` gives of an image, and of the image with left and right (top and bottom) exchanged."""
+
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
+        super().__init__()
+        self.size = two_sizes(size)
+        self.vertical_flip = vertical_flip
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.ten_crop(inpt, self.size, self.vertical_flip)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={self.size}, vertical_flip={self.vertical_flip})"
+
+
+class Pad(ImageTransform):
     """An image with a frame.
 
     Args:
@@ -213,8 +239,6 @@ class Pad(Module):
         super().__init__()
         if not isinstance(padding, Number | tuple | list):
             raise TypeError("Got inappropriate padding arg")
-        if not isinstance(fill, Number | tuple | list):
-            raise TypeError("Got inappropriate fill arg")
         if padding_mode not in F._PADDING_MODES:
             raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
         if isinstance(padding, Sequence) and len(padding) not in (1, 2, 4):
@@ -222,25 +246,76 @@ class Pad(Module):
                 f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple"
             )
         self.padding = padding
-        self.fill = fill
+        self.fill = checked_fill(fill)
         self.padding_mode = padding_mode
 
-    def forward(self, img: Any) -> Any:
-        return F.pad(img, self.padding, self.fill, self.padding_mode)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.pad(inpt, self.padding, fill_of(self.fill, inpt), self.padding_mode)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode})"
 
 
-class Grayscale(Module):
+class Grayscale(ImageTransform):
     """An image's luma, in one channel or the same in three."""
 
     def __init__(self, num_output_channels: int = 1) -> None:
         super().__init__()
         self.num_output_channels = num_output_channels
 
-    def forward(self, img: Any) -> Any:
-        return F.rgb_to_grayscale(img, num_output_channels=self.num_output_channels)
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.rgb_to_grayscale(inpt, num_output_channels=self.num_output_channels)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_output_channels={self.num_output_channels})"
+
+
+class LinearTransformation(ImageTransform):
+    """``(tensor - mean_vector) @ transformation_matrix`` of a tensor (..., C, H, W), whose pixels are one vector.
+
+    Args:
+        transformation_matrix: square, with a row for each of the C * H * W values: one that whitens, for example.
+        mean_vector: as many values.
+
+    >>> import corefw as torch
+    >>> LinearTransformation(2 * torch.eye(2), torch.ones(2))(torch.tensor([[[1.0, 3.0]]]))
+    tensor([[[0., 4.]]])
+    """
+
+    def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
+        super().__init__()
+        matrix, mean = transformation_matrix, mean_vector
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"transformation_matrix should be square. Got {tuple(matrix.shape)} rectangular matrix.")
+        if len(mean) != len(matrix):
+            raise ValueError(
+                f"mean_vector should have the same length {len(mean)} as any one of the dimensions of the "
+                f"transformation_matrix [{tuple(matrix.shape)}]"
+            )
+        if matrix.device != mean.device:
+            raise ValueError(f"Input tensors should be on the same device. Got {matrix.device} and {mean.device}")
+        if matrix.dtype != mean.dtype:
+            raise ValueError(f"Input tensors should have the same dtype. Got {matrix.dtype} and {mean.dtype}")
+        self.transformation_matrix = matrix
+        self.mean_vector = mean
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        size = math.prod(inpt.shape[-3:])
+        if size != len(self.mean_vector):
+            shape = " x ".join(map(str, inpt.shape[-3:]))
+            raise ValueError(
+                f"Input tensor and transformation matrix have incompatible shape. [{shape}] != {len(self.mean_vector)}"
+            )
+        if inpt.device.type != self.mean_vector.device.type:
+            raise ValueError(
+                "Input tensor should be on the same device as transformation matrix and mean vector. "
+                f"Got {inpt.device} vs {self.mean_vector.device}"
+            )
+        vectors = inpt.reshape(-1, size) - self.mean_vector
+        return (vectors @ self.transformation_matrix.to(vectors.dtype)).reshape(inpt.shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(transformation_matrix={self.transformation_matrix.tolist()}, "
+            f"mean_vector={self.mean_vector.tolist()})"
+        )

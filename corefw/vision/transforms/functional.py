@@ -212,6 +212,14 @@ def resize(
     return img if new == (height, width) else _kind(img).resize(img, new, mode, antialias)
 
 
+def _four_sides(padding: int | Sequence[int]) -> list[int]:
+    """The width of a frame at the left, top, right and bottom."""
+    sides = [padding] if isinstance(padding, int) else list(padding)
+    if len(sides) not in (1, 2, 4):
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
+    return sides * (4 // len(sides))
+
+
 def pad(
     img: Any,
     padding: int | Sequence[int],
@@ -234,12 +242,10 @@ def pad(
         raise TypeError("Got inappropriate fill arg")
     if not isinstance(padding_mode, str):
         raise TypeError("Got inappropriate padding_mode arg")
-    sides = [padding] if isinstance(padding, int) else list(padding)
-    if len(sides) not in (1, 2, 4):
-        raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
+    sides = _four_sides(padding)
     if padding_mode not in _PADDING_MODES:
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
-    return _kind(img).pad(img, sides * (4 // len(sides)), 0 if fill is None else fill, padding_mode)
+    return _kind(img).pad(img, sides, 0 if fill is None else fill, padding_mode)
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -283,7 +289,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     if height > rows or width > columns:
         raise ValueError(f"Requested crop size {(height, width)} is bigger than input size {(rows, columns)}")
     corners = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]
-    return (*(crop(img, *corner, height, width) for corner in corners), center_crop(img, (height, width)))  # type: ignore[return-value]
+    return (*(crop(img, *corner, height, width) for corner in corners), center_crop(img, (height, width)))
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:

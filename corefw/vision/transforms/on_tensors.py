@@ -230,8 +230,6 @@ def autocontrast(img: Tensor) -> Tensor:
 
 def equalize(img: Tensor) -> Tensor:
     """Each channel's values mapped so that all are about as frequent; a channel that has too few of them stays."""
-    if not 3 <= img.ndim <= 4:
-        raise TypeError(f"Input image tensor should have 3 or 4 dimensions, but found {img.ndim}")
     _channels_of(_bytes_of(img))
     if img.numel() == 0:
         return img

@@ -14,18 +14,20 @@ import corefw
 from corefw import Tensor
 from corefw.nn import Module
 from corefw.vision.transforms import functional as F
-from corefw.vision.transforms.deterministic import listed, two_sizes
+from corefw.vision.transforms.base import (
+    ByChance,
+    ImageTransform,
+    below,
+    checked_fill,
+    fill_of,
+    height_and_width,
+    listed,
+    two_sizes,
+    uniform,
+)
 from corefw.vision.transforms.modes import InterpolationMode, interpolation_mode
 
 _TRIES = 10  # draws of a rectangle before one that certainly fits
-
-
-def _uniform(low: float = 0.0, high: float = 1.0) -> float:
-    return low + (high - low) * float(corefw.rand(1))
-
-
-def _below(bound: int) -> int:
-    return int(corefw.randint(0, bound, (1,)))
 
 
 def _check_range(scale: Any, ratio: Any) -> None:
@@ -39,8 +41,8 @@ def _check_range(scale: Any, ratio: Any) -> None:
 
 def _edges(area: float, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int]:
     """Two edges whose product is a random part of `area`, and whose quotient is random on a logarithmic scale."""
-    part = area * _uniform(scale[0], scale[1])
-    quotient = math.exp(_uniform(math.log(ratio[0]), math.log(ratio[1])))
+    part = area * uniform(scale[0], scale[1])
+    quotient = math.exp(uniform(math.log(ratio[0]), math.log(ratio[1])))
     return round(math.sqrt(part * quotient)), round(math.sqrt(part / quotient))
 
 
@@ -68,7 +70,7 @@ class RandomApply(Module):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        if self.p < _uniform():
+        if self.p < uniform():
             return img
         for transform in self.transforms:
             img = transform(img)
@@ -100,14 +102,14 @@ class RandomChoice(RandomTransforms):
 
     def __call__(self, *args: Any) -> Any:
         sums = list(accumulate(self.p or [1.0] * len(self.transforms)))
-        index = bisect_right(sums, _uniform(0.0, sums[-1]), hi=len(sums) - 1)
+        index = bisect_right(sums, uniform(0.0, sums[-1]), hi=len(sums) - 1)
         return self.transforms[index](*args)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()}(p={self.p})"
 
 
-class RandomCrop(Module):
+class RandomCrop(ImageTransform):
     """A rectangle of an image, at a random place.
 
     Args:
@@ -133,35 +135,49 @@ class RandomCrop(Module):
         self.size = tuple(two_sizes(size))
         self.padding = padding
         self.pad_if_needed = pad_if_needed
-        self.fill = fill
+        self.fill = checked_fill(fill)
         self.padding_mode = padding_mode
 
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Top, left, height and width of a random rectangle."""
         _, rows, columns = F.get_dimensions(img)
+        return RandomCrop._rectangle(rows, columns, output_size)
+
+    @staticmethod
+    def _rectangle(rows: int, columns: int, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         height, width = output_size
         if rows < height or columns < width:
             raise ValueError(f"Required crop size {(height, width)} is larger than input image size {(rows, columns)}")
         if (rows, columns) == (height, width):
             return 0, 0, height, width
-        return _below(rows - height + 1), _below(columns - width + 1), height, width
+        return below(rows - height + 1), below(columns - width + 1), height, width
 
-    def forward(self, img: Any) -> Any:
+    def make_params(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        """The frames to give, and then the rectangle."""
+        rows, columns = height_and_width(inputs)
+        frames = []
         if self.padding is not None:
-            img = F.pad(img, self.padding, self.fill, self.padding_mode)
+            left, top, right, bottom = F._four_sides(self.padding)
+            rows, columns = rows + top + bottom, columns + left + right
+            frames.append(self.padding)
         if self.pad_if_needed:
-            _, rows, columns = F.get_dimensions(img)
             across, down = max(self.size[1] - columns, 0), max(self.size[0] - rows, 0)
             if across or down:
-                img = F.pad(img, [across, down], self.fill, self.padding_mode)
-        return F.crop(img, *self.get_params(img, self.size))
+                rows, columns = rows + 2 * down, columns + 2 * across
+                frames.append([across, down])
+        return {"frames": frames, "rectangle": self._rectangle(rows, columns, self.size)}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        for frame in params["frames"]:
+            inpt = F.pad(inpt, frame, fill_of(self.fill, inpt), self.padding_mode)
+        return F.crop(inpt, *params["rectangle"])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
 
 
-class RandomResizedCrop(Module):
+class RandomResizedCrop(ImageTransform):
     """A random rectangle of an image, resized.
 
     Args:
@@ -193,17 +209,26 @@ class RandomResizedCrop(Module):
     def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
         """Top, left, height and width of a random rectangle; the largest in the middle if none is found."""
         _, rows, columns = F.get_dimensions(img)
+        return RandomResizedCrop._rectangle(rows, columns, scale, ratio)
+
+    @staticmethod
+    def _rectangle(
+        rows: int, columns: int, scale: Sequence[float], ratio: Sequence[float]
+    ) -> tuple[int, int, int, int]:
         for _ in range(_TRIES):
             width, height = _edges(rows * columns, scale, ratio)
             if 0 < width <= columns and 0 < height <= rows:
-                return _below(rows - height + 1), _below(columns - width + 1), height, width
+                return below(rows - height + 1), below(columns - width + 1), height, width
         quotient = min(max(columns / rows, min(ratio)), max(ratio))
         width, height = min(columns, round(rows * quotient)), min(rows, round(columns / quotient))
         return (rows - height) // 2, (columns - width) // 2, height, width
 
-    def forward(self, img: Any) -> Any:
-        rectangle = self.get_params(img, self.scale, self.ratio)
-        return F.resized_crop(img, *rectangle, self.size, self.interpolation, antialias=self.antialias)
+    def make_params(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        return {"rectangle": self._rectangle(*height_and_width(inputs), self.scale, self.ratio)}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        top, left, height, width = params["rectangle"]
+        return F.resized_crop(inpt, top, left, height, width, self.size, self.interpolation, antialias=self.antialias)
 
     def __repr__(self) -> str:
         return (
@@ -213,7 +238,7 @@ class RandomResizedCrop(Module):
         )
 
 
-class RandomHorizontalFlip(Module):
+class RandomHorizontalFlip(ByChance):
     """Left and right exchanged with probability `p`.
 
     >>> import corefw as torch
@@ -221,173 +246,18 @@ class RandomHorizontalFlip(Module):
     tensor([[[2, 1]]])
     """
 
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        return F.hflip(img) if _uniform() < self.p else img
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.hflip(inpt)
 
 
-class RandomVerticalFlip(Module):
+class RandomVerticalFlip(ByChance):
     """Top and bottom exchanged with probability `p`."""
 
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        return F.vflip(img) if _uniform() < self.p else img
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.vflip(inpt)
 
 
-class RandomGrayscale(Module):
-    """An image's luma with probability `p`, in as many channels as the image has."""
-
-    def __init__(self, p: float = 0.1) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        channels, _, _ = F.get_dimensions(img)
-        return F.rgb_to_grayscale(img, num_output_channels=channels) if _uniform() < self.p else img
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"
-
-
-class RandomRotation(Module):
-    """An image rotated by a random angle.
-
-    Args:
-        degrees: the least and largest angle, counter-clockwise; a number d stands for (-d, d).
-        interpolation: for tensors nearest or bilinear.
-        expand: make the image large enough to hold all of the rotated one.
-        center: what it is rotated about, (x, y) from the upper left corner; the middle if missing.
-        fill: the value outside of the old image.
-    """
-
-    def __init__(
-        self,
-        degrees: float | Sequence[float],
-        interpolation: InterpolationMode = InterpolationMode.NEAREST,
-        expand: bool = False,
-        center: Sequence[float] | None = None,
-        fill: float | Sequence[float] | None = 0,
-    ) -> None:
-        super().__init__()
-        if isinstance(degrees, int | float):
-            if degrees < 0:
-                raise ValueError("If degrees is a single number, it must be positive.")
-            degrees = (-degrees, degrees)
-        for name, pair in (("degrees", degrees), ("center", center)):
-            if pair is None:
-                continue
-            if not isinstance(pair, Sequence):
-                raise TypeError(f"{name} should be a sequence of length 2.")
-            if len(pair) != 2:
-                raise ValueError(f"{name} should be a sequence of length 2.")
-        fill = 0 if fill is None else fill
-        if not isinstance(fill, Sequence | Number):
-            raise TypeError("Fill should be either a sequence or a number.")
-        self.degrees = [float(d) for d in degrees]
-        self.interpolation = interpolation_mode(interpolation)
-        self.expand = expand
-        self.center = center
-        self.fill = fill
-
-    @staticmethod
-    def get_params(degrees: Sequence[float]) -> float:
-        """A random angle."""
-        return _uniform(degrees[0], degrees[1])
-
-    def forward(self, img: Any) -> Any:
-        angle = self.get_params(self.degrees)
-        return F.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
-
-    def __repr__(self) -> str:
-        center = "" if self.center is None else f", center={self.center}"
-        return (
-            f"{type(self).__name__}(degrees={self.degrees}, interpolation={self.interpolation.value}, "
-            f"expand={self.expand}{center}, fill={self.fill})"
-        )
-
-
-def _factors(value: Any, name: str, center: float, low: float, high: float) -> tuple[float, float] | None:
-    """The least and largest factor, None if there is but the one that changes nothing."""
-    if isinstance(value, int | float):
-        if value < 0:
-            raise ValueError(f"If {name} is a single number, it must be non negative.")
-        least, largest = center - float(value), center + float(value)
-        if center:
-            least = max(least, 0.0)
-    elif isinstance(value, tuple | list) and len(value) == 2:
-        least, largest = float(value[0]), float(value[1])
-    else:
-        raise TypeError(f"{name} should be a single number or a list/tuple with length 2.")
-    if not low <= least <= largest <= high:
-        raise ValueError(f"{name} values should be between {(low, high)}, but got {[least, largest]}.")
-    return None if least == largest == center else (least, largest)
-
-
-class ColorJitter(Module):
-    """An image with random brightness, contrast, saturation and hue, changed in random order.
-
-    Args:
-        brightness, contrast, saturation: the least and largest factor; a number d stands for (max(0, 1 - d), 1 + d).
-        hue: the least and largest turn of the colour circle, from -0.5 to 0.5; a number d stands for (-d, d).
-    """
-
-    def __init__(
-        self,
-        brightness: float | tuple[float, float] = 0,
-        contrast: float | tuple[float, float] = 0,
-        saturation: float | tuple[float, float] = 0,
-        hue: float | tuple[float, float] = 0,
-    ) -> None:
-        super().__init__()
-        self.brightness = _factors(brightness, "brightness", 1, 0, math.inf)
-        self.contrast = _factors(contrast, "contrast", 1, 0, math.inf)
-        self.saturation = _factors(saturation, "saturation", 1, 0, math.inf)
-        self.hue = _factors(hue, "hue", 0, -0.5, 0.5)
-
-    @staticmethod
-    def get_params(
-        brightness: Sequence[float] | None,
-        contrast: Sequence[float] | None,
-        saturation: Sequence[float] | None,
-        hue: Sequence[float] | None,
-    ) -> tuple[Tensor, float | None, float | None, float | None, float | None]:
-        """The order of the four changes, and the factor of each."""
-        order = corefw.randperm(4)
-        b, c, s, h = (
-            None if between is None else _uniform(between[0], between[1])
-            for between in (brightness, contrast, saturation, hue)
-        )
-        return order, b, c, s, h
-
-    def forward(self, img: Any) -> Any:
-        order, *factors = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
-        changes = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
-        for index in order.tolist():
-            factor = factors[index]
-            if factor is not None:
-                img = changes[index](img, factor)
-        return img
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(brightness={self.brightness}, contrast={self.contrast}, "
-            f"saturation={self.saturation}, hue={self.hue})"
-        )
-
-
-class RandomErasing(Module):
+class RandomErasing(ByChance):
     """A random rectangle of a tensor image overwritten, with probability `p`.
 
     Args:
@@ -408,7 +278,7 @@ class RandomErasing(Module):
         value: float | str | Sequence[float] = 0,
         inplace: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(p)
         if not isinstance(value, Number | str | tuple | list):
             raise TypeError("Argument value should be either a number or str or a sequence")
         if isinstance(value, str) and value != "random":
@@ -418,7 +288,6 @@ class RandomErasing(Module):
             raise ValueError("Scale should be between 0 and 1")
         if p < 0 or p > 1:
             raise ValueError("Random erasing probability should be between 0 and 1")
-        self.p = p
         self.scale = scale
         self.ratio = ratio
         self.value = value
@@ -437,13 +306,14 @@ class RandomErasing(Module):
                     written = corefw.randn(channels, height, width)
                 else:
                     written = corefw.tensor([float(v) for v in value])[:, None, None]
-                return _below(rows - height + 1), _below(columns - width + 1), height, width, written
+                return below(rows - height + 1), below(columns - width + 1), height, width, written
         return 0, 0, rows, columns, img
 
-    def forward(self, img: Tensor) -> Tensor:
-        if _uniform() >= self.p:
-            return img
-        channels = F._tensor_image(img).shape[-3]
+    def make_params(self, inputs: Sequence[Any]) -> dict[str, Any] | None:
+        if super().make_params(inputs) is None:
+            return None
+        img = F._tensor_image(inputs[0])
+        channels = img.shape[-3]
         value: Any = self.value
         if isinstance(value, str):
             value = None
@@ -453,7 +323,11 @@ class RandomErasing(Module):
             raise ValueError(
                 f"If value is a sequence, it should have either a single value or {channels} (number of input channels)"
             )
-        return F.erase(img, *self.get_params(img, self.scale, self.ratio, value), self.inplace)
+        return {"erased": self.get_params(img, self.scale, self.ratio, value)}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        i, j, h, w, v = params["erased"]
+        return F.erase(inpt, i, j, h, w, v, self.inplace)
 
     def __repr__(self) -> str:
         return (

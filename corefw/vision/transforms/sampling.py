@@ -79,7 +79,7 @@ def affine(img: Tensor, matrix: Sequence[float], mode: InterpolationMode, fill: 
     _, height, width = get_dimensions(img)
     exact = np.array(matrix, np.float64).reshape(2, 3)
     new_width, new_height = _warped_size(exact, width, height) if expand else (width, height)
-    theta = exact.astype(_element_type(img))
+    theta: np.ndarray = exact.astype(_element_type(img))
     x = (np.arange(new_width) - 0.5 * (new_width - 1)).astype(theta.dtype)[None, :, None]
     y = (np.arange(new_height) - 0.5 * (new_height - 1)).astype(theta.dtype)[:, None, None]
     scaled = theta / (0.5 * np.array([[width], [height]], theta.dtype))
