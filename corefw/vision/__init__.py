@@ -2,9 +2,9 @@
 
 from importlib import import_module as _import_module
 
-from corefw.vision import datasets, ops, transforms, utils
+from corefw.vision import datasets, io, ops, transforms, tv_tensors, utils
 
-__all__ = ["datasets", "models", "ops", "transforms", "utils"]
+__all__ = ["datasets", "io", "models", "ops", "transforms", "tv_tensors", "utils"]
 
 
 def __getattr__(name: str):

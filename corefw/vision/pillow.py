@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import corefw
+from corefw import Tensor
+
 
 def pillow(name: str = "Image") -> ModuleType:
     """A module of Pillow, by name.
@@ -37,3 +40,9 @@ def image_from_array(array: np.ndarray, mode: str | None = None) -> Any:
     if mode is None:
         return pillow().fromarray(np.ascontiguousarray(array))
     return pillow().frombytes(mode, (array.shape[1], array.shape[0]), array.tobytes())
+
+
+def tensor_from_array(pixels: np.ndarray) -> Tensor:
+    """The tensor (C, H, W) of an array of shape (H, W) or (H, W, C)."""
+    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+    return corefw.from_numpy(pixels.transpose(2, 0, 1).copy())

@@ -11,9 +11,10 @@ import numpy as np
 
 import corefw
 from corefw import Tensor
-from corefw.vision.pillow import image_from_array, is_pillow_image
-from corefw.vision.transforms import on_pillow, on_tensors
+from corefw.vision.pillow import image_from_array, is_pillow_image, tensor_from_array
+from corefw.vision.transforms import on_boxes, on_masks, on_pillow, on_tensors
 from corefw.vision.transforms.modes import InterpolationMode, interpolation_mode
+from corefw.vision.tv_tensors import BoundingBoxes, Mask
 
 _SHORT_MODE = "I;16" if sys.byteorder == "little" else "I;16B"
 #: the element types of Pillow's modes other than uint8
@@ -21,13 +22,15 @@ _MODE_TYPES = {"I": np.int32, _SHORT_MODE: np.int16, "F": np.float32}
 #: what an image of these channels may mean; the first is meant if nothing is said
 _CHANNEL_MODES = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}
 _SINGLE_MODES = {np.uint8: "L", np.int16: _SHORT_MODE, np.int32: "I", np.float32: "F"}
+#: what transforms tensors that are no images
+_KINDS = {BoundingBoxes: on_boxes, Mask: on_masks}
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
 def _kind(img: Any) -> Any:
     """The module that transforms images of this kind."""
     if isinstance(img, Tensor):
-        return on_tensors
+        return _KINDS.get(type(img), on_tensors)
     if is_pillow_image(img):
         return on_pillow
     raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
@@ -86,7 +89,7 @@ def to_tensor(pic: Any) -> Tensor:
             pixels *= 255
     else:
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
-    image = _channels_first(pixels)
+    image = tensor_from_array(pixels)
     return image.to(corefw.get_default_dtype()).div(255) if image.dtype == corefw.uint8 else image
 
 
@@ -94,12 +97,7 @@ def pil_to_tensor(pic: Any) -> Tensor:
     """A tensor (C, H, W) of a Pillow image, with the same numbers."""
     if not is_pillow_image(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
-    return _channels_first(np.array(pic))
-
-
-def _channels_first(pixels: np.ndarray) -> Tensor:
-    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
-    return corefw.from_numpy(pixels.transpose(2, 0, 1).copy())
+    return tensor_from_array(np.array(pic))
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
@@ -166,6 +164,11 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
 
 def _resized(height: int, width: int, size: Any, max_size: int | None) -> tuple[int, int]:
     """The height and width that `resize` makes."""
+    if size is None:
+        if max_size is None:
+            raise ValueError("max_size must be an integer when size is None, but got max_size=None")
+        edge = max_size / max(height, width)
+        return (max_size, int(width * edge)) if height >= width else (int(height * edge), max_size)
     wanted = [size] if isinstance(size, int) else list(size)
     if len(wanted) not in (1, 2):
         raise ValueError(f"Size must be an int or a 1 or 2 element tuple/list, not a {len(wanted)} element tuple/list")
@@ -503,7 +506,7 @@ def elastic_transform(
     wanted = (1, *get_dimensions(img)[1:], 2)
     if tuple(displacement.shape) != wanted:
         raise ValueError(f"Argument displacement shape should be {wanted}, but given {tuple(displacement.shape)}")
-    return _by_tensor(img, lambda image: on_tensors.elastic_transform(image, displacement, mode, fill))
+    return _by_tensor(img, lambda image: _kind(image).elastic_transform(image, displacement, mode, fill))
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:

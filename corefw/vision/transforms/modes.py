@@ -32,13 +32,16 @@ PILLOW_NUMBERS = {
     InterpolationMode.BOX: 4,
     InterpolationMode.HAMMING: 5,
 }
+_BY_NAME = {mode.value: mode for mode in InterpolationMode}
 _BY_NUMBER = {number: mode for mode, number in reversed(PILLOW_NUMBERS.items())}
 
 
 def interpolation_mode(given: Any) -> InterpolationMode:
-    """The mode itself, or the mode of Pillow's number."""
+    """The mode itself, the mode of this name, or the mode of Pillow's number."""
     if isinstance(given, InterpolationMode):
         return given
+    if isinstance(given, str) and given in _BY_NAME:
+        return _BY_NAME[given]
     if isinstance(given, int) and given in _BY_NUMBER:
         return _BY_NUMBER[given]
     raise TypeError(

@@ -62,7 +62,7 @@ def _element_type(img: Tensor) -> type:
     return np.float64 if img.dtype == corefw.float64 else np.float32
 
 
-def _warped_size(matrix: np.ndarray, width: int, height: int) -> tuple[int, int]:
+def warped_size(matrix: np.ndarray, width: int, height: int) -> tuple[int, int]:
     """The width and height that hold a mapped image whole; tolerant of rounding in sines and cosines.
 
     A quarter turn exchanges width and height, where torchvision's may be a pixel larger for its float32 sines.
@@ -78,7 +78,7 @@ def affine(img: Tensor, matrix: Sequence[float], mode: InterpolationMode, fill: 
     background = _checked_fill(img, mode, fill)
     _, height, width = get_dimensions(img)
     exact = np.array(matrix, np.float64).reshape(2, 3)
-    new_width, new_height = _warped_size(exact, width, height) if expand else (width, height)
+    new_width, new_height = warped_size(exact, width, height) if expand else (width, height)
     theta: np.ndarray = exact.astype(_element_type(img))
     x = (np.arange(new_width) - 0.5 * (new_width - 1)).astype(theta.dtype)[None, :, None]
     y = (np.arange(new_height) - 0.5 * (new_height - 1)).astype(theta.dtype)[:, None, None]
