@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import tarfile
+import tempfile
+import zipfile
 from collections.abc import Sequence
 from urllib.request import Request, urlopen
 
@@ -81,3 +84,33 @@ def _fetch(url: str, path: str, md5: str) -> None:
             file.write(chunk)
         if (came := total.hexdigest()) != md5:
             raise CorruptedError(f"its MD5 sum is {came}, not {md5}")
+
+
+def unpack(archive: str, folder: str) -> None:
+    """Unpack a tar or zip archive into a folder, when all of it could be read.
+
+    Raises:
+        CorruptedError: it is no archive, or a member would lie outside of the folder.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        try:
+            if zipfile.is_zipfile(archive):
+                _unzip(archive, temporary)
+            else:
+                with tarfile.open(archive) as members:
+                    members.extractall(temporary, filter="data")
+        except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+            raise CorruptedError(f"{archive} is no archive to be unpacked: {error}") from error
+        for path, _, names in os.walk(temporary):
+            target = os.path.join(folder, os.path.relpath(path, temporary))
+            os.makedirs(target, exist_ok=True)
+            for name in names:
+                os.replace(os.path.join(path, name), os.path.join(target, name))
+
+
+def _unzip(archive: str, folder: str) -> None:
+    with zipfile.ZipFile(archive) as members:
+        for name in members.namelist():
+            if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
+                raise zipfile.BadZipFile(f"{name!r} would lie outside of the folder")
+        members.extractall(folder)

@@ -87,14 +87,19 @@ class MNIST(PublishedDataset):
     ]
 
     def _load(self) -> None:
-        missing = [name for name, _ in self.resources if self._present(name) is None]
-        if missing:
+        self._require([name for name, _ in self.resources])
+        part = "train" if self.train else "t10k"
+        self._load_pair(part, f"{part}-images-idx3-ubyte.gz", f"{part}-labels-idx1-ubyte.gz")
+
+    def _require(self, names: list[str]) -> None:
+        if missing := [name for name in names if self._present(name) is None]:
             raise RuntimeError(
                 f"Dataset not found: {self.raw_folder} has no {', '.join(missing)}. "
                 "You can use download=True to download it"
             )
-        part = "train" if self.train else "t10k"
-        images, labels = self._read(f"{part}-images-idx3-ubyte.gz", 3), self._read(f"{part}-labels-idx1-ubyte.gz", 1)
+
+    def _load_pair(self, part: str, images_file: str, labels_file: str) -> None:
+        images, labels = self._read(images_file, 3), self._read(labels_file, 1)
         if len(images) != len(labels):
             raise CorruptedError(f"{self.raw_folder}: {len(images)} {part} images, but {len(labels)} labels")
         self.data = corefw.from_numpy(images)
