@@ -292,6 +292,15 @@ def both_of(array):
     return transforms.ToPILImage()(array)
 
 
+def test_queries():
+    given = [*sample()["target"][:2], sample()["image"], 3]
+    assert v2.query_size(given) == (12, 16) and v2.query_chw(given) == (3, 12, 16)
+    with pytest.raises(ValueError, match="multiple"):
+        v2.query_chw([Image(corefw.zeros(1, 2, 2)), Image(corefw.zeros(1, 2, 3))])
+    with pytest.raises(TypeError, match="No image"):
+        v2.query_chw([boxes()])
+
+
 def test_noise():
     corefw.manual_seed(0)
     for dtype, top in ((corefw.float32, 1), (corefw.uint8, 255)):

@@ -14,6 +14,8 @@ from corefw.vision.transforms.base import ByChance, ImageTransform, uniform
 
 def _factors(value: Any, name: str, center: float, low: float, high: float) -> tuple[float, float] | None:
     """The least and largest factor, None if there is but the one that changes nothing."""
+    if value is None:
+        return None
     if isinstance(value, int | float):
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be non negative.")
@@ -36,16 +38,17 @@ class ColorJitter(ImageTransform):
     """An image with random brightness, contrast, saturation and hue, changed in random order.
 
     Args:
-        brightness, contrast, saturation: the least and largest factor; a number d stands for (max(0, 1 - d), 1 + d).
+        brightness, contrast, saturation: the least and largest factor; a number d stands for (max(0, 1 - d), 1 + d),
+            None for no change.
         hue: the least and largest turn of the colour circle, from -0.5 to 0.5; a number d stands for (-d, d).
     """
 
     def __init__(
         self,
-        brightness: float | tuple[float, float] = 0,
-        contrast: float | tuple[float, float] = 0,
-        saturation: float | tuple[float, float] = 0,
-        hue: float | tuple[float, float] = 0,
+        brightness: float | tuple[float, float] | None = 0,
+        contrast: float | tuple[float, float] | None = 0,
+        saturation: float | tuple[float, float] | None = 0,
+        hue: float | tuple[float, float] | None = 0,
     ) -> None:
         super().__init__()
         self.brightness = _factors(brightness, "brightness", 1, 0, math.inf)

@@ -93,7 +93,7 @@ class ToPILImage:
 class ConvertImageDtype(ImageTransform):
     """A tensor image in another dtype: full brightness is the largest integer, or 1 of floating-point numbers."""
 
-    def __init__(self, dtype: corefw.dtype) -> None:
+    def __init__(self, dtype: corefw.dtype = corefw.float32) -> None:
         super().__init__()
         self.dtype = dtype
 

@@ -76,6 +76,8 @@ from corefw.vision.transforms.v2.transform import (
     get_bounding_boxes,
     has_all,
     has_any,
+    query_chw,
+    query_size,
 )
 
 __all__ = [
@@ -147,4 +149,6 @@ __all__ = [
     "get_bounding_boxes",
     "has_all",
     "has_any",
+    "query_chw",
+    "query_size",
 ]

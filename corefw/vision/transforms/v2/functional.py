@@ -16,7 +16,8 @@ from corefw import Tensor
 from corefw.vision import io
 from corefw.vision.pillow import is_pillow_image
 from corefw.vision.transforms import functional as F
-from corefw.vision.transforms.functional import pil_to_tensor, to_pil_image
+from corefw.vision.transforms.functional import get_image_size, pil_to_tensor, to_pil_image, to_tensor
+from corefw.vision.transforms.modes import InterpolationMode
 from corefw.vision.transforms.on_boxes import clamped, converted
 from corefw.vision.tv_tensors import (
     BoundingBoxes,
@@ -28,6 +29,62 @@ from corefw.vision.tv_tensors import (
     wrap,
 )
 
+__all__ = [
+    "InterpolationMode",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "center_crop",
+    "clamp_bounding_boxes",
+    "convert_bounding_box_format",
+    "convert_image_dtype",
+    "crop",
+    "elastic",
+    "elastic_transform",
+    "equalize",
+    "erase",
+    "five_crop",
+    "gaussian_blur",
+    "gaussian_noise",
+    "get_dimensions",
+    "get_image_num_channels",
+    "get_image_size",
+    "get_num_channels",
+    "get_num_frames",
+    "get_size",
+    "grayscale_to_rgb",
+    "hflip",
+    "horizontal_flip",
+    "invert",
+    "is_pure_tensor",
+    "jpeg",
+    "normalize",
+    "pad",
+    "permute_channels",
+    "perspective",
+    "pil_to_tensor",
+    "posterize",
+    "resize",
+    "resized_crop",
+    "rgb_to_grayscale",
+    "rotate",
+    "sanitize_bounding_boxes",
+    "solarize",
+    "ten_crop",
+    "to_dtype",
+    "to_grayscale",
+    "to_image",
+    "to_pil_image",
+    "to_tensor",
+    "uniform_temporal_subsample",
+    "vertical_flip",
+    "vflip",
+]
 _NO_PICTURES = (BoundingBoxes, Mask)
 
 

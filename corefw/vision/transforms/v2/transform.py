@@ -13,8 +13,8 @@ from corefw import Tensor
 from corefw.nn import Module, ModuleList
 from corefw.utils._pytree import tree_flatten, tree_unflatten
 from corefw.vision.pillow import is_pillow_image
-from corefw.vision.transforms.base import ImageTransform, uniform
-from corefw.vision.transforms.v2.functional import is_pure_tensor, kept
+from corefw.vision.transforms.base import ImageTransform, height_and_width, uniform
+from corefw.vision.transforms.v2.functional import get_dimensions, is_pure_tensor, kept
 from corefw.vision.tv_tensors import BoundingBoxes, Image, Mask, Video
 
 #: what is a picture: types, or functions that tell
@@ -42,6 +42,21 @@ def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
         if isinstance(inpt, BoundingBoxes):
             return inpt
     raise ValueError("No bounding boxes were found in the sample")
+
+
+def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
+    """Height and width of the pictures, masks and boxes among the inputs, which must agree."""
+    return height_and_width([inpt for inpt in flat_inputs if check_type(inpt, (*PICTURES, Mask, BoundingBoxes))])
+
+
+def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
+    """Channels, height and width of the pictures among the inputs, which must agree."""
+    found = {tuple(get_dimensions(inpt)) for inpt in flat_inputs if check_type(inpt, PICTURES)}
+    if not found:
+        raise TypeError("No image or video was found in the sample")
+    if len(found) > 1:
+        raise ValueError(f"Found multiple CxHxW dimensions in the sample: {', '.join(map(str, sorted(found)))}")
+    return found.pop()  # type: ignore[return-value]
 
 
 class Transform(ImageTransform):
