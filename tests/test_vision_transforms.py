@@ -95,7 +95,8 @@ def test_resize_by_whole_factors_averages_and_repeats():
 
 
 @pytest.mark.parametrize(
-    "size, max_size, wanted", [(4, None, (4, 8)), (20, 30, (15, 30)), ([5], None, (5, 10)), ((7, 3), None, (7, 3))]
+    "size, max_size, wanted",
+    [(4, None, (4, 8)), (20, 30, (15, 30)), ([5], None, (5, 10)), (None, 8, (4, 8)), ((7, 3), None, (7, 3))],
 )
 def test_size_of_resize(size, max_size, wanted):
     for image in both(3, 10, 20):

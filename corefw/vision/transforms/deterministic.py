@@ -130,9 +130,9 @@ class Resize(ImageTransform):
     """An image with other numbers of rows and columns.
 
     Args:
-        size: (height, width), or the length of the smaller edge.
+        size: (height, width), the length of the smaller edge, or None if `max_size` says all.
         interpolation: for tensors nearest, nearest-exact, bilinear or bicubic.
-        max_size: the larger edge's length at most, if `size` is a number.
+        max_size: the larger edge's length, at most if `size` is a number.
         antialias: smooth a tensor that becomes smaller; Pillow always does.
 
     >>> import corefw as torch
@@ -142,13 +142,13 @@ class Resize(ImageTransform):
 
     def __init__(
         self,
-        size: int | Sequence[int],
+        size: int | Sequence[int] | None,
         interpolation: InterpolationMode = InterpolationMode.BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
     ) -> None:
         super().__init__()
-        if not isinstance(size, int | Sequence):
+        if not isinstance(size, int | Sequence | None):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
         if isinstance(size, Sequence) and len(size) not in (1, 2):
             raise ValueError("If size is a sequence, it should have 1 or 2 values")

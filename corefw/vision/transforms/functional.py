@@ -191,7 +191,7 @@ def _resized(height: int, width: int, size: Any, max_size: int | None) -> tuple[
 
 def resize(
     img: Any,
-    size: int | Sequence[int],
+    size: int | Sequence[int] | None,
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
@@ -200,9 +200,9 @@ def resize(
 
     Args:
         img: Pillow image or tensor (..., H, W).
-        size: (height, width), or the length of the smaller edge.
+        size: (height, width), the length of the smaller edge, or None if `max_size` says all.
         interpolation: for tensors nearest, nearest-exact, bilinear or bicubic.
-        max_size: the larger edge's length at most, if `size` is a number.
+        max_size: the larger edge's length, at most if `size` is a number.
         antialias: smooth a tensor that becomes smaller; Pillow always does.
 
     >>> import corefw as torch
