@@ -1,6 +1,7 @@
 """Pictures for tests: the same one as Pillow's and as a tensor."""
 
 import hashlib
+import struct
 
 import numpy as np
 import pytest
@@ -31,3 +32,10 @@ def both(channels=3, height=6, width=9):
     array = random_pixels(height, width, channels)
     image = Image.fromarray(array[:, :, 0] if channels == 1 else array)
     return image, corefw.from_numpy(array.transpose(2, 0, 1).copy())
+
+
+def idx(array):
+    """The bytes of an idx file, as MNIST's."""
+    codes = {"u1": 8, "i1": 9, "i2": 11, "i4": 12, "f4": 13, "f8": 14}
+    header = struct.pack(f">HBB{array.ndim}I", 0, codes[array.dtype.str[1:]], array.ndim, *array.shape)
+    return header + array.astype(array.dtype.newbyteorder(">")).tobytes()

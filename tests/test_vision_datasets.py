@@ -20,14 +20,7 @@ from corefw.vision import datasets, transforms
 from corefw.vision.datasets.cifar import read_batch
 from corefw.vision.datasets.download import CorruptedError, DownloadError, check_integrity, fetch
 from corefw.vision.datasets.mnist import read_idx
-from tests.pictures import Image, md5, random_pixels
-
-
-def idx(array):
-    codes = {"u1": 8, "i1": 9, "i2": 11, "i4": 12, "f4": 13, "f8": 14}
-    header = struct.pack(f">HBB{array.ndim}I", 0, codes[array.dtype.str[1:]], array.ndim, *array.shape)
-    return header + array.astype(array.dtype.newbyteorder(">")).tobytes()
-
+from tests.pictures import Image, idx, md5, random_pixels
 
 MNIST_ARRAYS = {
     "train-images-idx3-ubyte": random_pixels(5, 28, 28, seed=1),

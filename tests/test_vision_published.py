@@ -14,8 +14,7 @@ import pytest
 from corefw.vision import datasets, transforms
 from corefw.vision.datasets.download import CorruptedError, DownloadError, unpack
 from corefw.vision.datasets.published import Published
-from tests.pictures import Image, md5, random_pixels
-from tests.test_vision_datasets import idx
+from tests.pictures import Image, idx, md5, random_pixels
 
 
 def coded(pixels, format="JPEG"):

@@ -90,14 +90,13 @@ def perspective(img: Tensor, coefficients: Sequence[float], mode: InterpolationM
     """`img` mapped: x comes from (a x + b y + c) / (g x + h y + 1), y from (d x + e y + f) / (g x + h y + 1)."""
     background = _checked_fill(img, mode, fill)
     _, height, width = get_dimensions(img)
-    a, b, c, d, e, f, g, h = np.array(coefficients, _element_type(img))
-    x, y = (np.arange(width, dtype=a.dtype) + a.dtype.type(0.5))[None, :], np.arange(height, dtype=a.dtype)[:, None]
-    y = y + a.dtype.type(0.5)
-    half_width, half_height = a.dtype.type(0.5 * width), a.dtype.type(0.5 * height)
-    below = x * g + y * h + a.dtype.type(1)
-    across = (x * (a / half_width) + y * (b / half_width) + c / half_width) / below - 1
-    down = (x * (d / half_height) + y * (e / half_height) + f / half_height) / below - 1
-    return _sampled(img, _on_device(np.stack([across, down], -1), img), mode, background)
+    theta = np.array(coefficients, _element_type(img))
+    x = (np.arange(width, dtype=theta.dtype) + 0.5)[None, :, None]
+    y = (np.arange(height, dtype=theta.dtype) + 0.5)[:, None, None]
+    above = theta[:6].reshape(2, 3) / (0.5 * np.array([[width], [height]], theta.dtype))
+    below = x * theta[6] + y * theta[7] + 1
+    grid = (x * above[:, 0] + y * above[:, 1] + above[:, 2]) / below - 1
+    return _sampled(img, _on_device(grid, img), mode, background)
 
 
 def elastic_transform(img: Tensor, displacement: Tensor, mode: InterpolationMode, fill: _Fill) -> Tensor:
