@@ -258,6 +258,22 @@ def test_chance_is_fair():
         assert 0 <= top <= 40 - height and 0 <= left <= 30 - width and 0.18 < height * width / 1200 < 0.53
 
 
+@pytest.mark.parametrize("kind", [transforms.RandomCrop, transforms.RandomResizedCrop])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_a_subclass_may_draw_its_own_parameters(kind, padding):
+    class Fixed(kind):
+        @staticmethod
+        def get_params(img, *_):
+            assert F.get_dimensions(img)[1:] == ([6, 7] if padding else [4, 5])
+            return 0, 0, 3, 3
+
+    options = {"padding": padding} if kind is transforms.RandomCrop else {}
+    padding = padding if options else None
+    image = corefw.arange(20).reshape(1, 4, 5)
+    wanted = F.pad(image, 1) if padding else image
+    assert Fixed(3, **options)(image).tolist() == wanted[:, :3, :3].tolist()
+
+
 def test_compose_applies_in_order():
     steps = transforms.Compose([transforms.Lambda(lambda x: x + 1), transforms.Lambda(lambda x: x * 2)])
     assert steps(3) == 8

@@ -142,10 +142,6 @@ class RandomCrop(ImageTransform):
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Top, left, height and width of a random rectangle."""
         _, rows, columns = F.get_dimensions(img)
-        return RandomCrop._rectangle(rows, columns, output_size)
-
-    @staticmethod
-    def _rectangle(rows: int, columns: int, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         height, width = output_size
         if rows < height or columns < width:
             raise ValueError(f"Required crop size {(height, width)} is larger than input image size {(rows, columns)}")
@@ -166,7 +162,8 @@ class RandomCrop(ImageTransform):
             if across or down:
                 rows, columns = rows + 2 * down, columns + 2 * across
                 frames.append([across, down])
-        return {"frames": frames, "rectangle": self._rectangle(rows, columns, self.size)}
+        framed = corefw.empty(1, rows, columns, device="meta") if frames else inputs[0]
+        return {"frames": frames, "rectangle": self.get_params(framed, self.size)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         for frame in params["frames"]:
@@ -209,12 +206,6 @@ class RandomResizedCrop(ImageTransform):
     def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
         """Top, left, height and width of a random rectangle; the largest in the middle if none is found."""
         _, rows, columns = F.get_dimensions(img)
-        return RandomResizedCrop._rectangle(rows, columns, scale, ratio)
-
-    @staticmethod
-    def _rectangle(
-        rows: int, columns: int, scale: Sequence[float], ratio: Sequence[float]
-    ) -> tuple[int, int, int, int]:
         for _ in range(_TRIES):
             width, height = _edges(rows * columns, scale, ratio)
             if 0 < width <= columns and 0 < height <= rows:
@@ -224,7 +215,8 @@ class RandomResizedCrop(ImageTransform):
         return (rows - height) // 2, (columns - width) // 2, height, width
 
     def make_params(self, inputs: Sequence[Any]) -> dict[str, Any]:
-        return {"rectangle": self._rectangle(*height_and_width(inputs), self.scale, self.ratio)}
+        height_and_width(inputs)  # which is that of all
+        return {"rectangle": self.get_params(inputs[0], self.scale, self.ratio)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         top, left, height, width = params["rectangle"]

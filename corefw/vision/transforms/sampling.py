@@ -90,7 +90,7 @@ def perspective(img: Tensor, coefficients: Sequence[float], mode: InterpolationM
     """`img` mapped: x comes from (a x + b y + c) / (g x + h y + 1), y from (d x + e y + f) / (g x + h y + 1)."""
     background = _checked_fill(img, mode, fill)
     _, height, width = get_dimensions(img)
-    theta = np.array(coefficients, _element_type(img))
+    theta: np.ndarray = np.array(coefficients, _element_type(img))
     x = (np.arange(width, dtype=theta.dtype) + 0.5)[None, :, None]
     y = (np.arange(height, dtype=theta.dtype) + 0.5)[:, None, None]
     above = theta[:6].reshape(2, 3) / (0.5 * np.array([[width], [height]], theta.dtype))
