@@ -292,6 +292,46 @@ def both_of(array):
     return transforms.ToPILImage()(array)
 
 
+@pytest.mark.parametrize("dtype", [corefw.float32, corefw.int64])
+def test_points_go_where_their_pixels_go(dtype):
+    image = corefw.zeros(1, HEIGHT, WIDTH)
+    image[0, 5, 3] = 1
+    points = tv_tensors.KeyPoints([[3, 5]], canvas_size=(HEIGHT, WIDTH), dtype=dtype)
+    for transform in (
+        F.hflip,
+        F.vflip,
+        lambda x: F.crop(x, 1, 2, 9, 9),
+        lambda x: F.pad(x, [1, 2, 3, 4]),
+        lambda x: F.affine(x, 0, (3, 2), 1.0, 0.0),
+        lambda x: F.elastic(x, corefw.tensor([-2 / WIDTH, 4 / HEIGHT]).expand(1, HEIGHT, WIDTH, 2), "nearest"),
+    ):
+        found, moved = transform(points), transform(image)
+        assert type(found) is tv_tensors.KeyPoints and found.dtype is dtype
+        assert found.canvas_size == tuple(moved.shape[-2:])
+        np.testing.assert_allclose(found.numpy(), np.argwhere(moved.numpy()[0] == 1)[:, ::-1], atol=1e-4)
+    wide = tv_tensors.KeyPoints([[[0.0, 0.0], [16.0, 12.0]]], canvas_size=(HEIGHT, WIDTH))
+    assert F.resize(wide, (6, 32)).tolist() == [[[0, 0], [32, 6]]]
+    turned = F.rotate(wide, 90, expand=True)
+    np.testing.assert_allclose(turned.numpy(), [[[0, 16], [12, 0]]], atol=1e-4)
+    half = F.perspective(wide, [[0, 0], [16, 0], [16, 12], [0, 12]], [[0, 0], [8, 0], [8, 6], [0, 6]])
+    np.testing.assert_allclose(half.numpy(), [[[0, 0], [8, 6]]], atol=1e-4)
+
+
+def test_points_outside():
+    points = tv_tensors.KeyPoints([[-1.0, 3.0], [5.0, 5.0], [16.0, 12.0]], canvas_size=(HEIGHT, WIDTH))
+    assert v2.ClampKeyPoints()(points).tolist() == [[0, 3], [5, 5], [15, 11]]
+    kept = v2.SanitizeKeyPoints("default")({"points": points, "labels": corefw.tensor([1, 2, 3])})
+    assert kept["points"].tolist() == [[5, 5]] and kept["labels"].tolist() == [2]
+    groups = tv_tensors.KeyPoints([[[1, 1], [2, 2]], [[3, 3], [99, 3]]], canvas_size=(HEIGHT, WIDTH))
+    assert v2.SanitizeKeyPoints()((groups,))[0].tolist() == [[[1, 1], [2, 2]]]
+    assert repr(groups).endswith("canvas_size=(12, 16))") and v2.get_keypoints([1, groups]) is groups
+    for wrong in (lambda: F.clamp_keypoints(corefw.zeros(1, 2)), lambda: tv_tensors.KeyPoints([1], canvas_size=(1, 1)),
+                  lambda: F.sanitize_keypoints(groups, (1, 1)), lambda: F.pad(groups, 1, padding_mode="edge"),
+                  lambda: v2.get_keypoints([])):  # fmt: skip
+        with pytest.raises(ValueError, match=r"canvas_size|shape|supported|No keypoints"):
+            wrong()
+
+
 def test_queries():
     given = [*sample()["target"][:2], sample()["image"], 3]
     assert v2.query_size(given) == (12, 16) and v2.query_chw(given) == (3, 12, 16)

@@ -22,6 +22,7 @@ __all__ = [
     "BoundingBoxFormat",
     "BoundingBoxes",
     "Image",
+    "KeyPoints",
     "Mask",
     "TVTensor",
     "Video",
@@ -72,6 +73,10 @@ class TVTensor(Tensor):
     def _meaning(self) -> dict[str, Any]:
         """What `_mean` takes."""
         return {}
+
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+        text, told = super().__repr__(**options), [f"{name}={value}" for name, value in self._meaning().items()]
+        return f"{text[:-1]}, {', '.join(told)})" if told else text
 
     clone = _keeping("clone")
     to = _keeping("to")
@@ -193,9 +198,35 @@ class BoundingBoxes(TVTensor):
     def _meaning(self) -> dict[str, Any]:
         return {"format": self.format, "canvas_size": self.canvas_size, "clamping_mode": self.clamping_mode}
 
-    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
-        text = ", ".join(f"{name}={value}" for name, value in self._meaning().items())
-        return f"{super().__repr__(**options)[:-1]}, {text})"
+
+class KeyPoints(TVTensor):
+    """Points of one image, each x and y: shape (..., 2).
+
+    Args:
+        data: what `corefw.as_tensor` takes.
+        canvas_size: height and width of the image.
+        dtype, device, requires_grad: as `TVTensor` takes them.
+
+    >>> KeyPoints([[1, 2]], canvas_size=(10, 20))
+    KeyPoints([[1, 2]], canvas_size=(10, 20))
+    """
+
+    canvas_size: tuple[int, int]
+
+    def __new__(cls, data: Any, *, canvas_size: Sequence[int], **options: Any) -> Self:
+        return super().__new__(cls, data, canvas_size=canvas_size, **options)
+
+    @classmethod
+    def _shaped(cls, tensor: Tensor) -> Tensor:
+        if tensor.ndim == 0 or tensor.shape[-1] != 2:
+            raise ValueError(f"Expected a tensor of shape (..., 2), not {tuple(tensor.shape)}")
+        return tensor.unsqueeze(0) if tensor.ndim == 1 else tensor
+
+    def _mean(self, canvas_size: Sequence[int]) -> None:  # type: ignore[override]
+        self.canvas_size = (int(canvas_size[0]), int(canvas_size[1]))
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"canvas_size": self.canvas_size}
 
 
 def wrap(wrappee: Tensor, *, like: Any, **kwargs: Any) -> Any:

@@ -12,9 +12,9 @@ import numpy as np
 import corefw
 from corefw import Tensor
 from corefw.vision.pillow import image_from_array, is_pillow_image, tensor_from_array
-from corefw.vision.transforms import on_boxes, on_masks, on_pillow, on_tensors
+from corefw.vision.transforms import on_boxes, on_masks, on_pillow, on_points, on_tensors
 from corefw.vision.transforms.modes import InterpolationMode, interpolation_mode
-from corefw.vision.tv_tensors import BoundingBoxes, Mask
+from corefw.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask
 
 _SHORT_MODE = "I;16" if sys.byteorder == "little" else "I;16B"
 #: the element types of Pillow's modes other than uint8
@@ -23,7 +23,7 @@ _MODE_TYPES = {"I": np.int32, _SHORT_MODE: np.int16, "F": np.float32}
 _CHANNEL_MODES = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}
 _SINGLE_MODES = {np.uint8: "L", np.int16: _SHORT_MODE, np.int32: "I", np.float32: "F"}
 #: what transforms tensors that are no images
-_KINDS = {BoundingBoxes: on_boxes, Mask: on_masks}
+_KINDS = {BoundingBoxes: on_boxes, KeyPoints: on_points, Mask: on_masks}
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 

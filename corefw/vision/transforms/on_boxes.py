@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 import corefw
 from corefw import Tensor
 from corefw.vision.transforms.modes import InterpolationMode
-from corefw.vision.transforms.sampling import warped_size
+from corefw.vision.transforms.point_maps import by_affine, by_displacement, by_perspective
 from corefw.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, bounding_box_format, wrap
 
 _XYXY = BoundingBoxFormat.XYXY
@@ -121,7 +119,7 @@ def _corners(img: BoundingBoxes) -> Tensor:
     return converted(boxes, img.format, _XYXY)[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
 
 
-def _around(corners: Tensor, img: BoundingBoxes, canvas_size: Sequence[int]) -> BoundingBoxes:
+def _around(corners: Tensor, canvas_size: Sequence[int], img: BoundingBoxes) -> BoundingBoxes:
     """The smallest boxes that hold their corners (N, 4, 2)."""
     boxes = corefw.cat([corners.amin(1), corners.amax(1)], -1) if len(corners) else corners.reshape(0, 4)
     cut = clamped(boxes, _XYXY, canvas_size, img.clamping_mode)
@@ -132,33 +130,16 @@ def affine(
     img: BoundingBoxes, matrix: Sequence[float], mode: InterpolationMode, fill: object, expand: bool = False
 ) -> BoundingBoxes:
     """Of a mapped image: `matrix` (a, b, c, d, e, f) leads from the new pixels to the old, seen from the middle."""
-    height, width = img.canvas_size
-    theta = np.array(matrix).reshape(2, 3)
-    new_width, new_height = warped_size(theta, width, height) if expand else (width, height)
-    corners = _corners(img)
-    forward = corefw.tensor(np.linalg.inv(theta[:, :2]).T, dtype=corners.dtype, device=corners.device)
-    old_middle, new_middle = ([width / 2 + theta[0, 2], height / 2 + theta[1, 2]], [new_width / 2, new_height / 2])
-    old, new = (corefw.tensor(v, dtype=corners.dtype, device=corners.device) for v in (old_middle, new_middle))
-    return _around((corners - old) @ forward + new, img, (new_height, new_width))
+    return _around(*by_affine(_corners(img), matrix, img.canvas_size, expand), img)
 
 
 def perspective(
     img: BoundingBoxes, coefficients: Sequence[float], mode: InterpolationMode, fill: object
 ) -> BoundingBoxes:
     """Of a mapped image: x comes from (a x + b y + c) / (g x + h y + 1), y from (d x + e y + f) / (g x + h y + 1)."""
-    corners = _corners(img)
-    inverse = np.linalg.inv(np.array([*coefficients, 1.0]).reshape(3, 3))
-    forward = corefw.tensor(inverse.T, dtype=corners.dtype, device=corners.device)
-    mapped = corefw.cat([corners, corners.new_ones((*corners.shape[:2], 1))], -1) @ forward
-    return _around(mapped[..., :2] / mapped[..., 2:], img, img.canvas_size)
+    return _around(by_perspective(_corners(img), coefficients), img.canvas_size, img)
 
 
 def elastic_transform(img: BoundingBoxes, displacement: Tensor, mode: InterpolationMode, fill: object) -> BoundingBoxes:
     """Of a bent image: a corner moves against the displacement of its pixel, roughly where that changes."""
-    height, width = img.canvas_size
-    corners = _corners(img)
-    pixels = corners.ceil().long()
-    x, y = pixels[..., 0].clamp(0, width - 1), pixels[..., 1].clamp(0, height - 1)
-    edges = corefw.tensor([width, height], dtype=corners.dtype, device=corners.device)
-    shift = displacement.to(corners.device, corners.dtype)[0, y, x] * edges / 2
-    return _around(corefw.stack([x, y], -1).to(corners.dtype) - shift, img, img.canvas_size)
+    return _around(by_displacement(_corners(img).ceil(), displacement, img.canvas_size), img.canvas_size, img)

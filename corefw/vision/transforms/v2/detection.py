@@ -23,8 +23,8 @@ from corefw.vision.transforms.modes import InterpolationMode, interpolation_mode
 from corefw.vision.transforms.on_boxes import converted
 from corefw.vision.transforms.v2 import functional as F
 from corefw.vision.transforms.v2.pictures import labels_getter_of
-from corefw.vision.transforms.v2.transform import Keeping, Transform, get_bounding_boxes, has_any
-from corefw.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, Image, Mask, wrap
+from corefw.vision.transforms.v2.transform import Keeping, Transform, get_bounding_boxes, get_keypoints, has_any
+from corefw.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, Image, KeyPoints, Mask, wrap
 
 
 class RandomIoUCrop(Keeping):
@@ -255,6 +255,20 @@ class SetClampingMode(Transform):
         return wrap(inpt.as_subclass(Tensor), like=inpt, clamping_mode=self.clamping_mode)
 
 
+def _checked_labels(found: Any, owners: Tensor) -> Sequence[Tensor]:
+    """The labels of a sample, as many as there are boxes or points."""
+    labels = [] if found is None else [found] if isinstance(found, Tensor) else found
+    if not isinstance(labels, tuple | list) or not all(isinstance(label, Tensor) for label in labels):
+        raise ValueError(f"The labels in the input to forward() must be a tensor or None, got {type(found)} instead.")
+    for label in labels:
+        if len(owners) != len(label):
+            raise ValueError(
+                f"Number of boxes or keypoints (shape={tuple(owners.shape)}) must match the number of labels. "
+                f"Found labels with shape={tuple(label.shape)})."
+            )
+    return labels
+
+
 class SanitizeBoundingBoxes(Transform):
     """Boxes that are too small or pass their image's edges removed, with their labels and masks.
 
@@ -289,24 +303,47 @@ class SanitizeBoundingBoxes(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         sample = inputs if len(inputs) > 1 else inputs[0]
-        found = self._labels_getter(sample)
-        labels = [] if found is None else [found] if isinstance(found, Tensor) else found
-        if not isinstance(labels, tuple | list) or not all(isinstance(label, Tensor) for label in labels):
-            raise ValueError(
-                f"The labels in the input to forward() must be a tensor or None, got {type(found)} instead."
-            )
         flat, spec = tree_flatten(sample)
         boxes = get_bounding_boxes(flat)
-        for label in labels:
-            if len(boxes) != len(label):
-                raise ValueError(
-                    f"Number of boxes (shape={tuple(boxes.shape)}) and must match the number of labels. "
-                    f"Found labels with shape={tuple(label.shape)})."
-                )
+        labels = _checked_labels(self._labels_getter(sample), boxes)
         _, valid = F.sanitize_bounding_boxes(boxes, min_size=self.min_size, min_area=self.min_area)
         leaves = []
         for inpt in flat:
             is_label = any(inpt is label for label in labels)
             of_boxes = isinstance(inpt, Mask) and inpt.ndim > 2 and len(inpt) == len(boxes)
             leaves.append(F.kept(inpt[valid], inpt) if is_label or of_boxes or inpt is boxes else inpt)
+        return tree_unflatten(leaves, spec)
+
+
+class ClampKeyPoints(Transform):
+    """Points brought to the nearest pixels of their image."""
+
+    _transformed_types = (KeyPoints,)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.clamp_keypoints(inpt)
+
+
+class SanitizeKeyPoints(Transform):
+    """Points outside of their image removed, with their labels; of groups of points, those that are not all within.
+
+    Args:
+        labels_getter: finds in a sample what belongs to each point, as `SanitizeBoundingBoxes` takes it.
+    """
+
+    def __init__(self, labels_getter: Callable[[Any], Any] | str | None = None) -> None:
+        super().__init__()
+        self.labels_getter = labels_getter
+        self._labels_getter = labels_getter_of(labels_getter)
+
+    def forward(self, *inputs: Any) -> Any:
+        sample = inputs if len(inputs) > 1 else inputs[0]
+        flat, spec = tree_flatten(sample)
+        points = get_keypoints(flat)
+        labels = _checked_labels(self._labels_getter(sample), points)
+        _, valid = F.sanitize_keypoints(points)
+        leaves = []
+        for inpt in flat:
+            belongs = inpt is points or any(inpt is label for label in labels)
+            leaves.append(F.kept(inpt[valid], inpt) if belongs else inpt)
         return tree_unflatten(leaves, spec)

@@ -16,6 +16,7 @@ from corefw import Tensor
 from corefw.vision import io
 from corefw.vision.pillow import is_pillow_image
 from corefw.vision.transforms import functional as F
+from corefw.vision.transforms import on_points
 from corefw.vision.transforms.functional import get_image_size, pil_to_tensor, to_pil_image, to_tensor
 from corefw.vision.transforms.modes import InterpolationMode
 from corefw.vision.transforms.on_boxes import clamped, converted
@@ -23,6 +24,7 @@ from corefw.vision.tv_tensors import (
     BoundingBoxes,
     BoundingBoxFormat,
     Image,
+    KeyPoints,
     Mask,
     TVTensor,
     bounding_box_format,
@@ -41,6 +43,7 @@ __all__ = [
     "autocontrast",
     "center_crop",
     "clamp_bounding_boxes",
+    "clamp_keypoints",
     "convert_bounding_box_format",
     "convert_image_dtype",
     "crop",
@@ -74,6 +77,7 @@ __all__ = [
     "rgb_to_grayscale",
     "rotate",
     "sanitize_bounding_boxes",
+    "sanitize_keypoints",
     "solarize",
     "ten_crop",
     "to_dtype",
@@ -85,7 +89,7 @@ __all__ = [
     "vertical_flip",
     "vflip",
 ]
-_NO_PICTURES = (BoundingBoxes, Mask)
+_NO_PICTURES = (BoundingBoxes, KeyPoints, Mask)
 
 
 def is_pure_tensor(inpt: Any) -> bool:
@@ -291,6 +295,33 @@ def sanitize_bounding_boxes(
         )
     valid = valid_boxes(bounding_boxes.as_subclass(Tensor), format, canvas_size, min_size, min_area)
     return kept(bounding_boxes.as_subclass(Tensor)[valid], bounding_boxes), valid
+
+
+def clamp_keypoints(inpt: Tensor, canvas_size: Sequence[int] | None = None) -> Any:
+    """Points brought to the nearest pixels of their image; `canvas_size` is said of tensors that do not say it."""
+    return kept(on_points.clamped(inpt.as_subclass(Tensor), _canvas_of_points(inpt, canvas_size)), inpt)
+
+
+def _canvas_of_points(points: Tensor, canvas_size: Sequence[int] | None) -> Sequence[int]:
+    if isinstance(points, KeyPoints):
+        if canvas_size is not None:
+            raise ValueError(
+                "canvas_size must be None when the points are a tv_tensors.KeyPoints, which have their own"
+            )
+        return points.canvas_size
+    if canvas_size is None:
+        raise ValueError("canvas_size cannot be None if the points are a pure tensor")
+    return canvas_size
+
+
+def sanitize_keypoints(key_points: Tensor, canvas_size: Sequence[int] | None = None) -> tuple[Tensor, Tensor]:
+    """The points within their image, or the groups of points that all are, and which these are."""
+    height, width = _canvas_of_points(key_points, canvas_size)
+    points = key_points.as_subclass(Tensor)
+    x, y = points[..., 0], points[..., 1]
+    valid = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    valid = valid.flatten(1).all(1) if valid.ndim > 1 else valid
+    return kept(points[valid], key_points), valid
 
 
 @_of_pictures

@@ -15,7 +15,7 @@ from corefw.vision.pillow import is_pillow_image
 from corefw.vision.transforms.base import below, checked_pair, height_and_width, uniform
 from corefw.vision.transforms.v2 import functional as F
 from corefw.vision.transforms.v2.transform import Keeping, PictureTransform, TensorTransform, has_any
-from corefw.vision.tv_tensors import BoundingBoxes, Mask, Video
+from corefw.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask, Video
 
 
 class RGB(PictureTransform):
@@ -173,8 +173,10 @@ class _Mixing(Keeping):
         return float(ops.sample_dirichlet(corefw.full((2,), self.alpha))[0])
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        if has_any(flat_inputs, is_pillow_image, BoundingBoxes, Mask):
-            raise ValueError(f"{type(self).__name__}() does not support PIL images, bounding boxes and masks.")
+        if has_any(flat_inputs, is_pillow_image, BoundingBoxes, KeyPoints, Mask):
+            raise ValueError(
+                f"{type(self).__name__}() does not support PIL images, bounding boxes, keypoints and masks."
+            )
 
     def _checked_labels(self, labels: Any) -> Tensor:
         if not isinstance(labels, Tensor):

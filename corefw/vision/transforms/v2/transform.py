@@ -15,7 +15,7 @@ from corefw.utils._pytree import tree_flatten, tree_unflatten
 from corefw.vision.pillow import is_pillow_image
 from corefw.vision.transforms.base import ImageTransform, height_and_width, uniform
 from corefw.vision.transforms.v2.functional import get_dimensions, is_pure_tensor, kept
-from corefw.vision.tv_tensors import BoundingBoxes, Image, Mask, Video
+from corefw.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
 
 #: what is a picture: types, or functions that tell
 PICTURES = (is_pure_tensor, Image, Video, is_pillow_image)
@@ -46,7 +46,9 @@ def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
 
 def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
     """Height and width of the pictures, masks and boxes among the inputs, which must agree."""
-    return height_and_width([inpt for inpt in flat_inputs if check_type(inpt, (*PICTURES, Mask, BoundingBoxes))])
+    return height_and_width(
+        [inpt for inpt in flat_inputs if check_type(inpt, (*PICTURES, Mask, BoundingBoxes, KeyPoints))]
+    )
 
 
 def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
@@ -57,6 +59,14 @@ def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
     if len(found) > 1:
         raise ValueError(f"Found multiple CxHxW dimensions in the sample: {', '.join(map(str, sorted(found)))}")
     return found.pop()  # type: ignore[return-value]
+
+
+def get_keypoints(flat_inputs: Sequence[Any]) -> KeyPoints:
+    """The points among the inputs."""
+    for inpt in flat_inputs:
+        if isinstance(inpt, KeyPoints):
+            return inpt
+    raise ValueError("No keypoints were found in the sample")
 
 
 class Transform(ImageTransform):
@@ -129,8 +139,8 @@ class LonePictureTransform(PictureTransform):
     """Base of transforms of pictures which masks and boxes would no longer fit."""
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        if has_any(flat_inputs, BoundingBoxes, Mask):
-            raise TypeError(f"BoundingBoxes and Masks are not supported by {type(self).__name__}()")
+        if has_any(flat_inputs, BoundingBoxes, KeyPoints, Mask):
+            raise TypeError(f"BoundingBoxes, KeyPoints and Masks are not supported by {type(self).__name__}()")
 
 
 class TensorTransform(PictureTransform):
