@@ -1,13 +1,16 @@
-"""Functions that let an argument of another class answer for them, by PyTorch's protocol `__torch_function__`.
+"""Functions whose calls are answered by another: by an argument's class or a mode (PyTorch's `__torch_function__`), or
+by a stand-in, as autocast puts them in.
 
-Ordinary calls pay nothing: a function asks nobody until something may answer. While `asking` is on, the code of each
-function is another, which looks through the arguments first, and then runs the function's own.
+Ordinary calls pay nothing: a function has its own code until something may answer. While `asking` is on, the code of
+each function is another, which looks through the arguments first, and then runs the function's own; so it is while a
+function has a stand-in, which is asked after the arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
@@ -20,9 +23,15 @@ functions: list[FunctionType] = []
 operators: set[Callable] = set()
 #: the modes of `TorchFunctionMode` that are on, innermost last
 modes: list[Any] = []
-#: {function: its own code, while it asks}
+#: what answers a call: of the function, its positional and its named arguments
+Answer = Callable[[FunctionType, tuple, dict[str, Any]], Any]
+#: {function: what is called in its place}
+stand_ins: dict[FunctionType, Answer] = {}
+#: {function: its own code, while it has another}
 _codes: dict[FunctionType, CodeType] = {}
+_plain: dict[FunctionType, FunctionType] = {}
 _asking = 0
+_askers: set[FunctionType] = set()
 _lock = RLock()
 _FUNCTION, _ASK = "the function", "what looks through the arguments"
 
@@ -32,13 +41,24 @@ def _template(*arguments, **named):
     return ask("the function", arguments, named)  # type: ignore[operator]  # both constants stand for objects
 
 
-def _asking_code(function: FunctionType) -> CodeType:
-    """Code that hands each call of `function` to `_ask`; it names nothing, so it runs on any globals."""
-    stand_for: dict[Any, Any] = {_FUNCTION: function, _ASK: _ask}
+@cache
+def _answering_code(function: FunctionType, answer: Answer) -> CodeType:
+    """Code that hands each call of `function` to `answer`; it names nothing, so it runs on any globals."""
+    stand_for: dict[Any, Any] = {_FUNCTION: function, _ASK: answer}
     constants = tuple(stand_for.get(constant, constant) for constant in _template.__code__.co_consts)
     return _template.__code__.replace(
         co_consts=constants, co_name=function.__name__, co_freevars=function.__code__.co_freevars
     )
+
+
+def _dress(function: FunctionType) -> None:
+    """Give a function the code of who answers its calls now."""
+    answer = _ask if function in _askers else stand_ins.get(function)
+    if answer is not None:
+        _codes.setdefault(function, function.__code__)
+        function.__code__ = _answering_code(function, answer)
+    elif function in _codes:
+        function.__code__ = _codes.pop(function)
 
 
 def _ask(function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
@@ -103,18 +123,44 @@ def overrides(kind: type) -> bool:
 
 
 def own(function: FunctionType) -> Callable:
-    """What `function` computes by itself."""
+    """What answers a call of `function` that no argument answers: its stand-in, or itself."""
+    answer = stand_ins.get(function)
+    return plain(function) if answer is None else lambda *arguments, **named: answer(function, arguments, named)
+
+
+def plain(function: FunctionType) -> FunctionType:
+    """A function that computes what `function` computes by itself."""
+    found = _plain.get(function)
+    if found is not None:
+        return found
     code = _codes.get(function)
     if code is None:
         return function
     scope = function.__globals__
     if code.co_name == "_stub":
-        scope["BUILD"]()  # gives the function its code, in the place of the one that asks
+        scope["BUILD"]()  # gives the function its code, in the place of the one that answers
         code = _codes[function] = function.__code__
-        function.__code__ = _asking_code(function)
-    plain = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
-    plain.__kwdefaults__ = function.__kwdefaults__
-    return plain
+        _dress(function)
+    found = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
+    found.__kwdefaults__ = function.__kwdefaults__
+    _plain[function] = found
+    return found
+
+
+def stand_in(answers: dict[FunctionType, Answer]) -> None:
+    """Let calls of functions be answered by others from now on, until `stand_down`."""
+    with _lock:
+        stand_ins.update(answers)
+        for function in answers:
+            _dress(function)
+
+
+def stand_down(answers: dict[FunctionType, Answer]) -> None:
+    """Let functions answer for themselves again."""
+    with _lock:
+        for function in answers:
+            del stand_ins[function]
+            _dress(function)
 
 
 def begin_asking() -> None:
@@ -123,9 +169,9 @@ def begin_asking() -> None:
     with _lock:
         _asking += 1
         if _asking == 1:
+            _askers.update(functions)
             for function in functions:
-                _codes[function] = function.__code__
-                function.__code__ = _asking_code(function)
+                _dress(function)
 
 
 def end_asking() -> None:
@@ -134,9 +180,9 @@ def end_asking() -> None:
     with _lock:
         _asking -= 1
         if _asking == 0:
-            while _codes:
-                function, code = _codes.popitem()
-                function.__code__ = code
+            _askers.clear()
+            for function in tuple(_codes):
+                _dress(function)
 
 
 @contextmanager
