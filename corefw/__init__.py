@@ -132,7 +132,10 @@ _methods.attach_operators()
 _LATER = {
     **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("masked", "nn", "optim")},
-    **{name: name for name in ("amp", "compiler", "cpu", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
+    **{
+        name: name
+        for name in ("amp", "compiler", "cpu", "distributed", "export", "futures", "fx", "hub", "jit", "library")
+    },
     **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",

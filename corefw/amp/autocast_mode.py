@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from corefw import cuda
-from corefw.amp.casting import settle
-from corefw.amp.policies import eligible, lower_dtype
-from corefw.amp.state import state
+from corefw.autograd.autocasting.blocks import Settings, enter, leave
+from corefw.autograd.autocasting.casting import settle
+from corefw.autograd.autocasting.policies import eligible, lower_dtype
+from corefw.autograd.autocasting.state import state
 from corefw.devices import device
 from corefw.dtypes import bfloat16, dtype, float16
 from corefw.tensor import Tensor
@@ -88,20 +89,12 @@ class autocast:
             self._enabled = False
 
     def __enter__(self) -> autocast:
-        state.blocks.append((state.on, state.dtypes, state.caching))
-        state.nesting += 1
-        state.on = state.on | {self.device} if self._enabled else state.on - {self.device}
-        state.dtypes = {**state.dtypes, self.device: self.fast_dtype}
-        state.caching = self._cache_enabled
-        settle()
+        on = state.on | {self.device} if self._enabled else state.on - {self.device}
+        enter(Settings(on, {**state.dtypes, self.device: self.fast_dtype}, self._cache_enabled))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        state.on, state.dtypes, state.caching = state.blocks.pop()
-        state.nesting -= 1
-        if not state.nesting:
-            state.cache.clear()
-        settle()
+        leave()
 
     def __call__(self, function: Callable) -> Callable:
         if not callable(function):
@@ -192,27 +185,6 @@ def autocast_decrement_nesting() -> int:
     state.nesting -= 1
     settle()
     return state.nesting
-
-
-def present_blocks() -> Callable[[], autocast_again]:
-    """What gives, later or in another thread, a block with the settings of now."""
-    found = state.on, state.dtypes, state.caching
-    return lambda: autocast_again(*found)
-
-
-class autocast_again:
-    """A block with all settings of an earlier one."""
-
-    def __init__(self, on: frozenset[str], dtypes: dict[str, dtype], caching: bool):
-        self.settings = on, dtypes, caching
-
-    def __enter__(self) -> None:
-        state.blocks.append((state.on, state.dtypes, state.caching))
-        state.nesting += 1
-        state.on, state.dtypes, state.caching = self.settings
-        settle()
-
-    __exit__ = autocast.__exit__  # type: ignore[assignment]  # the same end
 
 
 # -- functions with a backward of their own ---------------------------------------------------------------------------

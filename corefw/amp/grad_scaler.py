@@ -27,9 +27,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _amp_foreach_non_finite_check_and_unscale_(
-    self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor
-) -> None:
+def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
     """Multiply tensors of one dtype by `inv_scale` in place, and set `found_inf` to 1 if an element is not finite."""
     if not self:
         return
@@ -104,7 +102,11 @@ class GradScaler:
             raise AssertionError(f"The growth factor must be > 1.0, not {growth_factor}.")
         if backoff_factor >= 1.0:
             raise AssertionError(f"The backoff factor must be < 1.0, not {backoff_factor}.")
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
         self._init_scale, self._init_growth_tracker = init_scale, 0
         self._scale: Tensor | None = None  # both are made where the first loss lies
         self._growth_tracker: Tensor | None = None
@@ -194,9 +196,7 @@ class GradScaler:
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             bad = ops.stack(found).sum()
-            _amp_update_scale_(
-                scale, tracker, bad, self._growth_factor, self._backoff_factor, self._growth_interval
-            )
+            _amp_update_scale_(scale, tracker, bad, self._growth_factor, self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = {}
 
     def _begin(self, where: device) -> None:
@@ -290,7 +290,9 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled GradScaler."
+            )
         self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

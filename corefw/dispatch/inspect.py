@@ -14,6 +14,7 @@ from corefw.dispatch.composition import named_ops, rehearse
 from corefw.dispatch.constants import constant
 from corefw.dispatch.measured import figures
 from corefw.dispatch.op import Op
+from corefw.dispatch.overriding import Explaining, stand_ins
 from corefw.dispatch.preferences import usable_backend
 from corefw.dispatch.promotion import result_type
 from corefw.dispatch.registry import dispatch_key_of, registry
@@ -125,6 +126,7 @@ def explain(op, *args, **kwargs) -> str:
 
     Of an op that is made of others, these are followed to their kernels; so are those that compute it for all examples,
     inside of `func.vmap`. Of dual tensors (`autograd.forward_ad`) it is told how the tangent is computed.
+    Inside of `autocast` it says what the arguments are cast to, and what computes them then.
 
     Args:
         op: a function of corefw or its name.
@@ -147,17 +149,26 @@ def explain(op, *args, **kwargs) -> str:
     )
     if declared is None:
         raise ValueError(f"explain: no op is called {name!r}{did_you_mean(name, registry.declared)}")
+    answer = stand_ins.get(declared.function)  # type: ignore[call-overload]  # perhaps no plain function
+    if isinstance(answer, Explaining):
+        return answer.explain(_explain, args, kwargs)
+    return _explain(declared, args, kwargs)
+
+
+def _explain(declared: Op, args, kwargs, *first: str) -> str:
+    """What is said of an op whose arguments are as they are given; `first` is said before."""
     given = ", ".join([*map(_describe, args), *(f"{k}={_describe(v)}" for k, v in kwargs.items())])
     dispatch_key = _dispatch_key(declared, args, kwargs)
     if dispatch_key.device.__class__ is BatchedDevice:
-        return _explained(declared, given, *_for_all_examples(declared, dispatch_key, args, kwargs))
+        lines, outcome = _for_all_examples(declared, dispatch_key, args, kwargs)
+        return _explained(declared, given, [*first, *lines], outcome)
     lines, measured, outcome = _decision(declared, dispatch_key)
     lines += measured
     if isinstance(dispatch_key.device, LevelDevice):
         lines += dispatch_key.device.said(declared)
     if _is_composed(declared, dispatch_key):
         lines += _inside(declared, dispatch_key, args, kwargs)
-    return _explained(declared, given, [*lines, f"inside of vmap: {said(declared)}"], outcome)
+    return _explained(declared, given, [*first, *lines, f"inside of vmap: {said(declared)}"], outcome)
 
 
 def _explained(op: Op, given: str, lines: list[str], outcome: str) -> str:

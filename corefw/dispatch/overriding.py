@@ -25,6 +25,16 @@ operators: set[Callable] = set()
 modes: list[Any] = []
 #: what answers a call: of the function, its positional and its named arguments
 Answer = Callable[[FunctionType, tuple, dict[str, Any]], Any]
+
+
+class Explaining:
+    """An answer that can say what it makes of a call."""
+
+    def explain(self, say: Callable[..., str], arguments: tuple, named: dict[str, Any]) -> str:
+        """What ``say(op, arguments, named, *lines)`` says of the call that the function gets in the end."""
+        raise NotImplementedError
+
+
 #: {function: what is called in its place}
 stand_ins: dict[FunctionType, Answer] = {}
 #: {function: its own code, while it has another}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from corefw.autograd.autocasting import blocks
 from corefw.autograd.differentiate import backward
 from corefw.autograd.function import Function
 from corefw.autograd.grad_mode import enable_grad
@@ -62,6 +63,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: Any, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random_state = _RandomState(args, preserve_rng_state)
+        ctx.settings = blocks.present()
         ctx.arguments = [None if isinstance(a, Tensor) else a for a in args]
         ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.positions))
@@ -78,7 +80,7 @@ class CheckpointFunction(Function):
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.positions, ctx.saved_tensors, strict=True):
             arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with ctx.random_state.again(), enable_grad():
+        with ctx.random_state.again(), ctx.settings, enable_grad():
             outputs = ctx.run_function(*arguments)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, gradients, strict=True) if isinstance(o, Tensor) and o.requires_grad]
@@ -176,10 +178,10 @@ def noop_context_fn() -> Contexts:
 
 def _checkpoint_with_hooks(function, args, kwargs, preserve: bool, context_fn, check: bool, early_stop: bool):
     forward_context, again_context = context_fn()
-    state = _RandomState((*args, *kwargs.values()), preserve)
+    state, settings = _RandomState((*args, *kwargs.values()), preserve), blocks.present()
 
     def run():
-        with state.again(), again_context:
+        with state.again(), settings, again_context:
             return function(*args, **kwargs)
 
     region = _Region(run, early_stop, check)

@@ -8,14 +8,25 @@ and the formula of a gradient know nothing of it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from corefw.amp.policies import CPU, GPU, Call, Policy, as_input, followed, lower_dtype, policies, tensors_in
-from corefw.amp.state import state
 from corefw.autograd import engine
+from corefw.autograd.autocasting.policies import (
+    CPU,
+    GPU,
+    Call,
+    Policy,
+    as_input,
+    followed,
+    lower_dtype,
+    policies,
+    tensors_in,
+)
+from corefw.autograd.autocasting.state import state
 from corefw.dispatch.op import Op
-from corefw.dispatch.overriding import Answer, operators, plain, stand_down, stand_in
+from corefw.dispatch.overriding import Answer, Explaining, operators, plain, stand_down, stand_in
 from corefw.dispatch.registry import registry
 
 _NOTHING: frozenset[str] = frozenset()
@@ -50,7 +61,7 @@ def _make_answers() -> dict[FunctionType, Answer]:
         forms = [op.function, *(f for f in operators if f.__globals__.get("OP") is op)]  # type: ignore[attr-defined]
         for form in forms:
             if isinstance(form, FunctionType):
-                _answers[form] = casting(op)
+                _answers[form] = Casting(op)
         if isinstance(op.inplace_function, FunctionType) and not op.primitive:
             _answers[op.inplace_function] = outside
     _answers[engine.run] = outside  # type: ignore[index]  # a plain def
@@ -73,14 +84,17 @@ def _again(on: frozenset[str]) -> None:
         settle()
 
 
-def casting(op: Op) -> Answer:
+class Casting(Explaining):
     """The answer of an op's function: it computes, with autocast off, on arguments that were cast."""
 
-    def answer(function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __call__(self, function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
         on = state.on
         if not on:
             return plain(function)(*arguments, **named)
-        found = cast_of(op, arguments, named)
+        found = cast_of(self.op, arguments, named)
         if found is None:
             return outside(function, arguments, named)
         policy, call = found
@@ -88,13 +102,27 @@ def casting(op: Op) -> Answer:
             return plain(function)(*arguments, **named)
         state.on = _NOTHING
         try:
-            cast = policy(op.name, call)
+            cast = policy(self.op.name, call)
             result = plain(function)(*cast.arguments, **cast.named)
             return _returned(result, call) if policy is as_input else result
         finally:
             _again(on)
 
-    return answer
+    def explain(self, say: Callable[..., str], arguments: tuple, named: dict[str, Any]) -> str:
+        """What is said of the op, before it how its arguments were cast."""
+        on = state.on
+        found = cast_of(self.op, arguments, named) if on else None
+        policy, call = found or (None, None)
+        if policy is None or call is None or policy is followed:
+            return say(self.op, arguments, named)
+        state.on = _NOTHING
+        try:
+            cast = policy(self.op.name, call)
+            how = (policy.__doc__ or "").partition(":")[0].partition(".")[0]
+            lower = lower_dtype(call.device_type).name
+            return say(self.op, cast.arguments, cast.named, f"autocast to {lower}: {how[:1].lower()}{how[1:]}")
+        finally:
+            _again(on)
 
 
 def cast_of(op: Op, arguments: tuple, named: dict[str, Any]) -> tuple[Policy, Call] | None:
@@ -116,17 +144,3 @@ def cast_of(op: Op, arguments: tuple, named: dict[str, Any]) -> tuple[Policy, Ca
 def _returned(result: Any, call: Call) -> Any:
     """A result in the dtype of the call's input."""
     return result.to(next(tensors_in((*call.arguments, *call.named.values()))).dispatch_key.dtype)
-
-
-def explained(op: Op, arguments: tuple, named: dict[str, Any]) -> tuple[str, tuple, dict[str, Any]] | None:
-    """What `explain` says of the cast of a call, and the arguments that the op is given."""
-    found = cast_of(op, arguments, named) if state.on else None
-    if found is None:
-        return None
-    policy, call = found
-    cast = policy(op.name, call)
-    assert policy.__doc__ is not None
-    said = policy.__doc__.split(":")[0].split(".")[0]
-    low = lower_dtype(call.device_type).name
-    line = f"autocast of {call.device_type} to {low}: {said[0].lower()}{said[1:]}"
-    return line, cast.arguments, cast.named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from corefw.amp.state import state
+from corefw.autograd.autocasting.state import state
 from corefw.dtypes import bfloat16, dtype, float16, float32, float64, promote_types
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor

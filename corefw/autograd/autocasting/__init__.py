@@ -1,0 +1,1 @@
+"""Casting of ops: what `amp.autocast` is made of."""
