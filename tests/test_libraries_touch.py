@@ -193,29 +193,6 @@ def test_compile_runs_what_it_is_given():
         corefw.compile(model, mode="fast")
 
 
-def test_autocast_is_refused_unless_it_is_turned_off():
-    with corefw.autocast("cpu", enabled=False), corefw.amp.autocast("cuda", enabled=False):
-        assert corefw.amp.autocast("cpu", enabled=False)(lambda: 3)() == 3
-    with pytest.raises(NotImplementedError, match="enabled=False"):
-        corefw.autocast("cpu", dtype=corefw.bfloat16)
-    with pytest.raises(NotImplementedError, match="GradScaler"):
-        corefw.amp.GradScaler("cpu")
-    scaler, weight = corefw.amp.GradScaler(enabled=False), nn.Parameter(corefw.ones(1))
-    optimizer = corefw.optim.SGD([weight], 0.5)
-    scaler.scale(weight.sum()).backward()
-    scaler.unscale_(optimizer)
-    scaler.step(optimizer)
-    scaler.update()
-    assert weight.item() == 0.5 and scaler.state_dict() == {} and scaler.get_scale() == 1 and not scaler.is_enabled()
-
-
-@pytest.mark.skipif(corefw.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("make", [corefw.amp.autocast, corefw.amp.GradScaler])
-def test_what_needs_a_gpu_is_turned_off_without_one(make):
-    with pytest.warns(UserWarning, match="CUDA is not available"):
-        make("cuda")
-
-
 def test_futures():
     first, second = corefw.futures.Future(), corefw.futures.Future()
     threading.Timer(0.05, first.set_result, [1]).start()

@@ -122,12 +122,6 @@ def test_numbers_are_never_symbols():
             kind(1)
 
 
-def test_what_autocast_would_do():
-    assert not corefw.is_autocast_enabled("cpu") and not corefw.is_autocast_cpu_enabled()
-    assert not corefw.is_autocast_cache_enabled() and corefw.get_autocast_dtype("cpu") is corefw.bfloat16
-    assert corefw.get_autocast_cpu_dtype() is corefw.bfloat16 and corefw.get_autocast_gpu_dtype() is corefw.float16
-
-
 @pytest.mark.skipif(corefw.cuda.is_available(), reason="there is a GPU")
 def test_states_of_no_gpu():
     assert corefw.cuda.get_rng_state_all() == []

@@ -24,10 +24,8 @@ class Call(NamedTuple):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The argument called `name`."""
-        if name in self.named:
-            return self.named[name]
-        place = self.parameters.index(name)
-        return self.arguments[place] if place < len(self.arguments) else default
+        given = dict(zip(self.parameters, self.arguments))
+        return (given | self.named).get(name, default)
 
     def cast(self, to: dtype) -> Call:
         """The call with its tensors in another dtype: floating ones of the device type, but no float64."""
@@ -159,6 +157,12 @@ def pooled(name: str, call: Call) -> Call:
     return call if call.get("return_indices", False) else call.cast(float32)
 
 
+def contracted(name: str, call: Call) -> Call:
+    """In the lower precision, unless it is of two vectors, whose product PyTorch's lists leave out."""
+    vectors = all(t.ndim == 1 for t in tensors_in((*call.arguments, *call.named.values())))
+    return call if vectors else call.cast(lower_dtype(call.device_type))
+
+
 Policy = Callable[[str, Call], Call]
 
 
@@ -169,7 +173,7 @@ def _each(**policies: str) -> dict[str, Policy]:
 
 _EVERYWHERE = """
     addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
-    conv_transpose3d einsum linalg_multi_dot linalg_vecdot linear lstm matmul mm prelu rnn_relu rnn_tanh
+    conv_transpose3d linalg_multi_dot linalg_vecdot linear lstm matmul mm prelu rnn_relu rnn_tanh
     scaled_dot_product_attention
 """
 _LOSSES = """
@@ -178,11 +182,13 @@ _LOSSES = """
     hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss
     multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
 """
-_INSIDE = "corrcoef cov linear_cross_entropy multi_head_attention_forward"
+_INSIDE = """
+    affine_grid corrcoef cov linalg_matrix_power linear_cross_entropy matrix_power multi_head_attention_forward
+"""
 
 #: {op: how it is cast} on the CPU
 CPU = _each(
-    lower=_EVERYWHERE + "inner linalg_matrix_power matrix_power tensordot",
+    lower=_EVERYWHERE + "rnn_relu_cell rnn_tanh_cell tensordot",
     wide=_LOSSES
     + """
     adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cholesky cholesky_inverse cholesky_solve
@@ -195,23 +201,25 @@ CPU = _each(
     """,
     widest="cat index_copy stack",
     as_input="batch_norm functional_batch_norm functional_instance_norm group_norm instance_norm layer_norm rms_norm",
-    followed=_INSIDE,
+    followed=_INSIDE + "einsum",
     padded="pad",
     pooled="max_pool3d",
+    contracted="inner",
 )
 #: on GPUs, and devices of other kinds
 GPU = _each(
     lower=_EVERYWHERE
-    + "addmv addr gru gru_cell inner linalg_matrix_power lstm_cell matrix_power mv rnn_relu_cell rnn_tanh_cell",
+    + "addmv addr einsum gru gru_cell lstm_cell mv rnn_relu_cell rnn_tanh_cell",
     wide=_LOSSES
     + """
-    acos asin cosh cosine_similarity dist erfinv exp expm1 group_norm interpolate layer_norm log log10 log1p log2
+    acos asin cosh cosine_similarity cross_entropy dist erfinv exp expm1 group_norm interpolate layer_norm log log10 log1p log2
     logsumexp pdist pow reciprocal renorm rms_norm rsqrt sinh softplus tan upsample upsample_bilinear upsample_nearest
     """,
     wide_result="cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     widest="addcdiv addcmul atan2 bilinear cross dot grid_sample index_put linalg_cross scatter_add tensordot vdot",
     as_input="batch_norm functional_batch_norm functional_instance_norm instance_norm",
-    followed=_INSIDE + " cross_entropy",
+    followed=_INSIDE,
+    contracted="inner",
     refused="binary_cross_entropy",
 )
 
