@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from corefw.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from corefw.amp.grad_scaler import GradScaler
 

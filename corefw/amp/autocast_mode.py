@@ -81,8 +81,8 @@ class autocast:
             self._enabled = False
         elif enabled and self.fast_dtype not in _LOWER:
             warnings.warn(
-                f"In {device_type.upper()} autocast, but the target dtype {self.fast_dtype} is not supported; there are "
-                f"{' and '.join(map(str, _LOWER))}. Disabling autocast.",
+                f"In {device_type.upper()} autocast, but the target dtype {self.fast_dtype} is not supported. "
+                f"Disabling autocast. Supported are {' and '.join(map(str, _LOWER))}.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -267,7 +267,7 @@ class GradScaler:
     def _get_growth_tracker(self) -> int:
         if not self._enabled:
             return 0
-        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
+        return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def state_dict(self) -> dict[str, Any]:
         """The scale and what it will do next; empty if it is turned off."""

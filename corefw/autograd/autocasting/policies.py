@@ -208,12 +208,12 @@ CPU = _each(
 )
 #: on GPUs, and devices of other kinds
 GPU = _each(
-    lower=_EVERYWHERE
-    + "addmv addr einsum gru gru_cell lstm_cell mv rnn_relu_cell rnn_tanh_cell",
+    lower=_EVERYWHERE + "addmv addr einsum gru gru_cell lstm_cell mv rnn_relu_cell rnn_tanh_cell",
     wide=_LOSSES
     + """
-    acos asin cosh cosine_similarity cross_entropy dist erfinv exp expm1 group_norm interpolate layer_norm log log10 log1p log2
-    logsumexp pdist pow reciprocal renorm rms_norm rsqrt sinh softplus tan upsample upsample_bilinear upsample_nearest
+    acos asin cosh cosine_similarity cross_entropy dist erfinv exp expm1 group_norm interpolate layer_norm log log10
+    log1p log2 logsumexp pdist pow reciprocal renorm rms_norm rsqrt sinh softplus tan upsample upsample_bilinear
+    upsample_nearest
     """,
     wide_result="cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     widest="addcdiv addcmul atan2 bilinear cross dot grid_sample index_put linalg_cross scatter_add tensordot vdot",
