@@ -10,6 +10,7 @@ from corefw import accelerator as accelerator
 from corefw import amp as amp
 from corefw import autograd as autograd
 from corefw import compiler as compiler
+from corefw import cpu as cpu
 from corefw import cuda as cuda
 from corefw import distributed as distributed
 from corefw import distributions as distributions
@@ -40,13 +41,19 @@ from corefw import testing as testing
 from corefw import types as types
 from corefw import utils as utils
 from corefw import version as version
-from corefw.amp import autocast as autocast
-from corefw.amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
-from corefw.amp import get_autocast_dtype as get_autocast_dtype
-from corefw.amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-from corefw.amp import is_autocast_enabled as is_autocast_cache_enabled
-from corefw.amp import is_autocast_enabled as is_autocast_cpu_enabled
-from corefw.amp import is_autocast_enabled as is_autocast_enabled
+from corefw.amp.autocast_mode import autocast as autocast
+from corefw.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
+from corefw.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
+from corefw.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from corefw.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from corefw.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from corefw.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from corefw.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from corefw.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from corefw.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from corefw.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from corefw.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from corefw.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -2933,6 +2940,8 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "autocast",
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
     "autograd",
     "avg_pool1d",
     "backend",
@@ -2981,6 +2990,7 @@ __all__ = [
     "clamp",
     "clamp_max",
     "clamp_min",
+    "clear_autocast_cache",
     "clip",
     "clone",
     "column_stack",
@@ -3012,6 +3022,7 @@ __all__ = [
     "cosine_similarity",
     "count_nonzero",
     "cov",
+    "cpu",
     "cross",
     "ctc_loss",
     "cuda",
@@ -3360,6 +3371,9 @@ __all__ = [
     "selu",
     "selu_",
     "serialization",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
     "set_default_device",
     "set_default_dtype",
     "set_default_tensor_type",
