@@ -11,15 +11,18 @@ from corefw.autograd.autocasting import casting, policies
 from corefw.autograd.autocasting.policies import CPU, GPU
 from corefw.autograd.autocasting.state import state
 from corefw.dispatch import overriding
+from corefw.dispatch.names import public_path
 from corefw.dispatch.registry import registry
 from corefw.testing import oracle
 from corefw.testing.checks import case_dtypes, flat
 from corefw.testing.families import kit_families
 from corefw.testing.samples import samples, to_tensor
 from corefw.utils.checkpoint import checkpoint
+from tests.scripts import FOLDER
 
 F = nn.functional
 BFLOAT16, FLOAT32 = corefw.bfloat16, corefw.float32
+KINDS = {"CPU": CPU, "others": GPU}
 #: rows whose results have other dtypes than PyTorch's, and why
 OTHERS = {
     "squared_error": "no op of PyTorch: mse_loss is",
@@ -57,6 +60,18 @@ def rows(names=None):
 # -- the lists --------------------------------------------------------------------------------------------------------
 def test_the_lists_name_ops():
     assert not [name for name in CPU | GPU if name not in registry.declared]
+
+
+def test_the_documentation_has_the_lists():
+    text = (FOLDER.parent / "docs" / "precision.md").read_text()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    named = {kind: {name for _, on, names in cells[2:] if on == kind for name in names.split(", ")} for kind in KINDS}
+    apart = (policies.padded, policies.pooled, policies.resized, policies.contracted, policies.refused)  # in sentences
+    for kind, lists in KINDS.items():
+        listed = {public_path(registry.declared[name]) for name, policy in lists.items() if policy not in apart}
+        assert named[kind] == {name.removeprefix("nn.functional.") for name in listed}
+        for name, policy in lists.items():
+            assert policy not in apart or f"`{public_path(registry.declared[name])}`".split(".")[-1].strip("`") in text
 
 
 def row_dtypes(case):

@@ -157,6 +157,11 @@ def pooled(name: str, call: Call) -> Call:
     return call if call.get("return_indices", False) else call.cast(float32)
 
 
+def resized(name: str, call: Call) -> Call:
+    """In float32, unless by means of areas, which is pooling."""
+    return call if call.get("mode", "nearest") == "area" else call.cast(float32)
+
+
 def contracted(name: str, call: Call) -> Call:
     """In the lower precision, unless it is of two vectors, whose product PyTorch's lists leave out."""
     vectors = all(t.ndim == 1 for t in tensors_in((*call.arguments, *call.named.values())))
@@ -211,14 +216,14 @@ GPU = _each(
     lower=_EVERYWHERE + "addmv addr einsum gru gru_cell lstm_cell mv rnn_relu_cell rnn_tanh_cell",
     wide=_LOSSES
     + """
-    acos asin cosh cosine_similarity cross_entropy dist erfinv exp expm1 group_norm interpolate layer_norm log log10
-    log1p log2 logsumexp pdist pow reciprocal renorm rms_norm rsqrt sinh softplus tan upsample upsample_bilinear
-    upsample_nearest
+    acos asin cosh cosine_similarity cross_entropy dist erfinv exp expm1 group_norm layer_norm log log10
+    log1p log2 logsumexp pdist pow reciprocal renorm rms_norm rsqrt sinh softplus tan upsample_bilinear upsample_nearest
     """,
     wide_result="cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     widest="addcdiv addcmul atan2 bilinear cross dot grid_sample index_put linalg_cross scatter_add tensordot vdot",
     as_input="batch_norm functional_batch_norm functional_instance_norm instance_norm",
     followed=_INSIDE,
+    resized="interpolate upsample",
     contracted="inner",
     refused="binary_cross_entropy",
 )
