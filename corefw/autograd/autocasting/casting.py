@@ -58,7 +58,7 @@ def _make_answers() -> dict[FunctionType, Answer]:
         listed = op.name in CPU or op.name in GPU
         if not listed and (op.primitive or op.view or op.update or op.family in _APART):
             continue
-        forms = [op.function, *(f for f in operators if f.__globals__.get("OP") is op)]  # type: ignore[attr-defined]
+        forms = [op.function, *(f for f in operators if f.__globals__.get("OP") is op)]
         for form in forms:
             if isinstance(form, FunctionType):
                 _answers[form] = Casting(op)
