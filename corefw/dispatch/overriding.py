@@ -161,8 +161,10 @@ def stand_in(answers: dict[FunctionType, Answer]) -> None:
     """Let calls of functions be answered by others from now on, until `stand_down`."""
     with _lock:
         stand_ins.update(answers)
-        for function in answers:
-            _dress(function)
+        for function, answer in answers.items():
+            if function not in _askers:
+                _codes[function] = function.__code__
+                function.__code__ = _answering_code(function, answer)
 
 
 def stand_down(answers: dict[FunctionType, Answer]) -> None:
@@ -170,7 +172,8 @@ def stand_down(answers: dict[FunctionType, Answer]) -> None:
     with _lock:
         for function in answers:
             del stand_ins[function]
-            _dress(function)
+            if function not in _askers:
+                function.__code__ = _codes.pop(function)
 
 
 def begin_asking() -> None:

@@ -89,12 +89,13 @@ class Casting(Explaining):
 
     def __init__(self, op: Op):
         self.op = op
+        self.parameters = tuple(p.name for p in op.parameters if not p.keyword_only)
 
     def __call__(self, function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
         on = state.on
         if not on:
             return plain(function)(*arguments, **named)
-        found = cast_of(self.op, arguments, named)
+        found = self.cast_of(arguments, named)
         if found is None:
             return outside(function, arguments, named)
         policy, call = found
@@ -108,10 +109,21 @@ class Casting(Explaining):
         finally:
             _again(on)
 
+    def cast_of(self, arguments: tuple, named: dict[str, Any]) -> tuple[Policy, Call] | None:
+        """How a call is cast, if it is: not where it has `out`, nor where autocast is off for its tensors."""
+        if named.get("out") is not None:
+            return None
+        for tensor in tensors_in((*arguments, *named.values())):
+            device_type = tensor.dispatch_key.device.type
+            if device_type in state.on:
+                policy = policies(device_type).get(self.op.name)
+                return policy and (policy, Call(arguments, named, self.parameters, device_type))
+        return None
+
     def explain(self, say: Callable[..., str], arguments: tuple, named: dict[str, Any]) -> str:
         """What is said of the op, before it how its arguments were cast."""
         on = state.on
-        found = cast_of(self.op, arguments, named) if on else None
+        found = self.cast_of(arguments, named) if on else None
         policy, call = found or (None, None)
         if policy is None or call is None or policy is followed:
             return say(self.op, arguments, named)
@@ -123,22 +135,6 @@ class Casting(Explaining):
             return say(self.op, cast.arguments, cast.named, f"autocast to {lower}: {how[:1].lower()}{how[1:]}")
         finally:
             _again(on)
-
-
-def cast_of(op: Op, arguments: tuple, named: dict[str, Any]) -> tuple[Policy, Call] | None:
-    """How a call is cast, if it is: not where it has `out`, nor where autocast is off for its tensors."""
-    if named.get("out") is not None:
-        return None
-    on = state.on
-    for tensor in tensors_in((*arguments, *named.values())):
-        device_type = tensor.dispatch_key.device.type
-        if device_type in on:
-            policy = policies(device_type).get(op.name)
-            if policy is None:
-                return None
-            parameters = tuple(p.name for p in op.parameters if not p.keyword_only)
-            return policy, Call(arguments, named, parameters, device_type)
-    return None
 
 
 def _returned(result: Any, call: Call) -> Any:

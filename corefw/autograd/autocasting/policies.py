@@ -29,8 +29,10 @@ class Call(NamedTuple):
 
     def cast(self, to: dtype) -> Call:
         """The call with its tensors in another dtype: floating ones of the device type, but no float64."""
-        arguments = tuple(_cast(value, self.device_type, to) for value in self.arguments)
-        return self._replace(arguments=arguments, named=_cast(self.named, self.device_type, to))
+        device_type = self.device_type
+        arguments = tuple([_cast(value, device_type, to) for value in self.arguments])
+        named = self.named and {name: _cast(value, device_type, to) for name, value in self.named.items()}
+        return Call(arguments, named, self.parameters, device_type)
 
 
 def lower_dtype(device_type: str) -> dtype:
@@ -52,7 +54,7 @@ def _cast(value: Any, device_type: str, to: dtype) -> Any:
         return _weight(value, to) if _is_weight(value, device_type, to) else value.to(to)
     if value.__class__ in (list, tuple):
         return value.__class__(_cast(one, device_type, to) for one in value)
-    return {name: _cast(one, device_type, to) for name, one in value.items()} if value.__class__ is dict else value
+    return value
 
 
 def _is_weight(tensor: Tensor, device_type: str, to: dtype) -> bool:
