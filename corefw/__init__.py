@@ -128,14 +128,16 @@ globals().update(_published(__name__))
 _methods.attach_ops()
 _methods.attach_operators()
 
+_AUTOCAST = """
+    autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
+    get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+    set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled
+"""
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
-    **{name: name for name in ("accelerator", "backends", "cuda", "distributions", "fft", "func", "linalg")},
+    **{name: name for name in ("accelerator", "backends", "cpu", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("masked", "nn", "optim")},
-    **{
-        name: name
-        for name in ("amp", "compiler", "cpu", "distributed", "export", "futures", "fx", "hub", "jit", "library")
-    },
+    **{name: name for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
     **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
@@ -149,12 +151,7 @@ _LATER = {
         "ScriptModule": "jit",
         **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
         "PyTorchFileReader": "serialization.file_reader",
-        **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting"), "amp.autocast_mode"),
-        **dict.fromkeys(("get_autocast_cpu_dtype", "get_autocast_dtype"), "amp.autocast_mode"),
-        **dict.fromkeys(("clear_autocast_cache", "get_autocast_gpu_dtype"), "amp.autocast_mode"),
-        **dict.fromkeys(("is_autocast_cache_enabled", "is_autocast_cpu_enabled"), "amp.autocast_mode"),
-        **dict.fromkeys(("is_autocast_enabled", "set_autocast_cache_enabled"), "amp.autocast_mode"),
-        **dict.fromkeys(("set_autocast_dtype", "set_autocast_enabled"), "amp.autocast_mode"),
+        **dict.fromkeys(_AUTOCAST.split(), "amp.autocast_mode"),
         **dict.fromkeys(("_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_"), "amp.grad_scaler"),
         "compile": "compiler",
         "set_default_tensor_type": "default_type",
