@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from corefw.autograd.autocasting import blocks
+from corefw.autograd.autocasting.state import present
 from corefw.autograd.differentiate import backward
 from corefw.autograd.function import Function
 from corefw.autograd.grad_mode import enable_grad
@@ -63,7 +63,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: Any, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random_state = _RandomState(args, preserve_rng_state)
-        ctx.settings = blocks.present()
+        ctx.settings = present()
         ctx.arguments = [None if isinstance(a, Tensor) else a for a in args]
         ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.positions))
@@ -178,7 +178,7 @@ def noop_context_fn() -> Contexts:
 
 def _checkpoint_with_hooks(function, args, kwargs, preserve: bool, context_fn, check: bool, early_stop: bool):
     forward_context, again_context = context_fn()
-    state, settings = _RandomState((*args, *kwargs.values()), preserve), blocks.present()
+    state, settings = _RandomState((*args, *kwargs.values()), preserve), present()
 
     def run():
         with state.again(), settings, again_context:

@@ -24,7 +24,7 @@ from corefw.autograd.autocasting.policies import (
     policies,
     tensors_in,
 )
-from corefw.autograd.autocasting.state import state
+from corefw.autograd.autocasting.state import settle, state, watchers
 from corefw.dispatch.op import Op
 from corefw.dispatch.overriding import Answer, Explaining, operators, plain, stand_down, stand_in
 from corefw.dispatch.registry import registry
@@ -37,7 +37,7 @@ _threads = 0
 _answers: dict[FunctionType, Answer] = {}
 
 
-def settle() -> None:
+def _follow() -> None:
     """Put the stand-ins in for this thread, or away, as its settings have become."""
     global _threads
     wanted = bool(state.on) or (state.counted and state.nesting > 0)
@@ -140,3 +140,6 @@ class Casting(Explaining):
 def _returned(result: Any, call: Call) -> Any:
     """A result in the dtype of the call's input."""
     return result.to(next(tensors_in((*call.arguments, *call.named.values()))).dispatch_key.dtype)
+
+
+watchers.append(_follow)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from corefw.autograd.autocasting import blocks
+from corefw.autograd.autocasting.state import present
 from corefw.autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from corefw.devices import device
 from corefw.nn.modules.module import Members, Module
@@ -67,7 +67,7 @@ def parallel_apply(
     for name, given in (("inputs", inputs), ("kwargs_tup", keywords), ("devices", devices)):
         if given is not None and len(given) != len(modules):
             raise AssertionError(f"parallel_apply: {len(modules)} modules, but {len(given)} {name}")
-    recording, settings = is_grad_enabled(), blocks.present()
+    recording, settings = is_grad_enabled(), present()
 
     def call(module: Module, given: Any, named: Mapping[str, Any]) -> Any:
         with set_grad_enabled(recording), settings:
