@@ -7,9 +7,14 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import collectives, data_parallel, faults
+from tests.ranks import collectives, data_parallel, faults, sharded_optimizers
 
-FAMILIES = {"collectives": collectives, "data_parallel": data_parallel, "faults": faults}
+FAMILIES = {
+    "collectives": collectives,
+    "data_parallel": data_parallel,
+    "faults": faults,
+    "sharded_optimizers": sharded_optimizers,
+}
 
 
 def main(family: str) -> int:

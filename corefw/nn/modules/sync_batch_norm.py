@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import Any
 
+from corefw.dispatch.declare import ops
+from corefw.dtypes import float32, promote_types
+from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.module import Module
 from corefw.nn.modules.normalization import _BatchNorm
+from corefw.tensor import Tensor
 
 
 class SyncBatchNorm(_BatchNorm):
-    """`BatchNorm1d` for inputs (N, C, *) that are spread over processes. There is one process so far: the statistics
-    are those of its batch.
+    """`BatchNorm1d` for inputs (N, C, *) that are spread over processes: in training the statistics, and so the
+    gradients, are those of the batches of all of them. Where no processes are joined they are those of its batch.
 
     Args:
         num_features: the number of channels C.
         eps, momentum, affine, track_running_stats, bias: as for `BatchNorm1d`.
-        process_group: the processes; kept, and not used by a single one.
+        process_group: the processes; all if missing.
 
     >>> import corefw as torch
     >>> torch.nn.SyncBatchNorm(1, affine=False)(torch.tensor([[0.0], [2.0]]))
@@ -36,6 +42,62 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        group = self._others() if self.training else None
+        if group is None:
+            return super().forward(input)
+        self._check_input_dim(input)
+        sizes = [self.num_features if dim == 1 else 1 for dim in range(input.ndim)]
+        wide = input.to(promote_types(input.dtype, float32))
+        mean, variance, count = self._statistics(wide, sizes, group)
+        self._track(mean, variance, count)
+        scale = (variance + self.eps).rsqrt()
+        result = (wide - mean.view(sizes)) * scale.view(sizes)
+        if self.weight is not None:
+            result = result * self.weight.view(sizes)
+        if self.bias is not None:
+            result = result + self.bias.view(sizes)
+        return result.to(input.dtype)
+
+    def _others(self) -> Any:
+        """The group whose batches count, if it is more than this process."""
+        if "corefw.distributed" not in sys.modules:
+            return None
+        distributed = import_module("corefw.distributed")
+        if not distributed.is_initialized() or distributed.get_world_size(self.process_group) < 2:
+            return None
+        return self.process_group or distributed.group.WORLD
+
+    @staticmethod
+    def _statistics(input: Tensor, sizes: list[int], group: Any) -> tuple[Tensor, Tensor, int]:
+        """The mean and variance (C,) of each channel over all processes, and how many numbers they are of."""
+        functional = import_module("corefw.distributed.nn.functional")
+        own = input.numel() // input.shape[1]
+        dims = [0, *range(2, input.ndim)]
+        mean = input.sum(dims) / max(own, 1)
+        squares = (input - mean.view(sizes)).square().sum(dims)
+        # One message: means, sums of squares about them, counts. Chan, Golub and LeVeque 1979 combine them.
+        counts = mean.new_full((1,), own)
+        everyone = ops.stack(functional.all_gather(ops.cat([mean, squares, counts]), group))
+        channels = len(mean)
+        means, squares, shares = everyone[:, :channels], everyone[:, channels:-1], everyone[:, -1:].detach()
+        total = int(shares.sum().item())
+        if total <= 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+        whole = (means * shares).sum(0) / total
+        variance = (squares + shares * (means - whole).square()).sum(0) / total
+        return whole, variance, total
+
+    def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Let the running statistics follow."""
+        if self.running_mean is None or self.running_var is None:
+            return
+        self.num_batches_tracked.add_(1)
+        momentum = 1 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+        with no_recording():
+            self.running_mean.lerp_(mean.detach().to(self.running_mean.dtype), momentum)
+            self.running_var.lerp_((variance.detach() * (count / (count - 1))).to(self.running_var.dtype), momentum)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any | None = None) -> Module:
