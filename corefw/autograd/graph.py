@@ -48,8 +48,8 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _disabled.message is not None:
             raise RuntimeError(_disabled.message)
-        pack, unpack = self.pack_hook, self.unpack_hook
-        self._before.append(exchange_step("saved", lambda node: pack_saved(node, pack, unpack)))
+        step = partial(pack_saved, pack=self.pack_hook, unpack=self.unpack_hook)
+        self._before.append(exchange_step("saved", step))
 
     def __exit__(self, *exception: object) -> None:
         exchange_step("saved", self._before.pop())

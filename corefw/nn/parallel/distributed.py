@@ -116,7 +116,7 @@ class DistributedDataParallel(Module):
             self._send(self._buffers_to_send)
         result = self.module(*inputs, **keywords)
         if mode.recording and self.require_backward_grad_sync:
-            uses = last_uses(_tensors_in(result))
+            uses = last_uses(tensors_in(result))
             finish_early(self._trained, uses, at_most=self.reducer.active)
             self.reducer.prepare(self._unused_by(uses))
         else:
@@ -160,7 +160,7 @@ class DistributedDataParallel(Module):
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
 
-def _tensors_in(value: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
     """The tensors among a model's results."""
     if isinstance(value, Tensor):
         return [value]
@@ -170,7 +170,7 @@ def _tensors_in(value: Any) -> list[Tensor]:
         value = vars(value).values()
     elif not isinstance(value, (list, tuple)):
         return []
-    return [tensor for part in value for tensor in _tensors_in(part)]
+    return [tensor for part in value for tensor in tensors_in(part)]
 
 
 __all__ = ["DistributedDataParallel"]
