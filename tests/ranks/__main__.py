@@ -7,13 +7,14 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import collectives, data_parallel, faults, sharded, sharded_optimizers
+from tests.ranks import collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
 
 FAMILIES = {
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,
     "sharded": sharded,
+    "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
 }
 

@@ -11,6 +11,7 @@ import corefw.distributed as dist
 from corefw import nn
 from corefw.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from corefw.distributed.fsdp.units import units_of
+from corefw.utils.checkpoint import checkpoint
 
 F = nn.functional
 
@@ -189,4 +190,189 @@ def memory(rank, size):
     assert own <= 4 * total / size * 1.1
 
 
-SCENARIOS = [layers, transformer, memory]
+def freed(rank, size):
+    """Views of parameters that the graph wants, as attention has, do not keep the whole ones in memory."""
+    model, single = Transformer(), Transformer()
+    sharded(model, model.layers)
+    flat = model.layers[1]._unit.flats[0]
+    seen = []
+    model.layers[1].register_forward_hook(lambda *_: seen.append(weakref.ref(flat.full.array)))
+    loss = tokens(size)(model, lambda t: part(rank, t))
+    assert len(seen) == 1 and seen[0]() is None
+    loss.backward()
+    tokens(size)(single, lambda t: t).backward()
+    same(model, single)
+    assert all(f.full is None for u in units_of(model) for f in u.flats)
+
+
+def ahead_of_need(rank, size):
+    """The next unit is on its way while one computes, in the forward and in the backward, from the second time on."""
+    model = Layers()
+    sharded(model, model.blocks)
+    units, events = [b._unit for b in model.blocks], []
+
+    def there(kind):
+        return lambda m, *_: events.append((kind, [f"{u.flats[0].full is not None or u.flats[0]._coming is not None:d}"
+                                                   for u in units]))  # fmt: skip
+
+    for _ in range(2):
+        events.clear()
+        for block in model.blocks:
+            block[0].register_forward_pre_hook(there("forward"))
+            block[2].register_full_backward_pre_hook(there("backward"))
+        model(part(rank, samples(size))).sum().backward()
+    found = ["".join(here) for _, here in events]
+    assert found[0] == "110" and "011" in found and found[-1] == "100" and "111" not in found
+    model.blocks[0].set_modules_to_forward_prefetch([model.blocks[2]])
+    events.clear()
+    model(part(rank, samples(size)))
+    assert "".join(events[0][1]) == "101"
+
+
+def accumulation(rank, size):
+    model, single = Layers(), Layers()
+    sharded(model, model.blocks)
+    model.set_requires_gradient_sync(False)
+    square(size)(model, lambda t: part(rank, t)).backward()
+    assert all(p.grad is None for p in model.parameters())
+    model.set_requires_gradient_sync(True)
+    (square(size)(model, lambda t: part(rank, t)) * 2).backward()
+    (square(size)(single, lambda t: t) * 3).backward()
+    same(model, single, 2e-6)
+    square(size)(model, lambda t: part(rank, t)).backward()
+    square(size)(single, lambda t: t).backward()
+    same(model, single, 2e-6)
+
+
+def frozen(rank, size):
+    """Parameters that want no gradient, alone in a unit and beside others."""
+    model, single = Layers(), Layers()
+    for m in (model, single):
+        m.blocks[1].requires_grad_(False)
+        m.blocks[2][0].weight.requires_grad_(False)
+        m.first.requires_grad_(False)
+    sharded(model, model.blocks)
+    for _ in range(2):
+        square(size)(model, lambda t: part(rank, t)).backward()
+        square(size)(single, lambda t: t).backward()
+    found = wholes(model)
+    for name, p in single.named_parameters():
+        assert (p.grad is None) == (dict(model.named_parameters())[name].grad is None), name
+        assert p.grad is None or torch.allclose(found[name][1], p.grad, atol=2e-6), name
+    assert all(f.full is None for u in units_of(model) for f in u.flats)
+
+
+def computed_again(rank, size):
+    """Checkpoints inside of units and around them, of both kinds."""
+
+    class Checkpointed(Layers):
+        def forward(self, x):
+            x = self.first(x)
+            for block in self.blocks:
+                x = x + self.run(block, x)
+            return self.last(x) * self.scale + F.linear(x, self.first.weight.t())
+
+    class Inner(nn.Module):
+        def __init__(self, block, again):
+            super().__init__()
+            self.block, self.again = block, again
+
+        def forward(self, x):
+            return checkpoint(self.block, x, use_reentrant=self.again)
+
+    for again in (False, True):
+        single = Layers()
+        square(size)(single, lambda t: t).backward()
+        around = Checkpointed()
+        around.run = lambda block, x, again=again: checkpoint(block, x, use_reentrant=again)
+        sharded(around, around.blocks)
+        inside = Layers()
+        inside.blocks = nn.ModuleList(Inner(block, again) for block in inside.blocks)
+        sharded(inside, inside.blocks)
+        for model in (around, inside):
+            for _ in range(2):
+                model.zero_grad()
+                square(size)(model, lambda t: part(rank, t)).backward()
+            for (_, grad), p in zip(wholes(model).values(), single.parameters(), strict=True):
+                assert torch.allclose(grad, p.grad, atol=1e-6)
+
+
+def uses(rank, size):
+    """A unit that is used twice, whole parameters on request, no graph, a forward that fails."""
+    model, single = nn.Linear(4, 4), nn.Linear(4, 4)
+    formula(model), formula(single)
+    weight = model.weight.detach().clone()
+    fully_shard(model)
+    for m, x in ((model, part(rank, samples(size))), (single, samples(size))):
+        m(torch.tanh(m(x))).square().mean().backward()
+    same(model, single)
+    with pytest.raises(Exception, match="4"):
+        model(torch.ones(3, 5))
+    assert model.weight.ndim == 1 and model._unit.flats[0].full is None
+    with torch.no_grad():
+        assert torch.allclose(model(samples(size)), single(samples(size)), atol=1e-6)
+        model.weight.mul_(2)
+        single.weight.mul_(2)
+        assert torch.allclose(model(samples(size)), single(samples(size)), atol=1e-6)
+    handle = model.unshard(async_op=True)
+    handle.wait()
+    assert torch.equal(model.weight, 2 * weight)
+    model.reshard()
+    assert model.weight.numel() < 16 and sum(1 for _ in model.parameters()) == 2
+    model.to(torch.float64)
+    assert torch.allclose(model(samples(size).double()), single.double()(samples(size).double()), atol=1e-6)
+
+
+def mixed_precision(rank, size):
+    model, single = Layers(), Layers()
+    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32)
+    seen = []
+    model.blocks[0].register_forward_hook(lambda m, given, out: seen.append((given[0].dtype, out.dtype)))
+    for block in model.blocks:
+        fully_shard(block, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+    fully_shard(model, mp_policy=policy)
+    model.blocks[1][0].register_forward_hook(lambda m, given, out: seen.append(m.weight.dtype))
+    loss = square(size)(model, lambda t: part(rank, t))
+    assert loss.dtype is torch.float32 and seen == [(torch.bfloat16, torch.bfloat16), torch.bfloat16]
+    loss.backward()
+    square(size)(single, lambda t: t).backward()
+    assert all(p.dtype is torch.float32 and p.grad.dtype is torch.float32 for p in model.parameters())
+    for name, (_, grad) in wholes(model).items():
+        wanted = single.get_parameter(name).grad
+        assert (grad - wanted).norm() <= 0.03 * wanted.norm() + 0.01, name
+
+
+def refused(rank, size):
+    model = Layers()
+    fully_shard(model.first)
+    with pytest.raises(ValueError, match="sharded already"):
+        fully_shard(model.first)
+    tied = Transformer()
+    fully_shard(tied.embedding)
+    with pytest.raises(ValueError, match="shared with a unit"):
+        fully_shard(tied)
+    with pytest.raises(NotImplementedError, match="one module at a time"):
+        fully_shard([model.last])
+    with pytest.raises(ValueError, match="call the module once before"):
+        fully_shard(nn.LazyLinear(3))
+    group = dist.new_group([0])
+    if rank:
+        with pytest.raises(ValueError, match="not in the process group"):
+            fully_shard(model.last, mesh=group)
+
+
+def clipping(rank, size):
+    for order in (2.0, 1.0, float("inf")):
+        model, single = Layers(), Layers()
+        sharded(model, model.blocks)
+        square(size)(model, lambda t: part(rank, t)).backward()
+        square(size)(single, lambda t: t).backward()
+        norms = [nn.utils.clip_grad_norm_(m.parameters(), 0.1, order) for m in (model, single)]
+        assert torch.allclose(*norms, atol=1e-5) and norms[1] > 0.1
+        same(model, single)
+
+
+SCENARIOS = [
+    layers, transformer, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses, mixed_precision,
+    refused, clipping,
+]  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
 from typing import Any
 
 from corefw.dispatch.declare import ops
@@ -56,6 +58,14 @@ class Flat:
         self.shapes = [p.shape for p in parameters]
         self.sizes = [p.numel() for p in parameters]
         self.share = -(-sum(self.sizes) // self.parts)
+        ends = list(accumulate(self.sizes, initial=-self.part * self.share))
+        #: which elements of each parameter are here
+        self.spans = [
+            range(max(-start, 0), max(min(size, self.share - start), max(-start, 0)))
+            if start < self.share
+            else range(0)
+            for start, size in zip(ends, self.sizes)
+        ]
         self.full: Tensor | None = None  # all elements, while they are here
         self._filled = -1  # the version of the shard that `full` was made from
         self._coming: tuple[Tensor, Work] | None = None
@@ -81,12 +91,12 @@ class Flat:
 
     def cut(self, shard: Tensor) -> list[Tensor]:
         """The elements of each parameter in a part of all, as views."""
-        found, start = [], -self.part * self.share
-        for size in self.sizes:
-            low, high = max(start, 0), min(start + size, self.share)
-            found.append(shard[low:high] if low < high else shard[:0])
-            start += size
-        return found
+        return list(shard.split([*map(len, self.spans), self.share - sum(map(len, self.spans))])[:-1])
+
+    def own(self, index: int, value: Tensor) -> Tensor:
+        """This process's elements of a tensor of the shape of parameter `index`."""
+        span = self.spans[index]
+        return value.detach().reshape(-1)[span.start : span.stop]
 
     def views(self, flat: Tensor) -> list[Tensor]:
         """The parameters in a tensor of all elements."""
@@ -161,12 +171,6 @@ class Flat:
             all_gather_into_tensor(target, source, self.group)
             return self.views(target)
 
-    def take(self, values: Sequence[Tensor]) -> list[Tensor]:
-        """This process's elements of tensors of the parameters' shapes."""
-        with no_recording():
-            flat = self.joined(values, self.share * self.parts)
-            return self.cut(flat[self.part * self.share : (self.part + 1) * self.share])
-
     # -- gradients -----------------------------------------------------------------------------------------------
     def reduce(self, gradients: Sequence[Tensor | None], sync: bool) -> list[Tensor | None]:
         """The average over the processes of the parameters' gradients: this process's elements of it.
@@ -217,3 +221,21 @@ class Flat:
         """Wait for the averages that are on their way."""
         while self._reducing:
             self._reducing.pop().wait()
+
+    # -- norms ---------------------------------------------------------------------------------------------------
+    def total_norm(self, parameters: Sequence[Tensor], order: float) -> Tensor:
+        """The norm of the gradients of parameters, some of which lie in parts on this group's processes, which all call
+        this."""
+        zero = self.shard.new_zeros(())
+        cut: list[Tensor] = []
+        whole: list[Tensor] = []
+        for p in parameters:
+            if p.grad is not None and p.numel():
+                (cut if isinstance(p, ShardParameter) and p.across.parts > 1 else whole).append(p.grad)
+        with no_recording():
+            norms = [
+                ops.total_norm([g.to(zero.dtype) for g in found], order) if found else zero for found in (cut, whole)
+            ]
+            power = norms[0] if order == inf else norms[0] ** order
+            all_reduce(power, ReduceOp.MAX if order == inf else ReduceOp.SUM, self.group)
+            return power.maximum(norms[1]) if order == inf else (power + norms[1] ** order) ** (1 / order)

@@ -131,6 +131,8 @@ class Unit:
         ignored: parameters that are left as they are.
         prefetches: whether the next unit's are gathered while this one computes, in the forward and in the backward.
 
+    Attributes: ``sync`` whether backwards average gradients; ``is_plain`` whether state dicts hold pieces for now.
+
     Raises:
         ValueError: a parameter belongs to another unit too, or has no elements yet.
     """
@@ -144,7 +146,7 @@ class Unit:
         self.policy = policy or MixedPrecisionPolicy()
         self.prefetches = prefetches
         self.reshard_after_backward = self.sync = True
-        self.in_backward = False
+        self.in_backward = self.is_plain = False
         self.tree: Tree | None = None
         self.following: list[Unit] | None = None
         self.preceding: list[Unit] | None = None
@@ -153,10 +155,11 @@ class Unit:
         for parameter, places in _places(module, ignored):
             kinds.setdefault((parameter.dispatch_key, parameter.requires_grad), []).append(places)
         self.flats = [Flat(places, group, self.policy, is_cut) for places in kinds.values()]
-        self._show([flat.pieces for flat in self.flats])
+        self.show([flat.pieces for flat in self.flats])
 
     # -- where parameters are shown ------------------------------------------------------------------------------
-    def _show(self, tensors: Iterable[Sequence[Tensor]]) -> None:
+    def show(self, tensors: Iterable[Sequence[Tensor]]) -> None:
+        """Let the modules have these tensors as their parameters."""
         for flat, shown in zip(self.flats, tensors):
             for places, tensor in zip(flat.places, shown):
                 for module, name in places:
@@ -167,11 +170,11 @@ class Unit:
 
     def show_whole(self) -> None:
         """Let the modules have the whole parameters."""
-        self._show([_Gathered.apply(self, flat, *flat.pieces) for flat in self.flats])
+        self.show([_Gathered.apply(self, flat, *flat.pieces) for flat in self.flats])
 
     def show_pieces(self) -> None:
         """Let the modules have this process's pieces."""
-        self._show([flat.pieces for flat in self.flats])
+        self.show([flat.pieces for flat in self.flats])
 
     # -- gathering -----------------------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -203,17 +206,19 @@ class Unit:
         is_saving = mode.recording is not False and not isinstance(outer, _Saving)
         if is_saving:
             exchange_step("saved", _Saving(outer))
+        is_kept = False
         try:
             if self.policy.param_dtype is not None and self.policy.cast_forward_inputs:
                 args, keywords = _cast((args, keywords), self.policy.param_dtype)
             result = function(*args, **keywords)
             if self.policy.output_dtype is not None:
                 result = _cast(result, self.policy.output_dtype)
+            is_kept = mode.recording is not False and not self._reshards()
         finally:
             if is_saving:
                 exchange_step("saved", outer)
-            self._show(before)
-            if self._reshards() and not self.in_backward:
+            self.show(before)
+            if not is_kept and not self.in_backward:
                 self.drop()
         if mode.recording is not False:
             self._watch((args, keywords), result)
@@ -247,7 +252,7 @@ class Unit:
     def after_backward(self) -> None:
         """Give the whole parameters back."""
         if self._before is not None:
-            self._show(self._before)
+            self.show(self._before)
             self._before = None
         self.in_backward = False
         if self.reshard_after_backward:
@@ -262,7 +267,9 @@ def _places(module: Module, ignored: Iterable[Tensor]) -> list[tuple[Parameter, 
             if parameter is None or id(parameter) in skipped or hasattr(parameter, "across"):
                 continue
             if is_lazy(parameter):
-                raise ValueError(f"fully_shard: the parameter {name!r} has no elements yet; call the module once before")
+                raise ValueError(
+                    f"fully_shard: the parameter {name!r} has no elements yet; call the module once before"
+                )
             if hasattr(parameter, "_moved_to"):
                 raise ValueError(
                     f"fully_shard: the parameter {name!r} of {type(below).__name__} is shared with a unit that is "

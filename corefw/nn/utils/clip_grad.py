@@ -90,7 +90,8 @@ def clip_grad_norm_(
     """Scale the gradients of `parameters` down so that their common norm is at most `max_norm`; returns what it was.
 
     Args:
-        parameters: one parameter or several; those without a gradient are left out.
+        parameters: one parameter or several; those without a gradient are left out. The norm of parameters that lie in
+            parts on several processes is that of all parts, and all processes call this.
         max_norm: the largest norm allowed.
         norm_type: the order p of the norm; inf for the largest modulus.
         error_if_nonfinite: whether a norm that is NaN or infinite raises RuntimeError.
@@ -106,7 +107,13 @@ def clip_grad_norm_(
     parameters = _listed(parameters)
     if generated and not parameters:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    across = next((p.across for p in parameters if hasattr(p, "across")), None)
+    total = get_total_norm(
+        _gradients(parameters) if across is None else across.total_norm(parameters, float(norm_type)),
+        norm_type,
+        error_if_nonfinite,
+        foreach,
+    )
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
 
