@@ -293,6 +293,7 @@ def run(
     call_node = mode.call_node
     before, mode.recording = mode.recording, mode.recorder if create_graph else False
     outer = begun(roots) if LevelDevice.made else None
+    inside, mode.running = mode.running, True
     try:
         for node, gradient in roots:
             if needed is not None and node not in needed:
@@ -365,6 +366,7 @@ def run(
                     pending[following] = ops.add(present, g)
             gradients = g = present = None
     finally:
+        mode.running = inside
         mode.recording = before
         if outer is not None:
             ended(outer)

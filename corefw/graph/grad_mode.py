@@ -15,7 +15,7 @@ class GradMode(threading.local):
     Attributes: ``recording`` False while gradients are off, else ``recorder``; ``recorder`` True, or a callable that is
     given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node``
     what the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a
-    backward for the gradients of some tensors only.
+    backward for the gradients of some tensors only; ``running`` whether inside any backward.
     """
 
     recording: bool | Callable[[Node], None] = True
@@ -23,6 +23,7 @@ class GradMode(threading.local):
     inference = False
     call_node: Callable[[Node, Any], Any] | None = None
     targeted = False
+    running = False
 
 
 mode: GradMode = GradMode()

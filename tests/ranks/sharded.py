@@ -314,6 +314,9 @@ def uses(rank, size):
         model.weight.mul_(2)
         single.weight.mul_(2)
         assert torch.allclose(model(samples(size)), single(samples(size)), atol=1e-6)
+    x = part(rank, samples(size)).requires_grad_()
+    torch.autograd.grad(model(x).sum(), x)  # does not come to the parameters
+    assert torch.allclose(model(x), single(x), atol=1e-6) and model._unit.flats[0].pieces[0] is model.weight
     handle = model.unshard(async_op=True)
     handle.wait()
     assert torch.equal(model.weight, 2 * weight)

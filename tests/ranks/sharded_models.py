@@ -33,8 +33,9 @@ BLOCKS = ModuleWrapPolicy({nn.Sequential})
 
 def policies(rank, size):
     encoder = {nn.TransformerEncoderLayer}
-    for policy in (ModuleWrapPolicy(encoder), functools.partial(transformer_auto_wrap_policy, transformer_layer_cls=encoder),
-                   functools.partial(lambda_auto_wrap_policy, lambda_fn=lambda m: type(m) in encoder)):  # fmt: skip
+    by_class = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls=encoder)
+    by_function = functools.partial(lambda_auto_wrap_policy, lambda_fn=lambda m: type(m) in encoder)
+    for policy in (ModuleWrapPolicy(encoder), by_class, by_function):
         model = FullyShardedDataParallel(Transformer(), auto_wrap_policy=policy)
         assert len(FullyShardedDataParallel.fsdp_modules(model)) == 3
         assert isinstance(model.module.layers[1], FullyShardedDataParallel)
@@ -215,5 +216,6 @@ def optimizers(rank, size):
 
 
 SCENARIOS = [
-    policies, strategies, beginning, accumulation_and_norms, whole_parameters, whole_states, parts_of_states, optimizers,
+    policies, strategies, beginning, accumulation_and_norms, whole_parameters, whole_states, parts_of_states,
+    optimizers,
 ]  # fmt: skip

@@ -61,7 +61,7 @@ class FullyShardedDataParallel(Module):
         process_group: the processes; all if missing.
         sharding_strategy: what lies in parts; all if missing.
         cpu_offload: must not offload.
-        auto_wrap_policy: which modules below become units of their own, such as those of `corefw.distributed.fsdp.wrap`.
+        auto_wrap_policy: which modules below become units of their own; see `corefw.distributed.fsdp.wrap`.
         backward_prefetch: None so that the backward gathers no unit ahead.
         mixed_precision: the dtypes of computing and averaging.
         ignored_modules, ignored_states: modules and parameters that are left as they are.
@@ -138,7 +138,7 @@ class FullyShardedDataParallel(Module):
         return getattr(wrapped, name)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.module.__getitem__(key)  # type: ignore[operator]
+        return self.module.__getitem__(key)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The model's result, computed with whole parameters."""

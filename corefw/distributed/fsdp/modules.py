@@ -11,6 +11,8 @@ from corefw.distributed.groups import ProcessGroup, chosen_group
 from corefw.nn.modules.module import Module
 from corefw.tensor import Tensor
 
+_AS_IT_IS, _WHERE_IT_IS = MixedPrecisionPolicy(), OffloadPolicy()
+
 
 class UnshardHandle:
     """Parameters that are being gathered.
@@ -99,8 +101,8 @@ def group_of(mesh: Any) -> ProcessGroup:
 
 def fully_shard(
     module: Module, *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Any = None, mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
-    offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: Iterable[Tensor] | None = None,
+    shard_placement_fn: Any = None, mp_policy: MixedPrecisionPolicy = _AS_IT_IS,
+    offload_policy: OffloadPolicy = _WHERE_IT_IS, ignored_params: Iterable[Tensor] | None = None,
 ) -> Module:  # fmt: skip
     """Let the parameters of a module, but for those of modules below that are sharded already, lie in parts on several
     processes; they are gathered for the time of its forward and of its backward. The layers of a model are sharded

@@ -29,6 +29,8 @@ def place_of(piece: ShardParameter) -> tuple[Flat, int]:
 
 def pieces_of(model: Module) -> dict[str, ShardParameter]:
     """{path: piece} of all parameters that lie in parts; shared ones by each of their paths."""
+    for unit in units_of(model):
+        unit.settle()
     named = model.named_parameters(remove_duplicate=False)
     return {clean(name): p for name, p in named if isinstance(p, ShardParameter)}
 

@@ -109,8 +109,8 @@ class Tree:
     def clear(self) -> None:
         """Before a forward: give back what was gathered and not used."""
         for unit in self.units:
-            if not unit.in_backward:
-                unit.drop()
+            unit.settle()
+            unit.drop()
 
 
 def units_of(module: Module) -> list[Unit]:
@@ -195,7 +195,7 @@ class Unit:
     def call(self, function: Callable, args: tuple, keywords: dict[str, Any]) -> Any:
         """What a function of the module returns, computed with the whole parameters."""
         tree = self.joined_tree()
-        if tree.root is self and not self.in_backward:
+        if tree.root is self and not mode.running:
             tree.clear()
         before = self._shown()
         self.begin()
@@ -249,6 +249,11 @@ class Unit:
             self.show_whole()
         self.joined_tree().enter_backward(self)
 
+    def settle(self) -> None:
+        """End a backward that did not come to its end, as after an error."""
+        if self.in_backward and not mode.running:
+            self.after_backward()
+
     def after_backward(self) -> None:
         """Give the whole parameters back."""
         if self._before is not None:
@@ -261,7 +266,8 @@ class Unit:
 
 def _places(module: Module, ignored: Iterable[Tensor]) -> list[tuple[Parameter, list[Place]]]:
     """The parameters of a module that are in no unit, each with the places where it is."""
-    skipped, found = set(map(id, ignored)), {}
+    skipped = set(map(id, ignored))
+    found: dict[int, tuple[Parameter, list[Place]]] = {}
     for below in module.modules():
         for name, parameter in below._parameters.items():
             if parameter is None or id(parameter) in skipped or hasattr(parameter, "across"):

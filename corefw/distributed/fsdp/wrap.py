@@ -90,14 +90,14 @@ def wrap_below(
     if not policy(module=module, recurse=True, nonwrapped_numel=count):
         return module, 0
     below = 0
-    for name, child in list(module.named_children()):
+    for child in list(module.children()):
         if child not in ignored:
             wrapped, numbers = wrap_below(child, policy, wrapper, ignored, False)
             below += numbers
             if wrapped is not child:
-                for other, same in list(module._modules.items()):
+                for name, same in list(module._modules.items()):
                     if same is child:
-                        module._modules[other or name] = wrapped
+                        module._modules[name] = wrapped
     options = False if is_root else policy(module=module, recurse=False, nonwrapped_numel=count - below)
     if not options:
         return module, below
