@@ -120,7 +120,7 @@ def supports_complex(op: ReduceOp) -> bool:
     return op in (ReduceOp.SUM, ReduceOp.AVG)
 
 
-_LATER = ("algorithms", "device_mesh", "fsdp", "nn", "optim", "tensor")
+_LATER = ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "tensor")
 
 
 def __getattr__(name: str) -> object:

@@ -7,9 +7,10 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
+from tests.ranks import checkpoints, collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
 
 FAMILIES = {
+    "checkpoints": checkpoints,
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,

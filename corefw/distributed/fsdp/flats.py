@@ -30,6 +30,12 @@ class ShardParameter(Parameter):
     __slots__ = ()
     across: Flat
 
+    def detach(self) -> Tensor:
+        """As of any tensor; the result knows of which parameter it is a part, for checkpoints."""
+        shown = super().detach()
+        shown.piece = self  # type: ignore[attr-defined]
+        return shown
+
 
 class Memory(list):
     """The version of gathered memory, which all tensors over it share. It tells whose it is, and of which dtype."""

@@ -136,7 +136,7 @@ def load_full_state(model: Module, state: dict[str, Any], strict: bool = True) -
 
 
 # -- of optimizers ----------------------------------------------------------------------------------------------------
-def _names(model: Module, optimizer: Optimizer) -> dict[int, str]:
+def paths_of(model: Module, optimizer: Optimizer) -> dict[int, str]:
     """{number of a parameter in an optimizer's state dict: its path in the model}."""
     paths = {id(p): clean(name) for name, p in model.named_parameters()}
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -151,7 +151,7 @@ def full_optimizer_state(
 ) -> dict[str, Any]:
     """The state dict of an optimizer of the model as if it were not sharded, with the parameters' paths in the place of
     their numbers. All processes call this."""
-    names, pieces, own = _names(model, optimizer), pieces_of(model), optimizer.state_dict()
+    names, pieces, own = paths_of(model, optimizer), pieces_of(model), optimizer.state_dict()
     by_name = {names[number]: state for number, state in own["state"].items()}
     states: dict[str, dict[str, Any]] = {}
     for name, state in by_name.items():
@@ -172,7 +172,7 @@ def full_optimizer_state(
 
 def own_optimizer_state(model: Module, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:
     """What `optimizer.load_state_dict` takes of a whole state: this process's part, with numbers."""
-    names, pieces = _names(model, optimizer), pieces_of(model)
+    names, pieces = paths_of(model, optimizer), pieces_of(model)
     numbers = {name: number for number, name in names.items()}
     states = {}
     for name, values in state["state"].items():

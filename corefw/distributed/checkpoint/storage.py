@@ -1,0 +1,259 @@
+"""Checkpoints in a folder: a file of each process, and one that tells what is where."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from corefw.distributed.groups import chosen_group, is_initialized
+from corefw.distributed.objects import all_gather_object
+from corefw.files import replacing
+from corefw.graph.grad_mode import no_recording
+from corefw.serialization.checkpoint import load as read
+from corefw.serialization.checkpoint import save as write
+from corefw.tensor import Tensor
+
+METADATA = ".metadata"
+_OBJECTS = "objects"  # the key, in the first process's file, of what is no tensor
+
+
+class CheckpointException(RuntimeError):
+    """A process could not write or read its part.
+
+    Attributes: ``failures`` {rank: the error}.
+    """
+
+    def __init__(self, message: str, failures: dict[int, BaseException]):
+        told = "".join(f"\n  rank {rank}: {type(e).__name__}: {e}" for rank, e in failures.items())
+        super().__init__(message + told)
+        self.failures = failures
+
+
+class _Folder:
+    """A folder of a checkpoint.
+
+    Args:
+        path: the folder.
+    """
+
+    def __init__(self, path: str | os.PathLike, **options: Any):
+        self.path = os.fspath(path)
+
+
+class FileSystemWriter(_Folder):
+    """Where to write a checkpoint; other options of PyTorch's are accepted."""
+
+
+class FileSystemReader(_Folder):
+    """Where to read a checkpoint."""
+
+
+class _Team:
+    """The processes that write or read together; one alone where none are joined."""
+
+    def __init__(self, group: Any, no_dist: bool):
+        self.group = None if no_dist or not is_initialized() else chosen_group(group)
+        self.rank = 0 if self.group is None else self.group.rank()
+        self.size = 1 if self.group is None else self.group.size()
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all."""
+        if self.group is None:
+            return [value]
+        found: list[Any] = [None] * self.size
+        all_gather_object(found, value, self.group)
+        return found
+
+    def together(self, what: str, work: Callable[[], Any]) -> list[Any]:
+        """What `work` returns on each; CheckpointException on all if it fails on one."""
+        try:
+            own, error = work(), None
+        except Exception as failure:
+            own, error = None, failure
+        results = self.gather((own, error))
+        failures = {rank: error for rank, (_, error) in enumerate(results) if error is not None}
+        if failures:
+            raise CheckpointException(what, failures)
+        return [own for own, _ in results]
+
+
+def _folder(checkpoint_id: Any, storage: Any) -> str:
+    if checkpoint_id is None and not isinstance(storage, _Folder):
+        raise RuntimeError("a checkpoint needs checkpoint_id, the path of a folder, or a FileSystemWriter or -Reader")
+    return storage.path if checkpoint_id is None else os.fspath(checkpoint_id)
+
+
+def _leaves(value: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
+    """(path, value) of what is in nested dicts and lists."""
+    if isinstance(value, (dict, list)) and value:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def _named(state_dict: dict[str, Any]) -> dict[str, tuple[tuple, Any]]:
+    """{path with dots: (path, value)}."""
+    found: dict[str, tuple[tuple, Any]] = {}
+    for path, value in _leaves(state_dict):
+        name = ".".join(map(str, path))
+        if name in found:
+            raise ValueError(f"two values of the state dict have the path {name!r}")
+        found[name] = path, value
+    return found
+
+
+def _extent(tensor: Tensor) -> tuple[list[int], range]:
+    """The shape of what a tensor is a part of, and which of its elements it has."""
+    piece = getattr(tensor, "piece", None)
+    if piece is None:
+        return list(tensor.shape), range(tensor.numel())
+    flat = piece.across
+    index = next(i for i, other in enumerate(flat.pieces) if other is piece)
+    return list(flat.shapes[index]), flat.spans[index]
+
+
+def save(
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
+    planner: Any = None, process_group: Any = None, no_dist: bool = False,
+) -> None:  # fmt: skip
+    """Write a checkpoint: each process writes its parts of what lies in parts, the first one all else.
+
+    Files get their names when they are whole, and the one that names them all is the last: whatever happens in between,
+    the folder holds the checkpoint that was there before, or the new one.
+
+    Args:
+        state_dict: nested dicts and lists of tensors and other values, with the same keys in all processes.
+        checkpoint_id: the folder, which all processes see; or `storage_writer`, a `FileSystemWriter`.
+        planner: must be missing.
+        process_group: the processes; all if missing.
+        no_dist: whether this process writes alone.
+
+    Raises:
+        CheckpointException: in all processes, if one could not write.
+    """
+    if planner is not None:
+        raise NotImplementedError("distributed.checkpoint.save: planners are not there")
+    folder, team = _folder(checkpoint_id, storage_writer), _Team(process_group, no_dist)
+    token = team.gather(secrets.token_hex(4))[0]
+
+    def write_own() -> tuple[str, dict[str, Any]]:
+        os.makedirs(folder, exist_ok=True)
+        content: dict[str, Any] = {}
+        index: dict[str, Any] = {}
+        others: dict[str, Any] = {}
+        for name, (_, value) in _named(state_dict).items():
+            if not isinstance(value, Tensor):
+                others[name] = value
+                continue
+            shape, span = _extent(value)
+            is_whole = not hasattr(value, "piece")
+            index[name] = {
+                "shape": shape,
+                "dtype": str(value.dtype).rpartition(".")[2],
+                "span": [span.start, span.stop],
+            }
+            if span and (team.rank == 0 or not is_whole):
+                content[name] = value.detach().cpu().reshape(-1).clone()
+            else:
+                index[name]["span"] = [0, 0]
+        if team.rank == 0:
+            content[_OBJECTS] = others
+        file = f"{token}_{team.rank}.pt"
+        with replacing(os.path.join(folder, file)) as target:
+            write(content, target)
+        return file, index
+
+    written = team.together(f"distributed.checkpoint.save: {folder} keeps what was there before", write_own)
+
+    def write_metadata() -> None:
+        if team.rank == 0:
+            _write_metadata(folder, written)
+
+    team.together(f"distributed.checkpoint.save: {folder} keeps what was there before", write_metadata)
+
+
+def _write_metadata(folder: str, written: list[tuple[str, dict[str, Any]]]) -> None:
+    """Name the files of all processes, and remove those of the checkpoint before."""
+    tensors: dict[str, Any] = {}
+    for file, index in written:
+        for name, facts in index.items():
+            known = tensors.setdefault(name, {"shape": facts["shape"], "dtype": facts["dtype"], "parts": []})
+            if facts["span"]:
+                known["parts"].append([file, *facts["span"]])
+    files = [file for file, _ in written]
+    with replacing(os.path.join(folder, METADATA)) as target:
+        target.write(json.dumps({"version": 1, "files": files, "tensors": tensors}).encode())
+    for old in os.listdir(folder):
+        if old.endswith(".pt") and old not in files and len(old.partition("_")[0]) == 8:
+            with suppress(OSError):
+                os.remove(os.path.join(folder, old))
+
+
+def load(
+    state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_reader: Any = None,
+    planner: Any = None, process_group: Any = None, no_dist: bool = False,
+) -> None:  # fmt: skip
+    """Fill a state dict from a checkpoint, which any number of processes may have written: tensors in place, each
+    process's parts from the files that have them; other values are replaced.
+
+    Args:
+        state_dict: with the keys that are wanted.
+        checkpoint_id: the folder; or `storage_reader`, a `FileSystemReader`.
+        planner: must be missing.
+        process_group: the processes; all if missing.
+        no_dist: whether this process reads alone.
+
+    Raises:
+        CheckpointException: in all processes, if one misses a key, finds another shape, or could not read.
+    """
+    if planner is not None:
+        raise NotImplementedError("distributed.checkpoint.load: planners are not there")
+    folder, team = _folder(checkpoint_id, storage_reader), _Team(process_group, no_dist)
+    team.together(f"distributed.checkpoint.load: {folder}", lambda: _fill(state_dict, folder))
+
+
+def _fill(state_dict: dict[str, Any], folder: str) -> None:
+    with open(os.path.join(folder, METADATA), "rb") as source:
+        metadata = json.loads(source.read())
+    wanted = _named(state_dict)
+    known, first = metadata["tensors"], metadata["files"][0]
+    objects = _content(folder, first)[_OBJECTS]
+    missing = [name for name, (_, v) in wanted.items() if name not in (known if isinstance(v, Tensor) else objects)]
+    if missing:
+        raise RuntimeError(f"Missing key in checkpoint state_dict: {', '.join(missing)}")
+    reads: dict[str, list[tuple[str, Tensor, range, range]]] = {}
+    for name, (path, value) in wanted.items():
+        if not isinstance(value, Tensor):
+            _put(state_dict, path, objects[name])
+            continue
+        shape, span = _extent(value)
+        if shape != known[name]["shape"]:
+            raise ValueError(f"size mismatch between saved {known[name]['shape']} and current {shape} for {name}")
+        for file, start, stop in known[name]["parts"]:
+            if start < span.stop and span.start < stop:
+                reads.setdefault(file, []).append((name, value, span, range(start, stop)))
+    for file, parts in reads.items():
+        content = _content(folder, file)
+        for name, value, span, saved in parts:
+            low, high = max(span.start, saved.start), min(span.stop, saved.stop)
+            part = content[name][low - saved.start : high - saved.start]
+            with no_recording():
+                flat = value.detach() if value.is_contiguous() else value.detach().contiguous()
+                flat.view(-1)[low - span.start : high - span.start].copy_(part)
+                if not value.is_contiguous():
+                    value.detach().copy_(flat)
+
+
+def _content(folder: str, file: str) -> dict[str, Any]:
+    return read(os.path.join(folder, file), map_location="cpu", weights_only=True, mmap=True)
+
+
+def _put(state_dict: Any, path: tuple, value: Any) -> None:
+    for key in path[:-1]:
+        state_dict = state_dict[key]
+    state_dict[path[-1]] = value
