@@ -137,8 +137,8 @@ def test_parts_without_processes_are_refused():
         DistributedSampler(range(3))
     with pytest.raises(ValueError, match="rank 3"):
         DistributedSampler(range(3), 3, 3)
-    with pytest.raises(NotImplementedError, match="not there yet"):
-        importlib.import_module("corefw.distributed.optim").ZeroRedundancyOptimizer([])
+    with pytest.raises(ValueError, match="init_process_group"):
+        importlib.import_module("corefw.distributed.optim").ZeroRedundancyOptimizer([], corefw.optim.SGD)
 
 
 def test_pinning_without_a_gpu_warns(monkeypatch):

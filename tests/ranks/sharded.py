@@ -326,6 +326,19 @@ def uses(rank, size):
     assert torch.allclose(model(samples(size).double()), single.double()(samples(size).double()), atol=1e-6)
 
 
+def changed_in_place(rank, size):
+    """What the graph wants may not be changed inside of a unit either; after the error the unit goes on."""
+    model = fully_shard(Layers())
+    model.blocks[0][1].register_forward_hook(lambda m, given, out: out.add_(1) if m.training else None)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        model(part(rank, samples(size))).sum().backward()
+    model.eval()
+    single = Layers()
+    square(size)(model, lambda t: part(rank, t)).backward()
+    square(size)(single, lambda t: t).backward()
+    same(model, single)
+
+
 def mixed_precision(rank, size):
     model, single = Layers(), Layers()
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32)
@@ -376,6 +389,6 @@ def clipping(rank, size):
 
 
 SCENARIOS = [
-    layers, transformer, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses, mixed_precision,
-    refused, clipping,
+    layers, transformer, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses, changed_in_place,
+    mixed_precision, refused, clipping,
 ]  # fmt: skip

@@ -143,7 +143,7 @@ def set_optimizer_state_dict(
     for optimizer in _listed(optimizers):
         own, groups = groups[: len(optimizer.param_groups)], groups[len(optimizer.param_groups) :]
         names = {name for group in own for name in group["params"]}
-        part = {"state": {n: s for n, s in state["state"].items() if n in names}, "param_groups": own}
+        part: dict[str, Any] = {"state": {n: s for n, s in state["state"].items() if n in names}, "param_groups": own}
         if not options.full_state_dict:
             numbers = {name: number for number, name in paths_of(model, optimizer).items()}
             part = {

@@ -61,7 +61,8 @@ class _Saving:
         self.packing = getattr(outer, "keywords", None)
 
     def __call__(self, node: Node) -> None:
-        pack_saved(node, self.pack, self.unpack)
+        if self.packing is not None or _holds_gathered(node.saved):
+            pack_saved(node, self.pack, self.unpack)
 
     def pack(self, tensor: Tensor) -> Any:
         """What is kept."""
@@ -75,6 +76,13 @@ class _Saving:
         if isinstance(packed, _Recipe):
             return packed.tensor()
         return packed if self.packing is None else self.packing["unpack"](packed[0])
+
+
+def _holds_gathered(saved: Any) -> bool:
+    """Whether gathered memory is among what a node saved."""
+    if isinstance(saved, (tuple, list)):
+        return any(map(_holds_gathered, saved))
+    return isinstance(saved, Tensor) and isinstance(saved.version, Memory)
 
 
 class Tree:
