@@ -161,7 +161,7 @@ def memory(rank, size):
     total = sum(p.numel() * 4 for p in model.parameters())
     unit = total // len(model.blocks)
     sharded(model, model.blocks)
-    peaks, flats = [], [flat for u in units_of(model) for flat in u.flats]
+    peaks, reducing, flats = [], [], [flat for u in units_of(model) for flat in u.flats]
     alive = weakref.WeakValueDictionary()  # of the memory of whole parameters, as long as anything holds it
 
     def note(*_):
@@ -170,6 +170,7 @@ def memory(rank, size):
                 if tensor is not None:
                     alive[id(tensor.array)] = tensor.array
         peaks.append(sum(a.nbytes for a in alive.values()))
+        reducing.append(sum(bool(flat._reducing) for flat in flats))
 
     for block in model.blocks:
         block.register_forward_hook(note)
@@ -185,6 +186,7 @@ def memory(rank, size):
         optimizer.step()
     padded = -(-unit // (4 * size)) * 4 * size
     assert len(peaks) == 2 * (2 * len(model.blocks) + 2) and padded <= max(peaks) <= 2 * padded
+    assert max(reducing) == 1, "whole gradients of one unit are on their way"
     states = sum(t.array.nbytes for s in optimizer.state.values() for t in s.values() if t.ndim)
     own = sum(p.array.nbytes + p.grad.array.nbytes for p in model.parameters()) + states
     assert own <= 4 * total / size * 1.1
@@ -322,6 +324,15 @@ def uses(rank, size):
     assert torch.equal(model.weight, 2 * weight)
     model.reshard()
     assert model.weight.numel() < 16 and sum(1 for _ in model.parameters()) == 2
+    pair = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    formula(pair)
+    weight = pair[0].weight.detach().clone()
+    fully_shard(pair[0], reshard_after_forward=False)
+    fully_shard(pair)(x)
+    pair[0](x)
+    with torch.no_grad():
+        pair[0].weight.mul_(2)  # what is kept whole is out of date
+    assert torch.allclose(pair[0](x), F.linear(x, 2 * weight, pair[0]._unit.flats[0].whole()[1]), atol=1e-6)
     model.to(torch.float64)
     assert torch.allclose(model(samples(size).double()), single.double()(samples(size).double()), atol=1e-6)
 

@@ -37,6 +37,7 @@ class _Gathered(Function):
         unit = ctx.unit
         unit.after_backward()
         reduced = ctx.flat.reduce(gradients, unit.sync)
+        unit.joined_tree().reducing(ctx.flat)
         return None, None, *reduced
 
 
@@ -94,6 +95,7 @@ class Tree:
 
     def __init__(self, root: Unit):
         self.root, self.order = root, [root]
+        self._reducing: Flat | None = None
         self.units = units_of(root.module)
         for unit in self.units:
             unit.tree = self
@@ -113,6 +115,12 @@ class Tree:
             named = [self.order[place]] if is_wanted and 0 <= place < len(self.order) else []
         for unit in named:
             unit.begin()
+
+    def reducing(self, flat: Flat) -> None:
+        """Gradients are on their way; those before them are waited for, so that the memory of one unit's is taken."""
+        if self._reducing is not None and self._reducing is not flat:
+            self._reducing.finish()
+        self._reducing = flat
 
     def clear(self) -> None:
         """Before a forward: give back what was gathered and not used."""
