@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 
 import pytest
@@ -374,6 +375,8 @@ def refused(rank, size):
     fully_shard(model.first)
     with pytest.raises(ValueError, match="sharded already"):
         fully_shard(model.first)
+    with pytest.raises(NotImplementedError, match="state dict"):
+        copy.deepcopy(model)
     tied = Transformer()
     fully_shard(tied.embedding)
     with pytest.raises(ValueError, match="shared with a unit"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from corefw.distributed.fsdp.policies import MixedPrecisionPolicy, OffloadPolicy
 from corefw.distributed.fsdp.units import Unit, units_of
@@ -36,6 +36,9 @@ class FSDPModule(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._unit.call(super().__call__, args, kwargs)
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        raise NotImplementedError("a sharded module cannot be copied; make another and load the state dict of this one")
 
     @property
     def _unit(self) -> Unit:
