@@ -383,6 +383,8 @@ def refused(rank, size):
         fully_shard(tied)
     with pytest.raises(NotImplementedError, match="one module at a time"):
         fully_shard([model.last])
+    with pytest.raises(ValueError, match="ModuleList has no forward"):
+        fully_shard(model.blocks)
     with pytest.raises(ValueError, match="call the module once before"):
         fully_shard(nn.LazyLinear(3))
     group = dist.new_group([0])

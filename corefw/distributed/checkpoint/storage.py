@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from corefw.distributed.fsdp.states import place_of
 from corefw.distributed.groups import chosen_group, is_initialized
 from corefw.distributed.objects import all_gather_object
 from corefw.files import replacing
@@ -112,8 +113,7 @@ def _extent(tensor: Tensor) -> tuple[list[int], range]:
     piece = getattr(tensor, "piece", None)
     if piece is None:
         return list(tensor.shape), range(tensor.numel())
-    flat = piece.across
-    index = next(i for i, other in enumerate(flat.pieces) if other is piece)
+    flat, index = place_of(piece)
     return list(flat.shapes[index]), flat.spans[index]
 
 

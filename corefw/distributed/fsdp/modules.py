@@ -127,7 +127,7 @@ def fully_shard(
         The module.
 
     Raises:
-        ValueError: it is sharded already, or a parameter is shared with another unit.
+        ValueError: it is sharded already or has no forward, or a parameter is shared with another unit.
         NotImplementedError: `shard_placement_fn` is given, or `reshard_after_forward` is a number of processes.
     """
     if isinstance(module, (list, tuple)):
@@ -136,6 +136,8 @@ def fully_shard(
         raise NotImplementedError("fully_shard: shard_placement_fn is not there: parts are cut from all elements")
     if not isinstance(reshard_after_forward, bool | None):
         raise NotImplementedError("fully_shard: reshard_after_forward is True or False; other sizes are not there")
+    if type(module).forward is Module.forward:
+        raise ValueError(f"fully_shard: {type(module).__name__} has no forward; shard the modules in it")
     if "_fsdp_unit" in module.__dict__:
         raise ValueError("fully_shard: this module is sharded already")
     ignored = ignored_params or ()
