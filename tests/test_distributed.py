@@ -22,11 +22,16 @@ def test_on_threads(family, scenario, size):
 
 
 @pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_on_mpi(family, size):
+@pytest.mark.parametrize("families", ranks.JOBS, ids=[job[0] for job in ranks.JOBS])
+def test_on_mpi(families, size):
     launcher = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
     assert launcher, "the tests want an MPI: `pip install mpi4py mpich`, as `make test` does"
-    command = [launcher, "-n", str(size), sys.executable, "-m", "tests.ranks", family]
+    command = [launcher, "-n", str(size), sys.executable, "-m", "tests.ranks", *families]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"passed {scenario.__name__}" for scenario in FAMILIES[family].SCENARIOS]
+    expected = [scenario for family in families for scenario in FAMILIES[family].SCENARIOS]
+    assert done.stdout.splitlines() == [f"passed {scenario.__name__}" for scenario in expected]
+
+
+def test_every_family_runs_on_mpi():
+    assert sorted(family for job in ranks.JOBS for family in job) == sorted(FAMILIES)

@@ -20,11 +20,20 @@ FAMILIES = {
 }
 
 
-def main(family: str) -> int:
-    """Run a family's scenarios."""
+#: the families that one job of MPI runs
+JOBS = (
+    ("collectives",),
+    ("data_parallel",),
+    ("faults",),
+    ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
+)
+
+
+def main(*families: str) -> int:
+    """Run the scenarios of some families."""
     dist.init_process_group("mpi", timeout=timedelta(seconds=60))
     rank, size = dist.get_rank(), dist.get_world_size()
-    for scenario in FAMILIES[family].SCENARIOS:
+    for scenario in (scenario for family in families for scenario in FAMILIES[family].SCENARIOS):
         try:
             scenario(rank, size)
         except BaseException:
@@ -38,4 +47,4 @@ def main(family: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

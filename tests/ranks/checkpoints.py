@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -26,11 +28,19 @@ from corefw.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from tests.ranks.sharded import Layers, part, same, sharded, square
 
 
-def folder(rank):
-    """A new folder, the same on all ranks."""
-    held = [tempfile.mkdtemp() if rank == 0 else None]
-    dist.broadcast_object_list(held, 0)
-    return Path(held[0])
+def in_a_folder(scenario):
+    """Give a scenario a new folder, the same on all ranks."""
+
+    @functools.wraps(scenario)
+    def run(rank, size):
+        held = [tempfile.mkdtemp() if rank == 0 else None]
+        dist.broadcast_object_list(held, 0)
+        scenario(rank, size, Path(held[0]))
+        dist.barrier()
+        if rank == 0:
+            shutil.rmtree(held[0])
+
+    return run
 
 
 def trained(rank, size, layers=True):
@@ -70,10 +80,10 @@ def whole_states(rank, size):
     assert set(get_model_state_dict(nn.Linear(2, 2))) == {"weight", "bias"}
 
 
-def other_numbers(rank, size):
+@in_a_folder
+def other_numbers(rank, size, place):
     """What all ranks wrote is read by units of another cut, by one rank, by a plain model; and back."""
     model, single, (ours, plain) = trained(rank, size)
-    place = folder(rank)
     parts, states = get_state_dict(model, ours)
     checkpoint.save({"model": parts, "optim": states, "epoch": 3, "names": ["a", None]}, checkpoint_id=place)
     assert len(os.listdir(place)) == size + 1
@@ -107,13 +117,14 @@ def other_numbers(rank, size):
     found = {"model": restarted.state_dict(), "optim": get_optimizer_state_dict(restarted, optimizer)}
     checkpoint.load(found, checkpoint_id=place)
     set_optimizer_state_dict(restarted, optimizer, found["optim"])
-    step(rank, size, restarted, Layers(), (optimizer, torch.optim.SGD(Layers().parameters())))
+    square(size)(restarted, lambda t: part(rank, t)).backward()
+    optimizer.step()
     same(restarted, single)
 
 
-def crashes(rank, size):
+@in_a_folder
+def crashes(rank, size, place):
     """A save that fails on one rank, or stops before its end, leaves the checkpoint before it whole."""
-    place = folder(rank)
     model, _, _ = trained(rank, size)
     checkpoint.save({"model": model.state_dict()}, checkpoint_id=place)
     before = {name: value.clone() for name, value in model.state_dict().items()}
