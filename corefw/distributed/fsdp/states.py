@@ -99,17 +99,14 @@ def full_state(model: Module, to_cpu: bool = False, is_kept: bool = True) -> dic
     with as_it_lies(model):
         state = {clean(name): value for name, value in model.state_dict().items()}
     wholes: dict[int, list[Tensor]] = {}
-    found = {}
     for name, piece in pieces_of(model).items():
         flat, index = place_of(piece)
         if id(flat) not in wholes:
-            wholes[id(flat)] = flat.whole()
-            if not is_kept:
-                wholes[id(flat)] = [value[:0] for value in flat.pieces]
-        found[name] = wholes[id(flat)][index]
+            values = flat.whole()
+            wholes[id(flat)] = [value.clone() for value in values] if is_kept else flat.pieces
+        state[name] = wholes[id(flat)][index]
     if not is_kept:
         return {}
-    state.update((name, value.clone()) for name, value in found.items() if name in state)
     return {name: v.cpu() if to_cpu and isinstance(v, Tensor) else v for name, v in state.items()}
 
 
