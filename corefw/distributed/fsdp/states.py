@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -98,7 +98,7 @@ def full_state(model: Module, to_cpu: bool = False, is_kept: bool = True) -> dic
     """
     with as_it_lies(model):
         state = {clean(name): value for name, value in model.state_dict().items()}
-    wholes: dict[int, list[Tensor]] = {}
+    wholes: dict[int, Sequence[Tensor]] = {}
     for name, piece in pieces_of(model).items():
         flat, index = place_of(piece)
         if id(flat) not in wholes:
