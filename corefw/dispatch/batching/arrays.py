@@ -364,7 +364,8 @@ BatchedDevice.runtime_class = BatchedRuntime
 
 def stopped(array: Any) -> Any:
     """An array without tangents, over the same memory: a constant of all levels of forward differentiation."""
-    return array.stopped() if hasattr(array, "stopped") else array
+    stop = getattr(array.__class__, "stopped", None)  # of the class: a sparse tensor's array raises for what it has not
+    return array if stop is None else stop(array)
 
 
 def array_dims(array: Any) -> int:
