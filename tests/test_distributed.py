@@ -35,3 +35,35 @@ def test_on_mpi(families, size):
 
 def test_every_family_runs_on_mpi():
     assert sorted(family for job in ranks.JOBS for family in job) == sorted(FAMILIES)
+
+
+LAUNCHED = """
+import os, sys
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("mpi")
+rank = int(os.environ["RANK"])
+assert rank == dist.get_rank() and int(os.environ["WORLD_SIZE"]) == dist.get_world_size()
+if rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == sys.argv[1]:
+    raise ValueError("broken on purpose")
+model = DistributedDataParallel(torch.nn.Linear(2, 1))
+model(torch.full((1, 2), float(rank))).sum().backward()
+print(rank, model.module.weight.grad.tolist(), list(DistributedSampler(range(4), shuffle=False)))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(("breaks_at", "restarts", "status"), [("never", 0, 0), ("0", 1, 0), ("0", 0, 1)])
+def test_launch(tmp_path, breaks_at, restarts, status):
+    """A rank that fails ends the others; with restarts the job starts again."""
+    (tmp_path / "train.py").write_text(LAUNCHED)
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", f"--max-restarts={restarts}", "train.py", breaks_at]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    assert ("broken on purpose" in done.stderr) is (breaks_at != "never")
+    assert ("starting again (1 of 1)" in done.stderr) is bool(restarts)
+    if not status:
+        lines = sorted(done.stdout.splitlines())
+        assert lines == ["[0] 0 [[0.5, 0.5]] [0, 2]", "[1] 1 [[0.5, 0.5]] [1, 3]"]

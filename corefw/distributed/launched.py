@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -25,6 +26,10 @@ def tell(environment: dict[str, str] | os._Environ[str] = os.environ) -> None:
 def main(arguments: list[str]) -> int:
     """Run the program; where it fails, the other processes end too, since they may wait for this one."""
     tell()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Whole lines, before each of which the launcher puts the rank.
+            stream.reconfigure(line_buffering=True, write_through=False)
     module = arguments[0] == "-m"
     target, *rest = arguments[module:]
     status: object = 1

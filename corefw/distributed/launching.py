@@ -87,7 +87,6 @@ def launch(
         "MASTER_PORT": os.environ.get("MASTER_PORT", str(free_port())),
         "TORCHELASTIC_RUN_ID": "corefw",
         "TORCHELASTIC_MAX_RESTARTS": str(max_restarts),
-        "PYTHONUNBUFFERED": "1",
     }
     if count > 1:
         variables.setdefault("OMP_NUM_THREADS", "1")  # the processes share the processors
