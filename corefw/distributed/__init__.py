@@ -56,6 +56,7 @@ from corefw.distributed.objects import (
 )
 from corefw.distributed.point_to_point import P2POp, batch_isend_irecv, irecv, isend, monitored_barrier, recv, send
 from corefw.distributed.reduce_op import ReduceOp
+from corefw.distributed.reduce_op import _make_nccl_premul_sum as _make_nccl_premul_sum
 from corefw.distributed.rendezvous import get_node_local_rank
 from corefw.distributed.work import Work
 

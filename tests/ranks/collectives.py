@@ -49,6 +49,9 @@ def reductions(rank, size):
         tensor = own(rank, dtype)
         dist.all_reduce(tensor, dist.ReduceOp.AVG)
         same(tensor, own(0, dtype) + (size - 1) / 2)
+    tensor = own(rank)
+    dist.all_reduce(tensor, dist._make_nccl_premul_sum(0.5))
+    same(tensor, sum(own(r) for r in range(size)) / 2)
     with pytest.raises(TypeError, match="ReduceOp"):
         dist.all_reduce(own(rank), "sum")
 
