@@ -1,0 +1,1 @@
+"""What stands behind `compile`: calls of kernels written down while they run, and run again without the frontend."""

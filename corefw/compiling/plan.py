@@ -1,0 +1,173 @@
+"""Plans: the calls of kernels that a function makes, over numbered arrays, to be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from corefw import dtypes
+from corefw.devices import DispatchKey
+from corefw.dispatch.op import Op
+
+
+@dataclass(eq=False)
+class Cell:
+    """One array object of a plan.
+
+    Attributes:
+        kind: "given" (another array in each run), "held" (the same array in each run: a parameter, a state, a
+            constant) or "result" (of a call; it may be a view of memory that another cell owns).
+        array: the raw array that was there while the plan was recorded; later that of a held one alone.
+        shape, strides, dtype: of that array; strides in bytes.
+        name: where a given or held one comes from.
+        number: its place among the cells of its plan.
+    """
+
+    kind: str
+    array: Any
+    name: str = ""
+    number: int = -1
+    shape: tuple = field(init=False)
+    strides: tuple = field(init=False)
+    dtype: Any = field(init=False)
+
+    def __post_init__(self):
+        self.shape, self.strides, self.dtype = tuple(self.array.shape), tuple(self.array.strides), self.array.dtype
+
+    def __str__(self) -> str:
+        return f"%{self.number}"
+
+    @property
+    def type(self) -> str:
+        """Its dtype and shape: "float32[2, 3]"."""
+        return f"{dtypes.of_numpy(self.dtype).name}[{', '.join(map(str, self.shape))}]"
+
+
+class Seed(int):
+    """The seed of a stream of random numbers, among a call's arguments: in each run that of its generator then."""
+
+    source: int  # which of the plan's generators
+
+    def __new__(cls, value: int, source: int):
+        made = int.__new__(cls, value)
+        made.source = source
+        return made
+
+
+class Offset(Seed):
+    """The number of a block of that stream, of which the distance to the first one of the run stays."""
+
+    start: int  # the first one while the plan was recorded
+
+    def __new__(cls, value: int, source: int, start: int):
+        made = super().__new__(cls, value, source)
+        made.start = start
+        return made
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of a kernel.
+
+    Attributes:
+        kernel: the function of raw arrays that ran.
+        arguments: as it was given them, with cells in place of arrays, also within lists and tuples.
+        results: what it returned. Without any it changed its arguments in place.
+        several: whether it returned a tuple or list.
+        out: the cell that was given as ``out=``.
+        who: the backend whose kernel it is, or another word of `Mode.wrap`.
+        where: the line of the user's program.
+    """
+
+    op: Op
+    dispatch_key: DispatchKey
+    kernel: Callable
+    arguments: tuple
+    results: tuple[Cell, ...] = ()
+    several: bool = False
+    out: Cell | None = None
+    who: str = ""
+    where: str = ""
+
+    def cells(self) -> Iterator[Cell]:
+        """The cells that it reads or writes to, without its results."""
+        for argument in self.arguments:
+            for item in argument if argument.__class__ in (list, tuple) else (argument,):
+                if item.__class__ is Cell:
+                    yield item
+        if self.out is not None:
+            yield self.out
+
+    def changed(self) -> Iterator[Cell]:
+        """The cells that it writes to, of those that it is given."""
+        if self.out is not None:
+            yield self.out
+        changed = {p.name for p in self.op.changed}
+        for p, argument in zip(self.op.kernel_parameters, self.arguments, strict=False):
+            if p.name in changed:
+                yield from argument if argument.__class__ in (list, tuple) else (argument,)
+
+    def __str__(self) -> str:
+        names = [p.name for p in self.op.kernel_parameters]
+        shown = [_shown(name, argument) for name, argument in zip(names, self.arguments, strict=False)]
+        if self.out is not None:
+            shown.append(f"out={self.out}")
+        results = ", ".join(map(str, self.results))
+        types = ", ".join(cell.type for cell in self.results or self.changed())
+        where = f"  # {self.where}" if self.where else ""
+        return f"{results + ' = ' if results else ''}{self.op.name}({', '.join(shown)}): {types}; {self.who}{where}"
+
+
+def _shown(name: str, argument: Any) -> str:
+    if argument.__class__ is Cell:
+        return str(argument)
+    if argument.__class__ in (list, tuple) and any(item.__class__ is Cell for item in argument):
+        return f"[{', '.join(map(str, argument))}]"
+    return f"{name}={argument!r}"
+
+
+@dataclass(eq=False)
+class Plan:
+    """A straight line of calls.
+
+    Attributes:
+        given: the cells that each run is given arrays for, in order.
+        calls: in the order in which they run.
+        returned: the cells whose arrays a run returns, in order: their memory is the caller's.
+        generators: how many generators of random numbers it draws from.
+
+    A run is given a list of arrays and, per generator, a pair (seed, offset), and returns a list of arrays. What it
+    changes of given and held arrays it changes in place.
+    """
+
+    given: list[Cell] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    returned: list[Cell] = field(default_factory=list)
+    generators: int = 0
+
+    def cells(self) -> list[Cell]:
+        """All cells: given ones, then held ones and results in the order of the calls; numbered."""
+        found = dict.fromkeys(self.given)
+        for call in self.calls:
+            found.update(dict.fromkeys(call.cells()))
+            found.update(dict.fromkeys(call.results))
+        found.update(dict.fromkeys(self.returned))
+        for number, cell in enumerate(found):
+            cell.number = number
+        return list(found)
+
+    def last_uses(self) -> dict[Cell, int]:
+        """By result that is not returned the last call that reads or writes to it; its own one if none does."""
+        last: dict[Cell, int] = {}
+        for i, call in enumerate(self.calls):
+            last.update(dict.fromkeys((*call.cells(), *call.results), i))
+        for cell in [cell for cell in last if cell.kind != "result"] + self.returned:
+            last.pop(cell, None)
+        return last
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        shown = [f"{cell} = {cell.kind} {cell.name}: {cell.type}" for cell in cells if cell.kind != "result"]
+        returned = ", ".join(map(str, self.returned))
+        return "\n".join([*shown, *map(str, self.calls), f"return {returned}".rstrip()])
