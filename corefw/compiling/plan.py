@@ -4,11 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from corefw import dtypes
 from corefw.devices import DispatchKey
 from corefw.dispatch.op import Op
+
+
+class Argument(NamedTuple):
+    """What a deed calls one of its arguments."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What the frontend asks of a runtime between ops, in the place of an op."""
+
+    name: str
+    kernel_parameters: tuple[Argument, ...]
+    changed: tuple[Argument, ...] = ()
+    view: bool = False
+
+
+_ARRAY, _TARGET = Argument("array"), Argument("target")
+DEEDS = {
+    "empty": Deed("empty", (Argument("shape"), Argument("dtype"), Argument("index"))),
+    "copy": Deed("copy", (_TARGET, _ARRAY), changed=(_TARGET,)),
+    "clone": Deed("clone", (_ARRAY,)),
+    "cast": Deed("cast", (_ARRAY, Argument("dtype"))),
+    "as_strided": Deed("as_strided", (_ARRAY, *map(Argument, ("shape", "strides", "offset", "dtype"))), view=True),
+}
 
 
 @dataclass(eq=False)
@@ -20,6 +46,7 @@ class Cell:
             constant) or "result" (of a call; it may be a view of memory that another cell owns).
         array: the raw array that was there while the plan was recorded; later that of a held one alone.
         shape, strides, dtype: of that array; strides in bytes.
+        owner: of a view, the cell that owns the memory.
         name: where a given or held one comes from.
         number: its place among the cells of its plan.
     """
@@ -27,6 +54,7 @@ class Cell:
     kind: str
     array: Any
     name: str = ""
+    owner: Cell | None = None
     number: int = -1
     shape: tuple = field(init=False)
     strides: tuple = field(init=False)
@@ -37,6 +65,11 @@ class Cell:
 
     def __str__(self) -> str:
         return f"%{self.number}"
+
+    @property
+    def memory(self) -> Cell:
+        """The cell that owns its memory."""
+        return self if self.owner is None else self.owner
 
     @property
     def type(self) -> str:
@@ -80,7 +113,7 @@ class Call:
         where: the line of the user's program.
     """
 
-    op: Op
+    op: Op | Deed
     dispatch_key: DispatchKey
     kernel: Callable
     arguments: tuple
@@ -92,10 +125,7 @@ class Call:
 
     def cells(self) -> Iterator[Cell]:
         """The cells that it reads or writes to, without its results."""
-        for argument in self.arguments:
-            for item in argument if argument.__class__ in (list, tuple) else (argument,):
-                if item.__class__ is Cell:
-                    yield item
+        yield from cells_in(self.arguments)
         if self.out is not None:
             yield self.out
 
@@ -106,7 +136,7 @@ class Call:
         changed = {p.name for p in self.op.changed}
         for p, argument in zip(self.op.kernel_parameters, self.arguments, strict=False):
             if p.name in changed:
-                yield from argument if argument.__class__ in (list, tuple) else (argument,)
+                yield from cells_in((argument,))
 
     def __str__(self) -> str:
         names = [p.name for p in self.op.kernel_parameters]
@@ -117,6 +147,14 @@ class Call:
         types = ", ".join(cell.type for cell in self.results or self.changed())
         where = f"  # {self.where}" if self.where else ""
         return f"{results + ' = ' if results else ''}{self.op.name}({', '.join(shown)}): {types}; {self.who}{where}"
+
+
+def cells_in(arguments: tuple) -> Iterator[Cell]:
+    """The cells among arguments, also within lists and tuples."""
+    for argument in arguments:
+        for item in argument if argument.__class__ in (list, tuple) else (argument,):
+            if item.__class__ is Cell:
+                yield item
 
 
 def _shown(name: str, argument: Any) -> str:
@@ -158,7 +196,8 @@ class Plan:
         return list(found)
 
     def last_uses(self) -> dict[Cell, int]:
-        """By result that is not returned the last call that reads or writes to it; its own one if none does."""
+        """By result that is not returned the last call that reads or writes to it; its own one if none does. Memory
+        that a view shows may be needed for longer."""
         last: dict[Cell, int] = {}
         for i, call in enumerate(self.calls):
             last.update(dict.fromkeys((*call.cells(), *call.results), i))

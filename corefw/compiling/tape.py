@@ -1,0 +1,233 @@
+"""The tape: a mode that writes down every call of a kernel while a function runs, to be made again."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Self
+
+from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
+from corefw.devices import DispatchKey, device
+from corefw.dispatch import constants
+from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.calls import shares_memory, silent
+from corefw.dispatch.flags import unheard
+from corefw.dispatch.modes import Mode
+from corefw.dispatch.op import Op
+from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.dtypes import of_numpy
+from corefw.tracebacks import user_line
+
+
+class Tape(Mode):
+    """A with-block whose calls of kernels become those of `plan`.
+
+    Arrays are known by identity. Those that no call made are held, unless `given` has told that they change from run
+    to run. What the frontend does to arrays between ops is written down too.
+
+    Attributes:
+        refusal: why the calls cannot be made again without Python, with the user's line; "" if they can.
+        constants: the held cells of arrays that Python made while the tape ran.
+        generators: those that were drawn from, each with its state before: (generator, seed, offset).
+    """
+
+    def __init__(self) -> None:
+        self.plan = Plan()
+        self.refusal = ""
+        self.constants: set[Cell] = set()
+        self.generators: list[tuple[Generator, int, int]] = []
+        self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
+        self._computing = False  # inside of a kernel, whose own casts and copies are its own matter
+        self._thread = threading.get_ident()
+        self._shadowed: list[tuple[Any, str]] = []
+
+    # -- what runs are given and return -------------------------------------------------------------------------------
+    def given(self, array: Any, name: str) -> Cell:
+        """Tell that an array is another one in each run."""
+        cell = self.cell(array)
+        cell.kind, cell.name = "given", name
+        self.plan.given.append(cell)
+        return cell
+
+    def returned(self, array: Any) -> int:
+        """Have runs return an array; its place among what they return."""
+        cell = self.cell(array)
+        if cell not in self.plan.returned:
+            self.plan.returned.append(cell)
+        return self.plan.returned.index(cell)
+
+    def cell(self, array: Any) -> Cell:
+        """The cell of an array; of one that is not known a held one."""
+        known = self._known.get(id(array))
+        if known is not None and known[0]() is array:
+            return known[1]
+        return self._bind(array, Cell("held", array))
+
+    def finished(self) -> Plan:
+        """The plan, which from now on holds no arrays but those that are held."""
+        for cell in self.plan.cells():
+            if cell.kind != "held":
+                cell.array = None
+        self._known.clear()
+        return self.plan
+
+    def refuse(self, reason: str) -> None:
+        """Note why nothing can be replayed; the first reason counts."""
+        self.refusal = self.refusal or f"{reason} ({user_line()})"
+
+    def _bind(self, array: Any, cell: Cell) -> Cell:
+        try:
+            found = weakref.ref(array)
+        except TypeError:
+            found = lambda: array  # noqa: E731 - an array that cannot be watched is kept
+        self._known[id(array)] = found, cell
+        return cell
+
+    # -- the mode -----------------------------------------------------------------------------------------------------
+    def __enter__(self) -> Self:
+        for kind, (_, runtime) in registry.runtimes.items():
+            if kind == "meta":
+                continue
+            for name, deed in DEEDS.items():
+                self._shadow(runtime, name, self._deed(kind, deed))
+            for name in ("upload", "upload_soon", "constant"):
+                self._shadow(runtime, name, self._made)
+            for name in ("download", "item", "transfer"):
+                self._shadow(runtime, name, self._read)
+        self._take, Generator.take = Generator.take, self._taking(Generator.take)
+        constants.forget()
+        return super().__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        Generator.take = self._take  # type: ignore[method-assign]
+        for runtime, name in self._shadowed:
+            delattr(runtime, name)
+        self._shadowed.clear()
+        constants.forget()
+        super().__exit__(*exception)
+
+    def _shadow(self, runtime: Any, name: str, recorded: Callable) -> None:
+        """Have a runtime's function run through `recorded`, unless it does for another tape."""
+        function = getattr(runtime, name)
+        if name not in vars(runtime):
+            setattr(runtime, name, lambda *arguments, **options: recorded(runtime, function, *arguments, **options))
+            self._shadowed.append((runtime, name))
+
+    @property
+    def _paused(self) -> bool:
+        return self._computing or threading.get_ident() != self._thread
+
+    def wrap(self, op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
+        if who == "composite" or dispatch_key.device.type == "meta" or isinstance(dispatch_key.device, LevelDevice):
+            return function  # what is inside is written down
+        kernel, runtime = silent(function), dispatch_key.runtime
+
+        def recorded(*arguments, **options):
+            if self._paused:
+                return kernel(*arguments, **options)
+            if op.shape is None and not (op.view or op.update):
+                self.refuse(f"{op.name}: the shape of its result depends on elements")
+            call = Call(op, dispatch_key, function, self._given(arguments, runtime), who=who, where=user_line())
+            out = options.get("out")
+            if out is not None:
+                call.out = self.cell(out)
+            self._computing = True
+            try:
+                result = kernel(*arguments, **options)
+            finally:
+                self._computing = False
+            return self._noted(call, runtime, arguments, result)
+
+        return unheard(recorded)
+
+    def _given(self, arguments: tuple, runtime: Any) -> tuple:
+        """Arguments with cells in place of arrays."""
+        kind = runtime.array_type
+        return tuple(
+            self.cell(argument)
+            if argument.__class__ is kind
+            else argument.__class__([self.cell(item) if item.__class__ is kind else item for item in argument])
+            if argument.__class__ in (list, tuple)
+            else argument
+            for argument in arguments
+        )
+
+    def _noted(self, call: Call, runtime: Any, arguments: tuple, result: Any) -> Any:
+        """Add a call that returned `result`; gives this as arrays of the device."""
+        if call.out is not None or result is None:
+            self.plan.calls.append(call)
+            return result
+        call.several = result.__class__ in (list, tuple)
+        arrays = [
+            array if array.__class__ is runtime.array_type else runtime.wrap(array)
+            for array in (result if call.several else (result,))
+        ]
+        given = {id(a) for a in _flat(arguments)}
+        if all(id(array) in given for array in arrays):
+            return result  # an argument as it is: there is nothing to do in a run either
+        call.results = tuple(self._result(call, runtime, array, arguments) for array in arrays)
+        self.plan.calls.append(call)
+        return (tuple if result.__class__ is tuple else list)(arrays) if call.several else arrays[0]
+
+    def _result(self, call: Call, runtime: Any, array: Any, arguments: tuple) -> Cell:
+        cell = self._bind(array, Cell("result", array))
+        if call.op.view or getattr(array, "base", None) is not None:
+            kind = runtime.array_type
+            sharing = (a for a in _flat(arguments) if a.__class__ is kind and shares_memory(runtime, a, array))
+            owner = next(sharing, None)
+            if owner is None and call.op.view:  # of no elements
+                owner = next(a for a in _flat(arguments) if a.__class__ is kind)
+            cell.owner = None if owner is None else self.cell(owner).memory
+        cell.array = None
+        return cell
+
+    # -- what the frontend does between ops -----------------------------------------------------------------------------
+    def _deed(self, kind: str, deed: Deed) -> Callable:
+        def done(runtime: Any, function: Callable, *arguments: Any, **options: Any) -> Any:
+            if self._paused:
+                return function(*arguments, **options)
+            arguments += tuple(options.values())
+            call = Call(deed, None, function, self._given(arguments, runtime), who=kind, where=user_line())  # type: ignore[arg-type]
+            self._computing = True
+            try:
+                result = function(*arguments)
+            finally:
+                self._computing = False
+            seen = result if result is not None else arguments[0]
+            call.dispatch_key = dispatch_key_of(device(kind), of_numpy(seen.dtype))
+            return self._noted(call, runtime, arguments, result)
+
+        return done
+
+    def _made(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
+        result = function(*arguments)
+        if not self._paused and id(result) not in self._known:
+            cell = self.cell(result)
+            cell.name = "constant"
+            self.constants.add(cell)
+        return result
+
+    def _read(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
+        if not self._paused:
+            self.refuse("elements of a tensor are read by Python")
+        return function(*arguments)
+
+    def _taking(self, take: Callable) -> Callable:
+        def taking(generator: Generator, blocks: int) -> tuple[Any, Any]:
+            if self._paused:
+                return take(generator, blocks)
+            seed, offset = take(generator, blocks)
+            found = next((i for i, (g, _, _) in enumerate(self.generators) if g is generator), len(self.generators))
+            if found == len(self.generators):
+                self.generators.append((generator, seed, offset))
+                self.plan.generators += 1
+            return Seed(seed, found), Offset(offset, found, self.generators[found][2])
+
+        return taking
+
+
+def _flat(arguments: tuple) -> list:
+    """Arguments, with the items of lists and tuples in their place."""
+    return [item for a in arguments for item in (a if a.__class__ in (list, tuple) else (a,))]
