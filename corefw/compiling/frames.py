@@ -1,0 +1,56 @@
+"""What a function names: the functions of the user's program that run in a call, and the global names they use."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from corefw.tracebacks import is_internal
+
+_LIBRARIES = str(Path(sysconfig.get_paths()["stdlib"]))
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+def _is_pythons(filename: str) -> bool:
+    """Whether code is of Python's own library, whose state no result depends on."""
+    return filename.startswith("<frozen") or (
+        filename.startswith(_LIBRARIES) and not any(part in filename for part in _PACKAGES)
+    )
+
+
+class Watching:
+    """A with-block that notes which functions of the program run in this thread.
+
+    Attributes: ``functions`` {code: (globals, {name of a variable of an enclosing function: value})}.
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
+        self._skipped: set[CodeType] = set()
+
+    def __enter__(self) -> Watching:
+        self._before = sys.getprofile()
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.setprofile(self._before)
+
+    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event != "call" or code in self.functions or code in self._skipped:
+            return
+        name = code.co_filename
+        if is_internal(name) or name.startswith("<corefw ") or _is_pythons(name):
+            self._skipped.add(code)
+            return
+        free = {name: frame.f_locals[name] for name in code.co_freevars if name in frame.f_locals}
+        self.functions[code] = frame.f_globals, free
+
+
+def names_of(code: CodeType, namespace: dict) -> list[str]:
+    """The global names that a function's code may use."""
+    return [name for name in code.co_names if name in namespace]

@@ -1,0 +1,163 @@
+"""Surroundings: what a compiled function depends on beside its arguments, and whether it still is as it was.
+
+They are found from the functions that ran (`Watching`): the globals and closures that these name, and from there
+through modules, optimizers, containers and plain objects. Of everything found, identity counts; of numbers and strings,
+the value.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from operator import is_
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from corefw.compiling.frames import names_of
+from corefw.devices import device
+from corefw.dtypes import dtype
+from corefw.tensor import AccumulateGrad, Tensor
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
+_MOST = 100_000  # items; what has more is not looked through
+
+
+class Changed(Exception):
+    """Something that a compiled function depends on is another than it was."""
+
+
+class Surroundings:
+    """Everything that is found from some roots.
+
+    Attributes:
+        tensors: {id: (tensor, name)}.
+        opaque: what may give something else in each call: iterators; by name.
+        arrays: the names of NumPy arrays, whose elements are not looked at.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, tuple[Tensor, str]] = {}
+        self.opaque: list[str] = []
+        self.arrays: list[str] = []
+        self._seen: dict[int, Any] = {}
+        self._items: list[tuple[Any, str, Any]] = []  # (container, its name, what lists its items)
+        self._codes: set[CodeType] = set()
+        self._lookups: dict[tuple[int, str], tuple[dict, str]] = {}
+
+    # -- finding ------------------------------------------------------------------------------------------------------
+    def add_functions(self, functions: dict[CodeType, tuple[dict, dict[str, Any]]]) -> bool:
+        """Look through what functions name; whether one of them was new."""
+        new = functions.keys() - self._codes
+        for code in new:
+            namespace, free = functions[code]
+            for name in names_of(code, namespace):
+                self._lookups[id(namespace), name] = namespace, name
+                self.add(namespace[name], name)
+            for name, value in free.items():
+                self.add(value, name)
+        self._codes |= new
+        return bool(new)
+
+    def add(self, value: Any, name: str) -> None:
+        """Look through a value, and what it leads to."""
+        waiting = deque([(value, name)])
+        while waiting:
+            waiting.extend(self._look(*waiting.popleft()))
+
+    def _look(self, value: Any, name: str) -> Iterator[tuple[Any, str]]:
+        if isinstance(value, (*PLAIN, ModuleType, type)) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, Tensor):
+            self.tensors[id(value)] = value, name
+            if value.node.__class__ is AccumulateGrad and value.node.hooks is not None:
+                for kind in ("tensor", "before", "after", "post_accumulate"):
+                    yield getattr(value.node.hooks, kind), f"{name}'s hooks"
+        elif isinstance(value, np.ndarray):
+            self.arrays.append(name)
+        elif isinstance(value, dict):
+            if len(value) < _MOST:
+                self._items.append((value, name, dict.values))
+                for key, item in value.items():
+                    yield item, f"{name}[{key!r}]"
+        elif isinstance(value, list | tuple | set | frozenset | deque):
+            if len(value) < _MOST:
+                if not isinstance(value, tuple | frozenset):
+                    self._items.append((value, name, iter))
+                for i, item in enumerate(value):
+                    yield item, f"{name}[{i}]"
+        elif isinstance(value, FunctionType):
+            for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+                try:
+                    yield cell.cell_contents, variable
+                except ValueError:
+                    continue  # not assigned yet
+        elif isinstance(value, MethodType):
+            yield value.__self__, f"{name}.__self__"
+        elif hasattr(type(value), "__next__"):
+            self.opaque.append(name)
+        elif isinstance(getattr(value, "__dict__", None), dict):
+            state = value.__dict__
+            self._seen[id(state)] = state
+            self._items.append((state, name, dict.values))
+            for key, item in list(state.items()):
+                yield item, f"{name}.{key}"
+
+    # -- comparing ------------------------------------------------------------------------------------------------------
+    def leaves(self) -> list[Tensor]:
+        """The tensors whose gradients are accumulated, in the order in which they were found."""
+        return [tensor for tensor, _ in self.tensors.values() if tensor.node.__class__ is AccumulateGrad]
+
+    def present(self) -> Callable[[], list]:
+        """A function that lists everything that counts, as it is when it is called."""
+        names: dict[str, Any] = {}
+        parts = []
+        for i, (container, _, _) in enumerate(self._items):
+            names[f"c{i}"] = container
+            parts.append(f"*c{i}.values()" if isinstance(container, dict) else f"*c{i}")
+        for i, (namespace, name) in enumerate(self._lookups.values()):
+            names[f"g{i}"] = namespace
+            parts.append(f"g{i}.get({name!r})")
+        for i, (tensor, _) in enumerate(self.tensors.values()):
+            names[f"t{i}"] = tensor
+            parts += [f"t{i}.array", f"t{i}.node"]
+            if tensor.node.__class__ is AccumulateGrad:
+                parts.append(f"t{i}.node and t{i}.node.hooks")
+        exec(f"def present():\n    return [{', '.join(parts)}]", names)
+        return names["present"]
+
+    def difference(self, before: list) -> str:
+        """The name of something that is not as it was in `before`, a list that `present` gave; "" if nothing is."""
+        i = 0
+        for container, name, items in self._items:
+            now = [*items(container)]
+            for place, item in enumerate(now):
+                if i + place >= len(before) or not same(before[i + place], item):
+                    keys = [*container] if isinstance(container, dict) else range(len(now))
+                    return f"{name}[{keys[place]!r}]"
+            i += len(now)
+        for namespace, name in self._lookups.values():
+            if i >= len(before) or not same(before[i], namespace.get(name)):
+                return name
+            i += 1
+        for tensor, name in self.tensors.values():
+            if i + 1 >= len(before) or tensor.array is not before[i] or tensor.node is not before[i + 1]:
+                return f"the memory or history of {name}"
+            i += 3 if tensor.node.__class__ is AccumulateGrad else 2
+        return "" if i == len(before) else "what is held in a container"
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two values count as one: the same object, or equal numbers or strings of one class."""
+    if first is second:
+        return True
+    kind = first.__class__
+    return kind is second.__class__ and kind in PLAIN and bool(first == second) and repr(first) == repr(second)
+
+
+def all_same(first: list, second: list) -> bool:
+    """Whether two lists hold the same values."""
+    return len(first) == len(second) and (all(map(is_, first, second)) or all(map(same, first, second)))
