@@ -72,6 +72,10 @@ class CaptureError(CorefwError, RuntimeError):
     """Something was asked for that is not possible while a graph is captured, or a graph is used wrongly."""
 
 
+class CompileError(CorefwError, RuntimeError):
+    """A function that is to be compiled as a whole does what cannot be replayed."""
+
+
 class GradientError(CorefwError, RuntimeError):
     """A gradient cannot be computed or an in-place change would make it wrong."""
 

@@ -129,6 +129,20 @@ class Call:
         if self.out is not None:
             yield self.out
 
+    def replace(self, cell: Cell, other: Cell) -> None:
+        """Put another cell in the place of one among what it is given."""
+
+        def put(argument: Any) -> Any:
+            if argument.__class__ in (list, tuple):
+                return argument.__class__(map(put, argument))
+            return other if argument is cell else argument
+
+        self.arguments = tuple(map(put, self.arguments))
+        self.out = put(self.out)
+        for result in self.results:
+            if result.owner is cell:
+                result.owner = other
+
     def changed(self) -> Iterator[Cell]:
         """The cells that it writes to, of those that it is given."""
         if self.out is not None:

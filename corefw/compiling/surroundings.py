@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from operator import is_
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,7 @@ from corefw.dtypes import dtype
 from corefw.tensor import AccumulateGrad, Tensor
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
-_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 _MOST = 100_000  # items; what has more is not looked through
-
-
-class Changed(Exception):
-    """Something that a compiled function depends on is another than it was."""
 
 
 class Surroundings:
@@ -44,6 +39,7 @@ class Surroundings:
         self.arrays: list[str] = []
         self._seen: dict[int, Any] = {}
         self._items: list[tuple[Any, str, Any]] = []  # (container, its name, what lists its items)
+        self._cells: list[tuple[CellType, str]] = []  # of closures, with the variable's name
         self._codes: set[CodeType] = set()
         self._lookups: dict[tuple[int, str], tuple[dict, str]] = {}
 
@@ -91,10 +87,8 @@ class Surroundings:
                     yield item, f"{name}[{i}]"
         elif isinstance(value, FunctionType):
             for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-                try:
-                    yield cell.cell_contents, variable
-                except ValueError:
-                    continue  # not assigned yet
+                self._cells.append((cell, variable))
+                yield content(cell), variable
         elif isinstance(value, MethodType):
             yield value.__self__, f"{name}.__self__"
         elif hasattr(type(value), "__next__"):
@@ -113,7 +107,7 @@ class Surroundings:
 
     def present(self) -> Callable[[], list]:
         """A function that lists everything that counts, as it is when it is called."""
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = {"content": content}
         parts = []
         for i, (container, _, _) in enumerate(self._items):
             names[f"c{i}"] = container
@@ -121,6 +115,9 @@ class Surroundings:
         for i, (namespace, name) in enumerate(self._lookups.values()):
             names[f"g{i}"] = namespace
             parts.append(f"g{i}.get({name!r})")
+        for i, (cell, _) in enumerate(self._cells):
+            names[f"x{i}"] = cell
+            parts.append(f"content(x{i})")
         for i, (tensor, _) in enumerate(self.tensors.values()):
             names[f"t{i}"] = tensor
             parts += [f"t{i}.array", f"t{i}.node"]
@@ -143,11 +140,23 @@ class Surroundings:
             if i >= len(before) or not same(before[i], namespace.get(name)):
                 return name
             i += 1
+        for cell, name in self._cells:
+            if i >= len(before) or not same(before[i], content(cell)):
+                return name
+            i += 1
         for tensor, name in self.tensors.values():
             if i + 1 >= len(before) or tensor.array is not before[i] or tensor.node is not before[i + 1]:
                 return f"the memory or history of {name}"
             i += 3 if tensor.node.__class__ is AccumulateGrad else 2
         return "" if i == len(before) else "what is held in a container"
+
+
+def content(cell: CellType) -> Any:
+    """The value of a variable that functions share; None before it has one."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def same(first: Any, second: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
 from corefw.devices import DispatchKey, device
@@ -18,6 +18,7 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import of_numpy
+from corefw.graph.grad_mode import mode
 from corefw.tracebacks import user_line
 
 
@@ -31,13 +32,17 @@ class Tape(Mode):
         refusal: why the calls cannot be made again without Python, with the user's line; "" if they can.
         constants: the held cells of arrays that Python made while the tape ran.
         generators: those that were drawn from, each with its state before: (generator, seed, offset).
+        ran_backward: whether gradients were computed.
     """
+
+    active: ClassVar[Tape | None] = None  # the one that is written on
 
     def __init__(self) -> None:
         self.plan = Plan()
         self.refusal = ""
         self.constants: set[Cell] = set()
         self.generators: list[tuple[Generator, int, int]] = []
+        self.ran_backward = False
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
         self._computing = False  # inside of a kernel, whose own casts and copies are its own matter
         self._thread = threading.get_ident()
@@ -58,12 +63,14 @@ class Tape(Mode):
             self.plan.returned.append(cell)
         return self.plan.returned.index(cell)
 
+    def knows(self, array: Any) -> Cell | None:
+        """The cell of an array, if it has one."""
+        known = self._known.get(id(array))
+        return known[1] if known is not None and known[0]() is array else None
+
     def cell(self, array: Any) -> Cell:
         """The cell of an array; of one that is not known a held one."""
-        known = self._known.get(id(array))
-        if known is not None and known[0]() is array:
-            return known[1]
-        return self._bind(array, Cell("held", array))
+        return self.knows(array) or self._bind(array, Cell("held", array))
 
     def finished(self) -> Plan:
         """The plan, which from now on holds no arrays but those that are held."""
@@ -98,9 +105,11 @@ class Tape(Mode):
                 self._shadow(runtime, name, self._read)
         self._take, Generator.take = Generator.take, self._taking(Generator.take)
         constants.forget()
+        self._outer, Tape.active = Tape.active, self
         return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
+        Tape.active = self._outer
         Generator.take = self._take  # type: ignore[method-assign]
         for runtime, name in self._shadowed:
             delattr(runtime, name)
@@ -127,6 +136,7 @@ class Tape(Mode):
         def recorded(*arguments, **options):
             if self._paused:
                 return kernel(*arguments, **options)
+            self.ran_backward = self.ran_backward or mode.running
             if op.shape is None and not (op.view or op.update):
                 self.refuse(f"{op.name}: the shape of its result depends on elements")
             call = Call(op, dispatch_key, function, self._given(arguments, runtime), who=who, where=user_line())

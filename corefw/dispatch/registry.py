@@ -31,6 +31,7 @@ class Registry:
         self.measuring = False  # whether the fastest kernel is chosen where the user prefers none
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.filled: list[dict] = []  # the tables that hold entries
+        self.epoch = 0  # counts how often entries were dropped
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str | None], None] = lambda device_type: None  # set by the plugin loader
         self.check: Callable[[str], None] = lambda device_type: None  # set by the reader of settings
@@ -40,6 +41,7 @@ class Registry:
     # -- changes; each drops what was resolved ----------------------------------------------------------------
     def forget(self) -> None:
         """Drop every resolved entry, so that the next call resolves anew."""
+        self.epoch += 1
         filled, self.filled = self.filled, []
         for table in filled:
             table.clear()

@@ -1,0 +1,216 @@
+"""Compiled functions: calls that are replayed where a recording holds, and else run, and are recorded, as ever."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any
+
+from corefw.compiling.entries import Entry
+from corefw.compiling.environment import hindrance
+from corefw.compiling.frames import Watching
+from corefw.compiling.plan import Plan
+from corefw.compiling.recording import Refusal, record
+from corefw.compiling.surroundings import PLAIN, Surroundings
+from corefw.compiling.tape import Tape
+from corefw.errors import CompileError, DifferenceError
+from corefw.graph.views import node_of
+from corefw.nn.parameter import Buffer, Parameter
+from corefw.tensor import Tensor
+from corefw.utils._pytree import tree_flatten
+
+MOST_RECORDINGS = 8  # of one function
+_TRIES = 4  # of a call that changes what it depends on
+
+_TENSORS = frozenset({Tensor, Parameter, Buffer})
+_logger = logging.getLogger("corefw.compiler")
+#: all that live, for `reset`
+_made: list[Any] = []
+
+
+class Compiled:
+    """A function behind `compile`.
+
+    The first call runs as ever, and tells which functions of the program run in it. The next one is recorded; further
+    ones whose arguments look the same are replayed, as long as all that the function depends on is as it was.
+
+    Args:
+        function: what is called.
+        root: what it belongs to, if that is no function: a module.
+        fullgraph: whether a call that cannot be recorded raises CompileError.
+        check: every how many replays the function runs too, and what both give is compared; 0 for never.
+        passes: the names of the passes that improve plans; None for all.
+
+    Attributes:
+        programs: the plans of all recordings, of forwards and of backwards.
+        refusals: why calls are not replayed, by what their arguments look like.
+    """
+
+    def __init__(
+        self, function: Callable, root: Any = None, *, fullgraph: bool = False, check: int = 0,
+        passes: Sequence[str] | None = None, inner: Callable[[Compiled], None] | None = None,
+    ):  # fmt: skip
+        functools.update_wrapper(self, function, updated=())
+        self._function, self._root = function, function if root is None else root
+        self._fullgraph, self._check, self._passes, self._inner = fullgraph, check, passes, inner
+        self._name = getattr(function, "__qualname__", type(self._root).__name__)
+        self.reset()
+        _made.append(self)
+
+    def reset(self) -> None:
+        """Forget all recordings."""
+        self._functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
+        self.refusals: dict[Any, str] = {}
+        self._entries: dict[Any, list[Entry]] = {}
+        self._tries: dict[Any, int] = {}
+
+    @property
+    def programs(self) -> list[Plan]:
+        """The plans of all recordings, of forwards and of backwards."""
+        entries = [entry for entries in self._entries.values() for entry in entries]
+        return [plan for e in entries for plan in (e.plan, *([e.backward.plan] if e.backward else []))]
+
+    @property
+    def replays(self) -> int:
+        """How many calls were replayed."""
+        return sum(entry.runs for entries in self._entries.values() for entry in entries)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A compiled function in a class is a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Tape.active is not None or hindrance():
+            return self._function(*args, **kwargs)
+        key, tensors = _key(args, kwargs)
+        for entry in self._entries.get(key, ()):
+            if entry.holds(tensors):
+                if self._check and entry.runs % self._check == 0 and entry.runs:
+                    return self._compared(entry, args, kwargs, tensors)
+                return entry.replay(tensors)
+        if key in self.refusals:
+            return self._function(*args, **kwargs)
+        return self._seen(key, args, kwargs, tensors)
+
+    # -- calls that run ---------------------------------------------------------------------------------------------------
+    def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
+        """A call that runs, and is looked at or recorded."""
+        if not self._functions:
+            with Watching() as watching:
+                result = self._function(*args, **kwargs)
+            self._functions.update(watching.functions)
+            return result
+        recorded = record(self._function, args, kwargs, tensors, self._surroundings(args, kwargs), self._passes)
+        self._functions.update(recorded.functions)
+        if recorded.entry is not None:
+            entries = self._entries.setdefault(key, [])
+            entries.insert(0, recorded.entry)
+            self._tries.pop(key, None)
+            if sum(map(len, self._entries.values())) > MOST_RECORDINGS:
+                entries.pop(0)
+                self._refuse(key, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
+        elif recorded.refusal is not None:
+            self._tries[key] = self._tries.get(key, 0) + 1
+            if not recorded.refusal.for_now or self._tries[key] >= _TRIES:
+                self._refuse(key, str(recorded.refusal))
+        return recorded.result
+
+    def _surroundings(self, args: tuple, kwargs: dict) -> Surroundings:
+        """What the function depends on now."""
+        found = Surroundings()
+        found.add(self._root, self._name)
+        found.add_functions(self._functions)
+        for name, value in [*enumerate(args), *kwargs.items()]:
+            if not isinstance(value, Tensor):
+                found.add(value, f"argument {name}")
+        return found
+
+    def _refuse(self, key: Any, reason: str) -> None:
+        """Have calls with this key run as ever from now on."""
+        if self._fullgraph:
+            raise CompileError(f"compile: {self._name} cannot be replayed: {reason}")
+        if reason not in self.refusals.values():
+            _logger.info("%s is not replayed: %s", self._name, reason)
+        self.refusals[key] = reason
+        if self._inner is not None:
+            self._inner(self)
+
+    def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
+        """A replay beside the function's own result, which counts; they are compared."""
+        held = [tensor for tensor, _ in self._surroundings(args, kwargs).tensors.values()]
+        states = [(t, t.array, t.dispatch_key.runtime.clone(t.array), t.version[0]) for t in (*held, *tensors)]
+        gradients = [(leaf, leaf._grad, leaf._grad and leaf._grad.detach().clone()) for leaf in entry.leaves]
+        generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
+        replayed = [_host(value) for value in tree_flatten(entry.replay(tensors))[0]]
+        changed = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]
+        for tensor, array, copy, version in states:
+            tensor.dispatch_key.runtime.copy(array, copy)
+            tensor.version[0] = version
+        for leaf, gradient, copy in gradients:
+            leaf._grad = gradient
+            if copy is not None:
+                gradient.dispatch_key.runtime.copy(gradient.array, copy.array)
+        for generator, offset in generators:
+            generator.set_offset(offset)
+        result = self._function(*args, **kwargs)
+        expected = [_host(value) for value in tree_flatten(result)[0]]
+        expected_state = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]
+        for got, wanted in zip([*replayed, *changed], [*expected, *expected_state], strict=True):
+            if not _alike(got, wanted):
+                raise DifferenceError(f"compile: a replay of {self._name} differs from the function: {got} instead of {wanted}")
+        return result
+
+    # -- what can be read ---------------------------------------------------------------------------------------------------
+    def explain(self) -> str:
+        """What is replayed, how often it was, and why other calls are not."""
+        lines = [f"{self._name}: {len(self.programs)} programs, {self.replays} calls replayed"]
+        for plan in self.programs:
+            lines.append(f"  {len(plan.calls)} calls of kernels, {len(plan.given)} arrays given, {len(plan.returned)} returned")
+        lines += [f"  runs as ever: {reason}" for reason in dict.fromkeys(self.refusals.values())]
+        if not self._functions:
+            lines.append("  it has not been called yet")
+        return "\n".join(lines)
+
+
+def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor]]:
+    """What arguments look like, and the tensors among them."""
+    parts: list[Any] = []
+    tensors: list[Tensor] = []
+    leaves: Sequence[Any] = args
+    if kwargs or any(value.__class__ in (list, tuple, dict) for value in args):
+        leaves, structure = tree_flatten((args, kwargs))
+        parts.append(str(structure))
+    for leaf in leaves:
+        kind = leaf.__class__
+        if kind in _TENSORS:
+            array, version = leaf.array, leaf.version
+            shared = next((i for i, t in enumerate(tensors) if t.version is version), -1)
+            history = (leaf.node if leaf.view_info is None else node_of(leaf)) is None
+            parts += [kind, leaf.dispatch_key, array.shape, array.strides, history, shared]
+            tensors.append(leaf)
+        elif kind in PLAIN:
+            parts += [kind, leaf, str(leaf) if kind is float else ""]
+        else:
+            parts.append(id(leaf))
+    return tuple(parts), tensors
+
+
+def _host(value: Any) -> Any:
+    """A value to compare, with its elements in memory of its own."""
+    return value.detach().cpu().clone() if isinstance(value, Tensor) else value
+
+
+def _alike(first: Any, second: Any) -> bool:
+    if not isinstance(first, Tensor):
+        return first == second or first is second
+    if first.dispatch_key.dtype.category < 2:
+        return bool((first == second).all())
+    return first.allclose(second, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def forget_all() -> None:
+    """Have every compiled function forget its recordings."""
+    for compiled in _made:
+        compiled.reset()

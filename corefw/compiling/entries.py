@@ -1,0 +1,178 @@
+"""Entries: one recording of a compiled function, with what must hold for it to be replayed, and its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from corefw.compiling.environment import choices, environment
+from corefw.compiling.nodes import CompiledBackward, attach, spend
+from corefw.compiling.plan import Plan
+from corefw.compiling.straight import Run
+from corefw.compiling.surroundings import all_same
+from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.registry import registry
+from corefw.graph.views import node_of
+from corefw.tensor import Tensor, new, wrap
+from corefw.utils._pytree import TreeSpec, tree_unflatten
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass
+class Draw:
+    """What a run takes from a generator: `blocks` from where it is, if its seed is of the engine it was."""
+
+    generator: Generator
+    blocks: int
+
+
+@dataclass
+class Returned:
+    """How one leaf of the result comes about.
+
+    Attributes: ``kind`` "new" (over the array at `place` of what the run returns), "given" (the argument at `place`) or
+    "constant" (`value` itself); ``spent`` whether its history is used up; ``version_of`` the place of another new one
+    that shows the same memory, or -1.
+    """
+
+    kind: str
+    place: int = -1
+    value: Any = None
+    dispatch_key: Any = None
+    spent: bool = False
+    version_of: int = -1
+
+
+@dataclass
+class Gradients:
+    """The backward of a recorded forward.
+
+    Attributes:
+        outputs: the places among the leaves of the result of the tensors with a history.
+        outputs_like: (shape, strides, dispatch key) of each.
+        inputs: where the nodes are that are given gradients: places of arguments, or nodes of parameters.
+        saved: the places among what the forward's run returns, of what it saves.
+        given: the places of the arrays that were given to the forward and are used again.
+        held: the tensors whose arrays are used again, and may not be changed until then.
+        keys: the dispatch keys of the gradients; None where there is none.
+    """
+
+    plan: Plan
+    run: Run
+    outputs: list[int]
+    outputs_like: list[tuple]
+    inputs: list[Any]
+    saved: list[int]
+    given: list[int]
+    held: list[Tensor]
+    keys: list[Any]
+
+
+@dataclass
+class Entry:
+    """A recording that can be replayed.
+
+    Attributes:
+        plan: the calls; ``run`` makes them.
+        present, held: what lists what it depends on, and that list while it was recorded.
+        environment, choices, epoch: what holds in the process (see `environment.py`).
+        pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
+        leaves: tensors whose gradient was there (or not, `has_gradient`) before.
+        gradients_given: those of them whose gradient is given to a run, after the arguments' arrays;
+            `gradients_like` what these look like, `gradient_counts` how often they are changed in place.
+        draws: what it takes from generators.
+        counted: (place of an argument or a tensor, how often it is changed in place).
+        new_gradients: (leaf, place of its gradient's array among what a run returns, or -1: none, its dispatch key).
+        returned, structure: the result.
+        backward: how gradients are computed, where the result has a history.
+    """
+
+    plan: Plan
+    run: Run
+    present: Callable[[], list]
+    held: list
+    environment: tuple
+    choices: tuple
+    epoch: int
+    pinned: list[tuple[int, Any]]
+    leaves: list[Tensor]
+    has_gradient: list[bool]
+    gradients_given: list[Tensor]
+    gradients_like: list[tuple]
+    gradient_counts: list[tuple[Tensor, int]]
+    draws: list[Draw]
+    counted: list[tuple[Any, int]]
+    new_gradients: list[tuple[Tensor, int, Any]]
+    returned: list[Returned]
+    structure: TreeSpec
+    backward: Gradients | None = None
+    runs: int = field(default=0)
+
+    def holds(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether everything that the recording depends on, beside what arguments look like, is as it was."""
+        if self.environment != environment():
+            return False
+        if self.epoch != registry.epoch:
+            if self.choices != choices():
+                return False
+            self.epoch = registry.epoch
+        for i, array in self.pinned:
+            if tensors[i].array is not array:
+                return False
+        present = self.present()
+        if not all_same(present, self.held):
+            return False
+        for leaf, there in zip(self.leaves, self.has_gradient):
+            if (leaf._grad is not None) is not there:
+                return False
+        for leaf, like in zip(self.gradients_given, self.gradients_like):
+            array = leaf._grad.array
+            if (leaf._grad.dispatch_key, array.shape, array.strides) != like:
+                return False
+        return True
+
+    def replay(self, tensors: Sequence[Tensor]) -> Any:
+        """Run the plan with these tensors among the arguments, and do to Python's objects what the calls did."""
+        self.runs += 1
+        given = [tensor.array for tensor in tensors]
+        for leaf in self.gradients_given:
+            given.append(leaf._grad.array)
+        draws = ()
+        if self.draws:
+            draws = [draw.generator.take(draw.blocks) for draw in self.draws]
+        arrays = self.run(given, draws)
+        for what, times in self.counted:
+            tensor = tensors[what] if what.__class__ is int else what
+            tensor.version[0] += times
+        for leaf, times in self.gradient_counts:
+            leaf._grad.version[0] += times
+        for leaf, place, key in self.new_gradients:
+            leaf._grad = None if place < 0 else wrap(arrays[place], key)
+        leaves = [self._leaf(returned, arrays, tensors) for returned in self.returned]
+        for returned, leaf in zip(self.returned, leaves):
+            if returned.version_of >= 0:
+                leaf.version = leaves[returned.version_of].version
+        if self.backward is not None:
+            self._record(self.backward, arrays, tensors, leaves)
+        return leaves[0] if self.structure.is_leaf() else tree_unflatten(leaves, self.structure)
+
+    def _leaf(self, returned: Returned, arrays: Sequence[Any], tensors: Sequence[Tensor]) -> Any:
+        if returned.kind == "constant":
+            return returned.value
+        if returned.kind == "given":
+            return tensors[returned.place]
+        tensor = wrap(arrays[returned.place], returned.dispatch_key)
+        if returned.spent:
+            spend(tensor)
+        return tensor
+
+    def _record(self, backward: Gradients, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
+        node = new(CompiledBackward)
+        node.inputs = tuple(node_of(tensors[i]) if i.__class__ is int else i for i in backward.inputs)
+        node.saved = [*(arrays[i] for i in backward.saved), *(tensors[i].array for i in backward.given)]
+        changeable = [*(tensors[i] for i in backward.given), *backward.held]
+        node.versions = [(tensor, tensor.version[0]) for tensor in changeable]
+        node.run, node.outputs_like, node.keys = backward.run, backward.outputs_like, backward.keys
+        attach(node, [leaves[i] for i in backward.outputs])
