@@ -1,4 +1,4 @@
-"""`compile`, which compiles nothing: models run op by op, as without it, under the names that PyTorch's gives them."""
+"""`compile`: functions, modules and whole training steps, written down while they run, and replayed without Python."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from corefw.compiling.compiled import Compiled, forget_all
+from corefw.compiling.passes import PASSES
+from corefw.compiling.tape import Tape
 from corefw.nn.modules.module import Module
 
 __all__ = [
@@ -21,15 +24,18 @@ __all__ = [
     "reset",
 ]
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_OPTIONS = ("check", "passes")
 
 
 class OptimizedModule(Module):
-    """A module behind `compile`: calls run the module of its attribute `_orig_mod`, after which its state is named."""
+    """A module behind `compile`: calls are those of the module of its attribute `_orig_mod`, after which its state is
+    named."""
 
-    def __init__(self, module: Module):
+    def __init__(self, module: Module, compiled: Compiled):
         super().__init__()
         self._orig_mod = module
         self.training = module.training
+        self._compiled = compiled
 
     def __getitem__(self, index: Any) -> Any:
         return self._orig_mod[index]  # type: ignore[index]
@@ -39,7 +45,11 @@ class OptimizedModule(Module):
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
         """The module's own result."""
-        return self._orig_mod(*arguments, **options)
+        return self._compiled(*arguments, **options)
+
+    def explain_compiled(self) -> str:
+        """What is replayed, and what is not (see `corefw.explain`)."""
+        return self._compiled.explain_compiled()
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -51,37 +61,52 @@ class OptimizedModule(Module):
 
 
 def compile(
-    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
-    mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False,
+    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: str | None = None, mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False,
 ) -> Any:  # fmt: skip
-    """A module or function that computes what `model` does, without compiling it: there is no compiler yet.
+    """A module or function that computes what `model` does, in less time: its second call is written down as the calls
+    of kernels that it makes, and later calls make these again, without Python, as long as they would be the same.
 
-    Programs that call it run, no faster and no slower. Modules come back as in PyTorch, their parameters named
-    ``_orig_mod...``; functions come back wrapped.
+    Nothing that is replayed differs from `model`: where anything that it depends on has changed, shapes of arguments,
+    attributes of modules, settings, globals, it runs and is written down again, up to eight times. A call that looks at
+    elements of tensors (`item`, `if tensor`), or that changes what Python holds, is not replayed; then the modules
+    inside are, by themselves. `corefw.explain(compiled)` tells, with the line. What Python does besides, such as
+    printing or drawing its own random numbers, happens only in the calls that run: see the page docs/compile.md.
 
     Args:
-        model: a module or a function; without one, a decorator comes back.
-        fullgraph, dynamic, options: what a compiler would do with `model`; without effect.
-        backend: "inductor", "eager" or "aot_eager", all of which run op by op.
-        mode: one of PyTorch's modes; without effect.
+        model: a module, whose parameters get names that begin with ``_orig_mod.``; a function, perhaps a whole training
+            step with ``backward()`` and ``optimizer.step()``; without one, a decorator comes back.
+        fullgraph: raise CompileError where a call is not replayed.
+        dynamic: accepted; each shape has a recording of its own.
+        backend: "inductor"; "aot_eager", which leaves out the passes that improve recordings; "eager", which replays
+            nothing.
+        mode: one of PyTorch's modes; all mean the same here.
+        options: ``check``: run every n-th replay both ways and compare; ``passes``: the names of the passes to use.
         disable: give `model` back itself.
 
     Raises:
-        NotImplementedError: `backend` is another, such as a function that wants the captured graph.
-        RuntimeError: `mode` is not one of PyTorch's.
+        NotImplementedError: `backend` is another, such as a function that wants a captured graph.
+        RuntimeError: `mode` or an option is not known.
 
     >>> import corefw as torch
     >>> model = torch.compile(torch.nn.Linear(2, 1))
     >>> [name for name, _ in model.named_parameters()]
     ['_orig_mod.weight', '_orig_mod.bias']
+    >>> step = torch.compile(lambda x: (x * 2).sum())
+    >>> [step(torch.full((2,), value)).item() for value in (1.0, 2.0, 3.0)]
+    [4.0, 8.0, 12.0]
     """
+    backend = "inductor" if backend is None else backend
     if backend not in list_backends(None):
         raise NotImplementedError(
-            f"compile: there is no backend {backend!r}, because nothing is captured yet that it could take; "
+            f"compile: there is no backend {backend!r} that could take a captured graph; `corefw.fx` traces modules, and "
             f'backend="eager" runs the model op by op'
         )
     if mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
+    for name in options or ():
+        if name not in _OPTIONS:
+            raise RuntimeError(f"Unexpected optimization option {name}, known options are {list(_OPTIONS)}")
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
@@ -89,26 +114,64 @@ def compile(
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model)
+        return OptimizedModule(model, compiled(model, model, fullgraph=fullgraph, backend=backend, options=options))
+    return compiled(model, fullgraph=fullgraph, backend=backend, options=options)
 
-    @functools.wraps(model)
+
+def compiled(
+    function: Callable, root: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: str | None = None, mode: str | None = None, options: dict[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """A function that is replayed; `root` is the module that it belongs to, if it does. Arguments as for `compile`."""
+    options = options or {}
+    passes = () if backend == "aot_eager" else options.get("passes")
+    for name in passes or ():
+        if name not in PASSES:
+            raise RuntimeError(f"compile: there is no pass {name!r}; there are {', '.join(PASSES)}")
+    made = Compiled(
+        *(function, root), fullgraph=fullgraph, check=options.get("check", 0), passes=passes, inner=_compile_inside
+    )
+    return _eager(function) if backend == "eager" else made
+
+
+def _eager(function: Callable) -> Callable:
+    @functools.wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:
-        return model(*arguments, **named)
+        return function(*arguments, **named)
 
     return run
 
 
+def _compile_inside(whole: Compiled) -> None:
+    """Have the modules replayed that are called by what cannot be replayed itself."""
+    for module in whole.modules():
+        if "_compiled_call" not in module.__dict__:
+            module.compile()
+
+
 def is_compiling() -> bool:
-    """False: nothing is compiled."""
-    return False
+    """Whether the calls of this moment are written down for later ones."""
+    return Tape.active is not None
 
 
 is_dynamo_compiling = is_exporting = is_compiling
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, or a decorator: it would not be compiled anyway."""
-    return (lambda function: function) if fn is None else fn
+    """A function that is not compiled: nothing that calls it is replayed as a whole. Without one, a decorator."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    if isinstance(fn, Module):
+        fn.forward = disable(fn.forward, recursive, reason=reason)  # type: ignore[method-assign]
+        return fn
+
+    @functools.wraps(fn)
+    def disabled(*arguments: Any, **named: Any) -> Any:
+        if Tape.active is not None:
+            Tape.active.refuse(f"{fn.__qualname__} is not to be compiled{f': {reason}' if reason else ''}")
+        return fn(*arguments, **named)
+
+    return disabled
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -120,12 +183,14 @@ assume_constant_result = allow_in_graph
 
 
 def reset() -> None:
-    """Forget what was compiled, which is nothing."""
+    """Forget all recordings."""
+    forget_all()
 
 
-cudagraph_mark_step_begin = reset
+def cudagraph_mark_step_begin() -> None:
+    """Nothing: what a replay returns is the caller's, and stays as it is in later ones."""
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The backends that `compile` takes; all run op by op. Those for debugging only if `exclude_tags` is empty."""
+    """The backends that `compile` takes; those for debugging only if `exclude_tags` is empty."""
     return ["inductor"] if exclude_tags else ["aot_eager", "eager", "inductor"]

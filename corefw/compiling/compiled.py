@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import logging
+import weakref
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from types import CodeType
 from typing import Any
 
@@ -17,6 +19,7 @@ from corefw.compiling.surroundings import PLAIN, Surroundings
 from corefw.compiling.tape import Tape
 from corefw.errors import CompileError, DifferenceError
 from corefw.graph.views import node_of
+from corefw.nn.modules.module import Module
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.tensor import Tensor
 from corefw.utils._pytree import tree_flatten
@@ -27,7 +30,7 @@ _TRIES = 4  # of a call that changes what it depends on
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
-_made: list[Any] = []
+_made: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
 class Compiled:
@@ -57,10 +60,11 @@ class Compiled:
         self._fullgraph, self._check, self._passes, self._inner = fullgraph, check, passes, inner
         self._name = getattr(function, "__qualname__", type(self._root).__name__)
         self.reset()
-        _made.append(self)
+        _made.add(self)
 
     def reset(self) -> None:
         """Forget all recordings."""
+        self._watched = False
         self._functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
@@ -76,6 +80,22 @@ class Compiled:
     def replays(self) -> int:
         """How many calls were replayed."""
         return sum(entry.runs for entries in self._entries.values() for entry in entries)
+
+    def __reduce__(self) -> tuple:
+        """Copies and pickles keep what is called, not the recordings."""
+        return _again, (self._function, self._root, self._fullgraph, self._check, self._passes, self._inner)
+
+    def __deepcopy__(self, memo: dict) -> Compiled:
+        function, root, *options = self.__reduce__()[1]
+        return _again(deepcopy(function, memo), deepcopy(root, memo), *options)
+
+    def modules(self) -> list[Module]:
+        """The outermost modules that it calls, or those of a module one level down."""
+        if isinstance(self._root, Module):
+            return list(self._root.children())
+        found = self._surroundings((), {}).modules()
+        inner = {id(part) for module in found for part in module.modules() if part is not module}
+        return [module for module in found if id(module) not in inner]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A compiled function in a class is a method."""
@@ -97,10 +117,11 @@ class Compiled:
     # -- calls that run ---------------------------------------------------------------------------------------------------
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
         """A call that runs, and is looked at or recorded."""
-        if not self._functions:
+        if not self._watched:
             with Watching() as watching:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
+            self._watched = True
             return result
         recorded = record(self._function, args, kwargs, tensors, self._surroundings(args, kwargs), self._passes)
         self._functions.update(recorded.functions)
@@ -163,15 +184,19 @@ class Compiled:
         return result
 
     # -- what can be read ---------------------------------------------------------------------------------------------------
-    def explain(self) -> str:
+    def explain_compiled(self) -> str:
         """What is replayed, how often it was, and why other calls are not."""
         lines = [f"{self._name}: {len(self.programs)} programs, {self.replays} calls replayed"]
         for plan in self.programs:
             lines.append(f"  {len(plan.calls)} calls of kernels, {len(plan.given)} arrays given, {len(plan.returned)} returned")
         lines += [f"  runs as ever: {reason}" for reason in dict.fromkeys(self.refusals.values())]
-        if not self._functions:
+        if not self._watched:
             lines.append("  it has not been called yet")
         return "\n".join(lines)
+
+
+def _again(function, root, fullgraph, check, passes, inner) -> Compiled:
+    return Compiled(function, root, fullgraph=fullgraph, check=check, passes=passes, inner=inner)
 
 
 def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor]]:
@@ -212,5 +237,5 @@ def _alike(first: Any, second: Any) -> bool:
 
 def forget_all() -> None:
     """Have every compiled function forget its recordings."""
-    for compiled in _made:
+    for compiled in list(_made):
         compiled.reset()

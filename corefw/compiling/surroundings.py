@@ -18,6 +18,7 @@ import numpy as np
 from corefw.compiling.frames import names_of
 from corefw.devices import device
 from corefw.dtypes import dtype
+from corefw.nn.modules.module import Module
 from corefw.tensor import AccumulateGrad, Tensor
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
@@ -99,6 +100,10 @@ class Surroundings:
             self._items.append((state, name, dict.values))
             for key, item in list(state.items()):
                 yield item, f"{name}.{key}"
+
+    def modules(self) -> list[Module]:
+        """The modules that were found."""
+        return [value for value in self._seen.values() if isinstance(value, Module)]
 
     # -- comparing ------------------------------------------------------------------------------------------------------
     def leaves(self) -> list[Tensor]:

@@ -126,7 +126,8 @@ def explain(op, *args, **kwargs) -> str:
 
     Of an op that is made of others, these are followed to their kernels; so are those that compute it for all examples,
     inside of `func.vmap`. Of dual tensors (`autograd.forward_ad`) it is told how the tangent is computed.
-    Inside of `autocast` it says what the arguments are cast to, and what computes them then.
+    Inside of `autocast` it says what the arguments are cast to, and what computes them then. Of what `compile` returned
+    it is told which calls are replayed, and why others are not.
 
     Args:
         op: a function of corefw or its name.
@@ -143,6 +144,8 @@ def explain(op, *args, **kwargs) -> str:
       inside of vmap: all examples at once, by its rule
       -> kernel of backend 'numpy' (priority 0)
     """
+    if hasattr(type(op), "explain_compiled"):
+        return op.explain_compiled()
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
     declared = (
         registry.declared.get(name.removesuffix("_")) if name not in registry.declared else registry.declared[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
@@ -131,6 +132,17 @@ class Module(PrivateNames, ModuleState):
         return tuple(self._hooks.get(kind, {}).values())
 
     def _call_with_hooks(self, args, kwargs):
+        compiled = self.__dict__.get("_compiled_call")
+        return self._call_plainly(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    def compile(self, **options: Any) -> None:
+        """Have calls of the module itself replayed (see `corefw.compile`, whose options these are): nothing is wrapped
+        around it, so the names of its state stay as they are."""
+        compiler = import_module("corefw.compiler")
+        self.__dict__["_compiled_call"] = compiler.compiled(self._call_plainly, self, **options)
+        self._hooked = True
+
+    def _call_plainly(self, *args, **kwargs):
         for hook, options in self._hook_list("forward_pre"):
             if options["with_kwargs"]:
                 changed = hook(self, args, kwargs)
