@@ -64,7 +64,8 @@ class Compiled:
 
     def reset(self) -> None:
         """Forget all recordings."""
-        self._watched = False
+        self._watched = self._given_up = False
+        self._recordings = 0
         self._functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
@@ -93,7 +94,7 @@ class Compiled:
         """The outermost modules that it calls, or those of a module one level down."""
         if isinstance(self._root, Module):
             return list(self._root.children())
-        found = self._surroundings((), {}).modules()
+        found = self._surroundings().modules()
         inner = {id(part) for module in found for part in module.modules() if part is not module}
         return [module for module in found if id(module) not in inner]
 
@@ -104,7 +105,9 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if Tape.active is not None or hindrance():
             return self._function(*args, **kwargs)
-        key, tensors = _key(args, kwargs)
+        if self._given_up:
+            return self._function(*args, **kwargs)
+        key, tensors, others = _key(args, kwargs)
         for entry in self._entries.get(key, ()):
             if entry.holds(tensors):
                 if self._check and entry.runs % self._check == 0 and entry.runs:
@@ -112,21 +115,27 @@ class Compiled:
                 return entry.replay(tensors)
         if key in self.refusals:
             return self._function(*args, **kwargs)
-        return self._seen(key, args, kwargs, tensors)
+        return self._seen(key, args, kwargs, tensors, others)
 
     # -- calls that run ---------------------------------------------------------------------------------------------------
-    def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
+    def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
-            with Watching() as watching:
+            with Tape(), Watching() as watching:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
             self._watched = True
             return result
-        recorded = record(self._function, args, kwargs, tensors, self._surroundings(args, kwargs), self._passes)
+        self._recordings += 1
+        if self._recordings > MOST_RECORDINGS * _TRIES:
+            self._given_up = True
+            self._refuse(key, "its arguments or what it depends on are others in each call")
+            return self._function(*args, **kwargs)
+        recorded = record(self._function, args, kwargs, tensors, self._surroundings(others), self._passes)
         self._functions.update(recorded.functions)
         if recorded.entry is not None:
             entries = self._entries.setdefault(key, [])
+            recorded.entry.others = others  # held, so that no other object is given its id
             entries.insert(0, recorded.entry)
             self._tries.pop(key, None)
             if sum(map(len, self._entries.values())) > MOST_RECORDINGS:
@@ -138,14 +147,13 @@ class Compiled:
                 self._refuse(key, str(recorded.refusal))
         return recorded.result
 
-    def _surroundings(self, args: tuple, kwargs: dict) -> Surroundings:
-        """What the function depends on now."""
+    def _surroundings(self, others: Sequence[Any] = ()) -> Surroundings:
+        """What the function depends on now, arguments that are no tensors included."""
         found = Surroundings()
         found.add(self._root, self._name)
         found.add_functions(self._functions)
-        for name, value in [*enumerate(args), *kwargs.items()]:
-            if not isinstance(value, Tensor):
-                found.add(value, f"argument {name}")
+        for value in others:
+            found.add(value, "an argument")
         return found
 
     def _refuse(self, key: Any, reason: str) -> None:
@@ -160,7 +168,7 @@ class Compiled:
 
     def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
         """A replay beside the function's own result, which counts; they are compared."""
-        held = [tensor for tensor, _ in self._surroundings(args, kwargs).tensors.values()]
+        held = [tensor for tensor, _ in self._surroundings().tensors.values()]
         states = [(t, t.array, t.dispatch_key.runtime.clone(t.array), t.version[0]) for t in (*held, *tensors)]
         gradients = [(leaf, leaf._grad, leaf._grad and leaf._grad.detach().clone()) for leaf in entry.leaves]
         generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
@@ -199,12 +207,13 @@ def _again(function, root, fullgraph, check, passes, inner) -> Compiled:
     return Compiled(function, root, fullgraph=fullgraph, check=check, passes=passes, inner=inner)
 
 
-def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor]]:
-    """What arguments look like, and the tensors among them."""
+def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
+    """What arguments look like, the tensors among them, and what counts by identity."""
     parts: list[Any] = []
+    others: list = []
     tensors: list[Tensor] = []
     leaves: Sequence[Any] = args
-    if kwargs or any(value.__class__ in (list, tuple, dict) for value in args):
+    if kwargs or any(isinstance(value, list | tuple | dict) for value in args):
         leaves, structure = tree_flatten((args, kwargs))
         parts.append(str(structure))
     for leaf in leaves:
@@ -219,7 +228,8 @@ def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor]]:
             parts += [kind, leaf, str(leaf) if kind is float else ""]
         else:
             parts.append(id(leaf))
-    return tuple(parts), tensors
+            others.append(leaf)
+    return tuple(parts), tensors, others
 
 
 def _host(value: Any) -> Any:

@@ -87,6 +87,7 @@ class Entry:
         new_gradients: (leaf, place of its gradient's array among what a run returns, or -1: none, its dispatch key).
         returned, structure: the result.
         backward: how gradients are computed, where the result has a history.
+        others: the arguments that count by identity.
     """
 
     plan: Plan
@@ -108,7 +109,8 @@ class Entry:
     returned: list[Returned]
     structure: TreeSpec
     backward: Gradients | None = None
-    runs: int = field(default=0)
+    others: list = field(default_factory=list)
+    runs: int = 0
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Whether everything that the recording depends on, beside what arguments look like, is as it was."""

@@ -8,14 +8,25 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from corefw.tracebacks import is_internal
+from corefw.compiling.tape import Tape
+from corefw.dispatch.registry import registry
 
 _LIBRARIES = str(Path(sysconfig.get_paths()["stdlib"]))
 _PACKAGES = ("site-packages", "dist-packages")
 
 
+def _packages() -> set[str]:
+    """The packages whose state no result depends on: corefw, its backends, NumPy."""
+    found = {"corefw", "numpy", "ml_dtypes"}
+    for backend in registry.backends.values():
+        functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
+        for thing in (*functions, *map(type, backend.runtimes.values())):
+            found.add((getattr(thing, "__module__", None) or "corefw").partition(".")[0])
+    return found - {"__main__"}
+
+
 def _is_pythons(filename: str) -> bool:
-    """Whether code is of Python's own library, whose state no result depends on."""
+    """Whether code is of Python's own library, likewise."""
     return filename.startswith("<frozen") or (
         filename.startswith(_LIBRARIES) and not any(part in filename for part in _PACKAGES)
     )
@@ -30,6 +41,7 @@ class Watching:
     def __init__(self) -> None:
         self.functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
         self._skipped: set[CodeType] = set()
+        self._packages = _packages()
 
     def __enter__(self) -> Watching:
         self._before = sys.getprofile()
@@ -43,8 +55,10 @@ class Watching:
         code = frame.f_code
         if event != "call" or code in self.functions or code in self._skipped:
             return
-        name = code.co_filename
-        if is_internal(name) or name.startswith("<corefw ") or _is_pythons(name):
+        if Tape.active is not None and Tape.active.computing:
+            return  # inside of a kernel
+        package = (frame.f_globals.get("__name__") or "corefw").partition(".")[0]
+        if package in self._packages or _is_pythons(code.co_filename):
             self._skipped.add(code)
             return
         free = {name: frame.f_locals[name] for name in code.co_freevars if name in frame.f_locals}

@@ -33,6 +33,7 @@ class Tape(Mode):
         constants: the held cells of arrays that Python made while the tape ran.
         generators: those that were drawn from, each with its state before: (generator, seed, offset).
         ran_backward: whether gradients were computed.
+        computing: whether a kernel is running, whose own casts and copies are its own matter.
     """
 
     active: ClassVar[Tape | None] = None  # the one that is written on
@@ -44,7 +45,7 @@ class Tape(Mode):
         self.generators: list[tuple[Generator, int, int]] = []
         self.ran_backward = False
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
-        self._computing = False  # inside of a kernel, whose own casts and copies are its own matter
+        self.computing = False
         self._thread = threading.get_ident()
         self._shadowed: list[tuple[Any, str]] = []
 
@@ -126,7 +127,7 @@ class Tape(Mode):
 
     @property
     def _paused(self) -> bool:
-        return self._computing or threading.get_ident() != self._thread
+        return self.computing or threading.get_ident() != self._thread
 
     def wrap(self, op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
         if who == "composite" or dispatch_key.device.type == "meta" or isinstance(dispatch_key.device, LevelDevice):
@@ -143,11 +144,11 @@ class Tape(Mode):
             out = options.get("out")
             if out is not None:
                 call.out = self.cell(out)
-            self._computing = True
+            self.computing = True
             try:
                 result = kernel(*arguments, **options)
             finally:
-                self._computing = False
+                self.computing = False
             return self._noted(call, runtime, arguments, result)
 
         return unheard(recorded)
@@ -200,11 +201,11 @@ class Tape(Mode):
                 return function(*arguments, **options)
             arguments += tuple(options.values())
             call = Call(deed, None, function, self._given(arguments, runtime), who=kind, where=user_line())  # type: ignore[arg-type]
-            self._computing = True
+            self.computing = True
             try:
                 result = function(*arguments)
             finally:
-                self._computing = False
+                self.computing = False
             seen = result if result is not None else arguments[0]
             call.dispatch_key = dispatch_key_of(device(kind), of_numpy(seen.dtype))
             return self._noted(call, runtime, arguments, result)
@@ -213,7 +214,7 @@ class Tape(Mode):
 
     def _made(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
         result = function(*arguments)
-        if not self._paused and id(result) not in self._known:
+        if not self._paused and self.knows(result) is None:
             cell = self.cell(result)
             cell.name = "constant"
             self.constants.add(cell)
