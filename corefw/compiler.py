@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from corefw.compiling.compiled import Compiled, forget_all
+from corefw.compiling.compiled import Compiled, Options, forget_all
 from corefw.compiling.passes import PASSES
 from corefw.compiling.tape import Tape
 from corefw.nn.modules.module import Module
@@ -24,6 +24,7 @@ __all__ = [
     "reset",
 ]
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_WORTHWHILE = 6  # calls of kernels in a module that is compiled without being asked for
 _OPTIONS = ("check", "passes")
 
 
@@ -99,8 +100,8 @@ def compile(
     backend = "inductor" if backend is None else backend
     if backend not in list_backends(None):
         raise NotImplementedError(
-            f"compile: there is no backend {backend!r} that could take a captured graph; `corefw.fx` traces modules, and "
-            f'backend="eager" runs the model op by op'
+            f"compile: there is no backend {backend!r} that could take a captured graph; `corefw.fx` traces modules, "
+            f'and backend="eager" runs the model op by op'
         )
     if mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
@@ -120,7 +121,7 @@ def compile(
 
 def compiled(
     function: Callable, root: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str | None = None, mode: str | None = None, options: dict[str, Any] | None = None,
+    backend: str | None = None, mode: str | None = None, options: dict[str, Any] | None = None, least: int = 1,
 ) -> Any:  # fmt: skip
     """A function that is replayed; `root` is the module that it belongs to, if it does. Arguments as for `compile`."""
     options = options or {}
@@ -128,9 +129,8 @@ def compiled(
     for name in passes or ():
         if name not in PASSES:
             raise RuntimeError(f"compile: there is no pass {name!r}; there are {', '.join(PASSES)}")
-    made = Compiled(
-        *(function, root), fullgraph=fullgraph, check=options.get("check", 0), passes=passes, inner=_compile_inside
-    )
+    how = Options(fullgraph, options.get("check", 0), passes, _compile_inside, least)
+    made = Compiled(function, root, how)
     return _eager(function) if backend == "eager" else made
 
 
@@ -146,7 +146,7 @@ def _compile_inside(whole: Compiled) -> None:
     """Have the modules replayed that are called by what cannot be replayed itself."""
     for module in whole.modules():
         if "_compiled_call" not in module.__dict__:
-            module.compile()
+            module.compile(least=_WORTHWHILE)
 
 
 def is_compiling() -> bool:

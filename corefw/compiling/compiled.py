@@ -7,6 +7,7 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -14,7 +15,7 @@ from corefw.compiling.entries import Entry
 from corefw.compiling.environment import hindrance
 from corefw.compiling.frames import Watching
 from corefw.compiling.plan import Plan
-from corefw.compiling.recording import Refusal, record
+from corefw.compiling.recording import record
 from corefw.compiling.surroundings import PLAIN, Surroundings
 from corefw.compiling.tape import Tape
 from corefw.errors import CompileError, DifferenceError
@@ -25,12 +26,32 @@ from corefw.tensor import Tensor
 from corefw.utils._pytree import tree_flatten
 
 MOST_RECORDINGS = 8  # of one function
-_TRIES = 4  # of a call that changes what it depends on
+MOST_TRIES = 16  # of recording, one after another in vain, or each for something else
+_TRIES = 3  # of a call that changes what it depends on
 
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
 _made: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a function is compiled.
+
+    Attributes:
+        fullgraph: whether a call that cannot be recorded raises CompileError.
+        check: every how many replays the function runs too, and what both give is compared; 0 for never.
+        passes: the names of the passes that improve plans; None for all.
+        inner: is called with the compiled function where a call cannot be replayed.
+        least: how many calls of kernels are worth a replay.
+    """
+
+    fullgraph: bool = False
+    check: int = 0
+    passes: Sequence[str] | None = None
+    inner: Callable[[Compiled], None] | None = None
+    least: int = 1
 
 
 class Compiled:
@@ -42,22 +63,16 @@ class Compiled:
     Args:
         function: what is called.
         root: what it belongs to, if that is no function: a module.
-        fullgraph: whether a call that cannot be recorded raises CompileError.
-        check: every how many replays the function runs too, and what both give is compared; 0 for never.
-        passes: the names of the passes that improve plans; None for all.
+        options: how.
 
     Attributes:
         programs: the plans of all recordings, of forwards and of backwards.
         refusals: why calls are not replayed, by what their arguments look like.
     """
 
-    def __init__(
-        self, function: Callable, root: Any = None, *, fullgraph: bool = False, check: int = 0,
-        passes: Sequence[str] | None = None, inner: Callable[[Compiled], None] | None = None,
-    ):  # fmt: skip
+    def __init__(self, function: Callable, root: Any = None, options: Options = Options()):
         functools.update_wrapper(self, function, updated=())
-        self._function, self._root = function, function if root is None else root
-        self._fullgraph, self._check, self._passes, self._inner = fullgraph, check, passes, inner
+        self._function, self._root, self._options = function, function if root is None else root, options
         self._name = getattr(function, "__qualname__", type(self._root).__name__)
         self.reset()
         _made.add(self)
@@ -84,11 +99,10 @@ class Compiled:
 
     def __reduce__(self) -> tuple:
         """Copies and pickles keep what is called, not the recordings."""
-        return _again, (self._function, self._root, self._fullgraph, self._check, self._passes, self._inner)
+        return Compiled, (self._function, self._root, self._options)
 
     def __deepcopy__(self, memo: dict) -> Compiled:
-        function, root, *options = self.__reduce__()[1]
-        return _again(deepcopy(function, memo), deepcopy(root, memo), *options)
+        return Compiled(deepcopy(self._function, memo), deepcopy(self._root, memo), self._options)
 
     def modules(self) -> list[Module]:
         """The outermost modules that it calls, or those of a module one level down."""
@@ -110,7 +124,7 @@ class Compiled:
         key, tensors, others = _key(args, kwargs)
         for entry in self._entries.get(key, ()):
             if entry.holds(tensors):
-                if self._check and entry.runs % self._check == 0 and entry.runs:
+                if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
                     return self._compared(entry, args, kwargs, tensors)
                 return entry.replay(tensors)
         if key in self.refusals:
@@ -127,13 +141,15 @@ class Compiled:
             self._watched = True
             return result
         self._recordings += 1
-        if self._recordings > MOST_RECORDINGS * _TRIES:
+        if self._recordings > MOST_TRIES:
             self._given_up = True
             self._refuse(key, "its arguments or what it depends on are others in each call")
             return self._function(*args, **kwargs)
-        recorded = record(self._function, args, kwargs, tensors, self._surroundings(others), self._passes)
+        recorded = record(self._function, args, kwargs, tensors, self._surroundings(others), self._options.passes)
         self._functions.update(recorded.functions)
-        if recorded.entry is not None:
+        if recorded.entry is not None and len(recorded.entry.plan.calls) < self._options.least:
+            self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")
+        elif recorded.entry is not None:
             entries = self._entries.setdefault(key, [])
             recorded.entry.others = others  # held, so that no other object is given its id
             entries.insert(0, recorded.entry)
@@ -158,13 +174,13 @@ class Compiled:
 
     def _refuse(self, key: Any, reason: str) -> None:
         """Have calls with this key run as ever from now on."""
-        if self._fullgraph:
+        if self._options.fullgraph:
             raise CompileError(f"compile: {self._name} cannot be replayed: {reason}")
         if reason not in self.refusals.values():
             _logger.info("%s is not replayed: %s", self._name, reason)
         self.refusals[key] = reason
-        if self._inner is not None:
-            self._inner(self)
+        if self._options.inner is not None:
+            self._options.inner(self)
 
     def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
         """A replay beside the function's own result, which counts; they are compared."""
@@ -188,7 +204,9 @@ class Compiled:
         expected_state = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]
         for got, wanted in zip([*replayed, *changed], [*expected, *expected_state], strict=True):
             if not _alike(got, wanted):
-                raise DifferenceError(f"compile: a replay of {self._name} differs from the function: {got} instead of {wanted}")
+                raise DifferenceError(
+                    f"compile: a replay of {self._name} differs from the function: {got} instead of {wanted}"
+                )
         return result
 
     # -- what can be read ---------------------------------------------------------------------------------------------------
@@ -196,15 +214,13 @@ class Compiled:
         """What is replayed, how often it was, and why other calls are not."""
         lines = [f"{self._name}: {len(self.programs)} programs, {self.replays} calls replayed"]
         for plan in self.programs:
-            lines.append(f"  {len(plan.calls)} calls of kernels, {len(plan.given)} arrays given, {len(plan.returned)} returned")
+            lines.append(
+                f"  {len(plan.calls)} calls of kernels, {len(plan.given)} arrays given, {len(plan.returned)} returned"
+            )
         lines += [f"  runs as ever: {reason}" for reason in dict.fromkeys(self.refusals.values())]
         if not self._watched:
             lines.append("  it has not been called yet")
         return "\n".join(lines)
-
-
-def _again(function, root, fullgraph, check, passes, inner) -> Compiled:
-    return Compiled(function, root, fullgraph=fullgraph, check=check, passes=passes, inner=inner)
 
 
 def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:

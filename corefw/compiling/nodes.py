@@ -55,7 +55,9 @@ def _laid_out(gradient: Tensor | None, shape: tuple, strides: tuple, dispatch_ke
         return gradient.array
     runtime = dispatch_key.runtime
     laid_out = runtime.empty(shape, dispatch_key.dtype, dispatch_key.device.index)
-    source = runtime.constant(0.0, dispatch_key.dtype, dispatch_key.device.index) if gradient is None else gradient.array
+    source = (
+        runtime.constant(0.0, dispatch_key.dtype, dispatch_key.device.index) if gradient is None else gradient.array
+    )
     runtime.copy(laid_out, source)
     return laid_out
 

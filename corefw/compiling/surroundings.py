@@ -22,6 +22,7 @@ from corefw.nn.modules.module import Module
 from corefw.tensor import AccumulateGrad, Tensor
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
+_INNER = ("corefw.compiling", "corefw.dispatch", "corefw.declarations")  # whose objects are no part of programs
 _MOST = 100_000  # items; what has more is not looked through
 
 
@@ -94,7 +95,7 @@ class Surroundings:
             yield value.__self__, f"{name}.__self__"
         elif hasattr(type(value), "__next__"):
             self.opaque.append(name)
-        elif isinstance(getattr(value, "__dict__", None), dict):
+        elif isinstance(getattr(value, "__dict__", None), dict) and not type(value).__module__.startswith(_INNER):
             state = value.__dict__
             self._seen[id(state)] = state
             self._items.append((state, name, dict.values))
