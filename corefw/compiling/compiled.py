@@ -81,7 +81,7 @@ class Compiled:
         """Forget all recordings."""
         self._watched = self._given_up = False
         self._recordings = 0
-        self._functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
+        self._functions: dict[CodeType, dict[str, Any]] = {}
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
         self._tries: dict[Any, int] = {}
@@ -186,7 +186,8 @@ class Compiled:
         """A replay beside the function's own result, which counts; they are compared."""
         held = [tensor for tensor, _ in self._surroundings().tensors.values()]
         states = [(t, t.array, t.dispatch_key.runtime.clone(t.array), t.version[0]) for t in (*held, *tensors)]
-        gradients = [(leaf, leaf._grad, leaf._grad and leaf._grad.detach().clone()) for leaf in entry.leaves]
+        leaves = [tensors[leaf] if leaf.__class__ is int else leaf for leaf in entry.leaves]
+        gradients = [(leaf, leaf._grad, None if leaf._grad is None else leaf._grad.detach().clone()) for leaf in leaves]
         generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
         replayed = [_host(value) for value in tree_flatten(entry.replay(tensors))[0]]
         changed = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]

@@ -79,7 +79,7 @@ class Entry:
         present, held: what lists what it depends on, and that list while it was recorded.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
-        leaves: tensors whose gradient was there (or not, `has_gradient`) before.
+        leaves: the tensors, or the places of arguments, whose gradient was there before (or not: `has_gradient`).
         gradients_given: those of them whose gradient is given to a run, after the arguments' arrays;
             `gradients_like` what these look like, `gradient_counts` how often they are changed in place.
         draws: what it takes from generators.
@@ -98,14 +98,14 @@ class Entry:
     choices: tuple
     epoch: int
     pinned: list[tuple[int, Any]]
-    leaves: list[Tensor]
+    leaves: list[Any]
     has_gradient: list[bool]
-    gradients_given: list[Tensor]
+    gradients_given: list[Any]
     gradients_like: list[tuple]
-    gradient_counts: list[tuple[Tensor, int]]
+    gradient_counts: list[tuple[Any, int]]
     draws: list[Draw]
     counted: list[tuple[Any, int]]
-    new_gradients: list[tuple[Tensor, int, Any]]
+    new_gradients: list[tuple[Any, int, Any]]
     returned: list[Returned]
     structure: TreeSpec
     backward: Gradients | None = None
@@ -127,11 +127,11 @@ class Entry:
         if not all_same(present, self.held):
             return False
         for leaf, there in zip(self.leaves, self.has_gradient):
-            if (leaf._grad is not None) is not there:
+            if (_at(leaf, tensors)._grad is not None) is not there:
                 return False
         for leaf, like in zip(self.gradients_given, self.gradients_like):
-            array = leaf._grad.array
-            if (leaf._grad.dispatch_key, array.shape, array.strides) != like:
+            gradient = _at(leaf, tensors)._grad
+            if (gradient.dispatch_key, gradient.array.shape, gradient.array.strides) != like:
                 return False
         return True
 
@@ -140,18 +140,17 @@ class Entry:
         self.runs += 1
         given = [tensor.array for tensor in tensors]
         for leaf in self.gradients_given:
-            given.append(leaf._grad.array)
+            given.append(_at(leaf, tensors)._grad.array)
         draws = ()
         if self.draws:
             draws = [draw.generator.take(draw.blocks) for draw in self.draws]
         arrays = self.run(given, draws)
         for what, times in self.counted:
-            tensor = tensors[what] if what.__class__ is int else what
-            tensor.version[0] += times
+            _at(what, tensors).version[0] += times
         for leaf, times in self.gradient_counts:
-            leaf._grad.version[0] += times
+            _at(leaf, tensors)._grad.version[0] += times
         for leaf, place, key in self.new_gradients:
-            leaf._grad = None if place < 0 else wrap(arrays[place], key)
+            _at(leaf, tensors)._grad = None if place < 0 else wrap(arrays[place], key)
         leaves = [self._leaf(returned, arrays, tensors) for returned in self.returned]
         for returned, leaf in zip(self.returned, leaves):
             if returned.version_of >= 0:
@@ -178,3 +177,8 @@ class Entry:
         node.versions = [(tensor, tensor.version[0]) for tensor in changeable]
         node.run, node.outputs_like, node.keys = backward.run, backward.outputs_like, backward.keys
         attach(node, [leaves[i] for i in backward.outputs])
+
+
+def _at(what: Any, tensors: Sequence[Tensor]) -> Tensor:
+    """A tensor, or the one at a place among the arguments."""
+    return tensors[what] if what.__class__ is int else what

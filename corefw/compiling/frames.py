@@ -1,4 +1,4 @@
-"""What a function names: the functions of the user's program that run in a call, and the global names they use."""
+"""Which functions of the program run in a call, and the global names that they use."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def _is_pythons(filename: str) -> bool:
 class Watching:
     """A with-block that notes which functions of the program run in this thread.
 
-    Attributes: ``functions`` {code: (globals, {name of a variable of an enclosing function: value})}.
+    Attributes: ``functions`` {code: globals}.
     """
 
     def __init__(self) -> None:
-        self.functions: dict[CodeType, tuple[dict, dict[str, Any]]] = {}
+        self.functions: dict[CodeType, dict[str, Any]] = {}
         self._skipped: set[CodeType] = set()
         self._packages = _packages()
 
@@ -61,8 +61,7 @@ class Watching:
         if package in self._packages or _is_pythons(code.co_filename):
             self._skipped.add(code)
             return
-        free = {name: frame.f_locals[name] for name in code.co_freevars if name in frame.f_locals}
-        self.functions[code] = frame.f_globals, free
+        self.functions[code] = frame.f_globals
 
 
 def names_of(code: CodeType, namespace: dict) -> list[str]:

@@ -78,10 +78,18 @@ class _Recording:
         self.before = self.present()
         leaves = {id(t): t for t in (*surroundings.leaves(), *tensors) if t.node.__class__ is AccumulateGrad}
         self.leaves = list(leaves.values())
+        places = {id(t): i for i, t in reversed([*enumerate(tensors)]) if id(t) not in surroundings.tensors}
+        self.sources = [places.get(id(leaf), leaf) for leaf in self.leaves]
         self.gradients = [leaf._grad for leaf in self.leaves]
         self.known = {id(tensor.array): tensor for tensor, _ in surroundings.tensors.values()}
         watched = [*tensors, *self.known.values(), *(g for g in self.gradients if g is not None)]
         self.versions = {id(t.version): (t, t.version[0]) for t in watched}
+        given = {id(tensor.array) for tensor in tensors} | self.known.keys()
+        self.given_gradients = [
+            (source, gradient)
+            for source, gradient in zip(self.sources, self.gradients)
+            if gradient is not None and not is_sparse(gradient) and id(gradient.array) not in given
+        ]
         self.pinned = [(i, t.array) for i, t in enumerate(tensors) if id(t.array) in self.known]
         self.environment = environment()
 
@@ -92,9 +100,8 @@ class _Recording:
             with self.tape, self.watching:
                 for i, tensor in enumerate(self.tensors):
                     self.tape.given(tensor.array, f"argument {i}")
-                for gradient in self.gradients:
-                    if gradient is not None and not is_sparse(gradient) and id(gradient.array) not in self.known:
-                        self.tape.given(gradient.array, "a gradient")
+                for _, gradient in self.given_gradients:
+                    self.tape.given(gradient.array, "a gradient")
                 return function(*args, **kwargs)
         finally:
             autocast.cache = cache
@@ -119,12 +126,6 @@ class _Recording:
         for i in histories:
             returned[i].spent = self.tape.ran_backward
         plan = self._finished(self.tape)
-        given = dict(zip([id(t.array) for t in self.tensors], self.tensors))
-        with_gradient = [
-            leaf
-            for leaf, gradient in zip(self.leaves, self.gradients)
-            if gradient is not None and id(gradient.array) not in self.known and id(gradient.array) not in given
-        ]
         improved_plan = improved(plan, passes)
         return Entry(
             plan=improved_plan,
@@ -135,10 +136,10 @@ class _Recording:
             choices=choices(),
             epoch=registry.epoch,
             pinned=self.pinned,
-            leaves=self.leaves,
+            leaves=self.sources,
             has_gradient=[gradient is not None for gradient in self.gradients],
-            gradients_given=with_gradient,
-            gradients_like=[_like(g) for g in self.gradients if g is not None],
+            gradients_given=[source for source, _ in self.given_gradients],
+            gradients_like=[_like(gradient) for _, gradient in self.given_gradients],
             gradient_counts=gradient_counts,
             draws=[Draw(generator, generator.get_offset() - start) for generator, _, start in self.tape.generators],
             counted=counted,
@@ -188,19 +189,19 @@ class _Recording:
     def _new_gradients(self) -> tuple[list, list]:
         """What became of the leaves' gradients: the new ones, and how often old ones were changed in place."""
         found, counts = [], []
-        for leaf, before in zip(self.leaves, self.gradients):
+        for leaf, source, before in zip(self.leaves, self.sources, self.gradients):
             now = leaf._grad
             if now is before:
                 if now is not None and now.version[0] != self.versions[id(now.version)][1]:
-                    counts.append((leaf, now.version[0] - self.versions[id(now.version)][1]))
+                    counts.append((source, now.version[0] - self.versions[id(now.version)][1]))
             elif now is None:
-                found.append((leaf, -1, None))
+                found.append((source, -1, None))
             elif type(now) is not Tensor or now.node is not None:
                 raise Refusal(f"it leaves a gradient that is {type(now).__name__} or has a history")
             elif self.tape.cell(now.array).memory.kind != "result":
                 raise Refusal("it makes a tensor that was there before a gradient")
             else:
-                found.append((leaf, self.tape.returned(now.array), now.dispatch_key))
+                found.append((source, self.tape.returned(now.array), now.dispatch_key))
         return found, counts
 
     def _returned(self, leaf: Any) -> Returned:

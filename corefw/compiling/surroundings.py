@@ -1,14 +1,15 @@
 """Surroundings: what a compiled function depends on beside its arguments, and whether it still is as it was.
 
-They are found from the functions that ran (`Watching`): the globals and closures that these name, and from there
-through modules, optimizers, containers and plain objects. Of everything found, identity counts; of numbers and strings,
-the value.
+They are found from what is compiled and the globals that the functions name which ran in a call (`Watching`), and from
+there through modules, optimizers, containers, plain objects, closures and what the methods of classes close over. Of
+everything found, identity counts; of numbers and strings, the value.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import is_
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -46,16 +47,14 @@ class Surroundings:
         self._lookups: dict[tuple[int, str], tuple[dict, str]] = {}
 
     # -- finding ------------------------------------------------------------------------------------------------------
-    def add_functions(self, functions: dict[CodeType, tuple[dict, dict[str, Any]]]) -> bool:
+    def add_functions(self, functions: dict[CodeType, dict[str, Any]]) -> bool:
         """Look through what functions name; whether one of them was new."""
         new = functions.keys() - self._codes
         for code in new:
-            namespace, free = functions[code]
+            namespace = functions[code]
             for name in names_of(code, namespace):
                 self._lookups[id(namespace), name] = namespace, name
                 self.add(namespace[name], name)
-            for name, value in free.items():
-                self.add(value, name)
         self._codes |= new
         return bool(new)
 
@@ -92,7 +91,10 @@ class Surroundings:
                 self._cells.append((cell, variable))
                 yield content(cell), variable
         elif isinstance(value, MethodType):
-            yield value.__self__, f"{name}.__self__"
+            yield value.__self__, name
+            yield value.__func__, name
+        elif isinstance(value, partial):
+            yield from ((part, name) for part in (value.func, value.args, value.keywords))
         elif hasattr(type(value), "__next__"):
             self.opaque.append(name)
         elif isinstance(getattr(value, "__dict__", None), dict) and not type(value).__module__.startswith(_INNER):
@@ -101,6 +103,19 @@ class Surroundings:
             self._items.append((state, name, dict.values))
             for key, item in list(state.items()):
                 yield item, f"{name}.{key}"
+            for kind in type(value).__mro__:
+                yield from self._methods(kind)
+
+    def _methods(self, kind: type) -> Iterator[tuple[Any, str]]:
+        """The functions of a class, which may close over variables."""
+        if id(kind) in self._seen or kind.__module__.partition(".")[0] in ("builtins", "corefw"):
+            return
+        self._seen[id(kind)] = kind
+        for name, value in list(vars(kind).items()):
+            if isinstance(value, property):
+                yield from ((part, name) for part in (value.fget, value.fset) if part is not None)
+            elif isinstance(value, FunctionType | staticmethod | classmethod):
+                yield getattr(value, "__func__", value), name
 
     def modules(self) -> list[Module]:
         """The modules that were found."""

@@ -170,7 +170,7 @@ class Tape(Mode):
         if call.out is not None or result is None:
             self.plan.calls.append(call)
             return result
-        call.several = result.__class__ in (list, tuple)
+        call.several = isinstance(result, list | tuple)
         arrays = [
             array if array.__class__ is runtime.array_type else runtime.wrap(array)
             for array in (result if call.several else (result,))
@@ -180,7 +180,7 @@ class Tape(Mode):
             return result  # an argument as it is: there is nothing to do in a run either
         call.results = tuple(self._result(call, runtime, array, arguments) for array in arrays)
         self.plan.calls.append(call)
-        return (tuple if result.__class__ is tuple else list)(arrays) if call.several else arrays[0]
+        return arrays if call.several else arrays[0]
 
     def _result(self, call: Call, runtime: Any, array: Any, arguments: tuple) -> Cell:
         cell = self._bind(array, Cell("result", array))
