@@ -145,7 +145,11 @@ class Compiled:
             self._given_up = True
             self._refuse(key, "its arguments or what it depends on are others in each call")
             return self._function(*args, **kwargs)
-        recorded = record(self._function, args, kwargs, tensors, self._surroundings(others), self._options.passes)
+        rates: list = []
+        for entry in self._entries.get(key, ()):
+            rates = rates or entry.rates + entry.surroundings.changed_numbers(entry.held)
+        surroundings = self._surroundings(others)
+        recorded = record(self._function, args, kwargs, tensors, surroundings, self._options.passes, rates)
         self._functions.update(recorded.functions)
         if recorded.entry is not None and len(recorded.entry.plan.calls) < self._options.least:
             self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")

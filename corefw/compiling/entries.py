@@ -10,7 +10,7 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.nodes import CompiledBackward, attach, spend
 from corefw.compiling.plan import Plan
 from corefw.compiling.straight import Run
-from corefw.compiling.surroundings import all_same
+from corefw.compiling.surroundings import Surroundings, all_same
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
 from corefw.graph.views import node_of
@@ -76,7 +76,8 @@ class Entry:
 
     Attributes:
         plan: the calls; ``run`` makes them.
-        present, held: what lists what it depends on, and that list while it was recorded.
+        present, held: what lists what it depends on, and that list while it was recorded; found by `surroundings`.
+        rates: (dictionary, key) of numbers that are given to each run.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
         leaves: the tensors, or the places of arguments, whose gradient was there before (or not: `has_gradient`).
@@ -94,6 +95,8 @@ class Entry:
     run: Run
     present: Callable[[], list]
     held: list
+    surroundings: Surroundings
+    rates: list[tuple[dict, str]]
     environment: tuple
     choices: tuple
     epoch: int
@@ -123,6 +126,9 @@ class Entry:
         for i, array in self.pinned:
             if tensors[i].array is not array:
                 return False
+        for group, key in self.rates:
+            if group.get(key).__class__ is not float:
+                return False
         present = self.present()
         if not all_same(present, self.held):
             return False
@@ -144,7 +150,7 @@ class Entry:
         draws = ()
         if self.draws:
             draws = [draw.generator.take(draw.blocks) for draw in self.draws]
-        arrays = self.run(given, draws)
+        arrays = self.run(given, draws, [group[key] for group, key in self.rates])
         for what, times in self.counted:
             _at(what, tensors).version[0] += times
         for leaf, times in self.gradient_counts:

@@ -45,7 +45,7 @@ class CompiledBackward(Node):
                 raise stale(self.name(), tensor.array.shape, tensor.dispatch_key, version, tensor.version[0])
         gradients = gradient if gradient.__class__ is list else [gradient]
         arrays = [_laid_out(g, *like) for g, like in zip(gradients, self.outputs_like)]
-        found = self.run([*arrays, *self.saved], ())
+        found = self.run([*arrays, *self.saved])
         return tuple(None if a is None else wrap(a, key) for a, key in zip(found, self.keys))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from corefw import dtypes
 from corefw.devices import DispatchKey
@@ -99,6 +99,39 @@ class Offset(Seed):
         return made
 
 
+class Rate(float):
+    """A number among a call's arguments that is another in each run, such as a learning rate.
+
+    Whatever Python computes with it would be written down as it is now, so that is noted: ``Rate.used``.
+    """
+
+    source: int  # which of the plan's rates
+    used: ClassVar[bool] = False
+
+    def __new__(cls, value: float, source: int):
+        made = float.__new__(cls, value)
+        made.source = source
+        return made
+
+
+def _noted(name: str) -> Callable:
+    compute = getattr(float, name)
+
+    def noted(self: Rate, *others: Any) -> Any:
+        Rate.used = True
+        return compute(float.__add__(self, 0.0), *others)
+
+    return noted
+
+
+for _name in (
+    *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__pow__"),
+    *("__rpow__", "__floordiv__", "__mod__", "__neg__", "__abs__", "__float__", "__int__", "__bool__", "__round__"),
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"),
+):
+    setattr(Rate, _name, _noted(_name))
+
+
 @dataclass(eq=False)
 class Call:
     """One call of a kernel.
@@ -189,8 +222,8 @@ class Plan:
         returned: the cells whose arrays a run returns, in order: their memory is the caller's.
         generators: how many generators of random numbers it draws from.
 
-    A run is given a list of arrays and, per generator, a pair (seed, offset), and returns a list of arrays. What it
-    changes of given and held arrays it changes in place.
+    A run is given a list of arrays, per generator a pair (seed, offset), and the rates; it returns a list of arrays.
+    What it changes of given and held arrays it changes in place.
     """
 
     given: list[Cell] = field(default_factory=list)

@@ -13,7 +13,7 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
-from corefw.compiling.plan import DEEDS, Call, Cell, Plan
+from corefw.compiling.plan import DEEDS, Call, Cell, Plan, Rate
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
@@ -49,7 +49,7 @@ class Recorded:
 
 def record(
     function: Callable, args: tuple, kwargs: dict, tensors: Sequence[Tensor], surroundings: Surroundings,
-    passes: Sequence[str] | None = None,
+    passes: Sequence[str] | None = None, rates: Sequence[tuple[dict, str]] = (),
 ) -> Recorded:  # fmt: skip
     """Call a function once, and make an entry of what it does if that can be replayed.
 
@@ -57,8 +57,10 @@ def record(
         tensors: those among the arguments, in order.
         surroundings: what it depends on, as far as former calls have told.
         passes: the names of the passes that improve the plan; None for all.
+        rates: (dictionary, key) of numbers that are others in each run.
     """
-    recording = _Recording(tensors, surroundings)
+    surroundings.rates = {(id(group), key) for group, key in rates}
+    recording = _Recording(tensors, surroundings, rates)
     result = recording.call(function, args, kwargs)
     try:
         return Recorded(result, recording.watching.functions, recording.entry(result, passes), None)
@@ -71,8 +73,8 @@ def record(
 class _Recording:
     """One call: the state before, the tape, and the comparison of both."""
 
-    def __init__(self, tensors: Sequence[Tensor], surroundings: Surroundings):
-        self.tensors, self.surroundings = tensors, surroundings
+    def __init__(self, tensors: Sequence[Tensor], surroundings: Surroundings, rates: Sequence[tuple[dict, str]]):
+        self.tensors, self.surroundings, self.rates = tensors, surroundings, rates
         self.tape, self.watching = Tape(), Watching()
         self.present = surroundings.present()
         self.before = self.present()
@@ -96,6 +98,10 @@ class _Recording:
     def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """Call it, written down."""
         cache, autocast.cache = autocast.cache, {}  # casts of weights are made in each run
+        numbers = [group[key] for group, key in self.rates]
+        Rate.used = False
+        for i, (group, key) in enumerate(self.rates):
+            group[key] = Rate(group[key], i)
         try:
             with self.tape, self.watching:
                 for i, tensor in enumerate(self.tensors):
@@ -105,6 +111,8 @@ class _Recording:
                 return function(*args, **kwargs)
         finally:
             autocast.cache = cache
+            for (group, key), number in zip(self.rates, numbers):
+                group[key] = number
 
     def end(self) -> None:
         """Let go of what was needed to compare."""
@@ -132,6 +140,8 @@ class _Recording:
             run=run_of(improved_plan),
             present=self.present,
             held=self.before,
+            surroundings=self.surroundings,
+            rates=list(self.rates),
             environment=self.environment,
             choices=choices(),
             epoch=registry.epoch,
@@ -159,6 +169,8 @@ class _Recording:
             raise Refusal(f"it changes {changed}, which is done by Python", for_now=True)
         if tape.refusal:
             raise Refusal(tape.refusal)
+        if self.rates and Rate.used:
+            raise Refusal(f"Python computes with {self.rates[0][1]!r} of an optimizer, which is another in each call")
         if surroundings.opaque:
             raise Refusal(f"it uses the iterator {surroundings.opaque[0]}")
         cells = tape.plan.cells()
@@ -300,8 +312,8 @@ class _Recording:
         improved_plan = improved(self._finished(tape), passes)
         run, order = run_of(improved_plan), [places_of[i] for i in keep]
 
-        def in_order(arrays: Sequence[Any], draws: Sequence[tuple[int, int]]) -> list:
-            found = run(arrays, draws)
+        def in_order(arrays: Sequence[Any]) -> list:
+            found = run(arrays, (), ())
             return [found[place] for place in order]
 
         tape.finished()

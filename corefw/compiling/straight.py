@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corefw.compiling.plan import Cell, Offset, Plan, Seed
+from corefw.compiling.plan import Cell, Offset, Plan, Rate, Seed
 from corefw.dispatch.flags import NAMELESS
 
-Run = Callable[[Sequence[Any], Sequence[tuple[int, int]]], list]
+Run = Callable[[Sequence[Any], Sequence[tuple[int, int]], Sequence[float]], list]
 
 
 def straight(plan: Plan) -> Run:
@@ -29,6 +29,8 @@ def straight(plan: Plan) -> Run:
             return f"[{items}]" if kind is list else f"({items})"
         if kind is Seed:
             return f"draws[{argument.source}][0]"
+        if kind is Rate:
+            return f"rates[{argument.source}]"
         if kind is Offset:
             return f"(draws[{argument.source}][1] + {argument - argument.start}) % {1 << 64}"
         return name("v", argument)
@@ -57,6 +59,6 @@ def straight(plan: Plan) -> Run:
         if gone.get(i):
             lines.append(f"{' = '.join(f'c{cell.number}' for cell in gone[i])} = None")
     lines.append(f"return [{', '.join(f'c{cell.number}' for cell in plan.returned)}]")
-    source = "def run(given, draws):\n" + "\n".join(f"    {line}" for line in lines)
+    source = "def run(given, draws, rates):\n" + "\n".join(f"    {line}" for line in lines)
     exec(compile(source, "<corefw plan>", "exec"), names)
     return names["run"]

@@ -34,14 +34,16 @@ class Surroundings:
         tensors: {id: (tensor, name)}.
         opaque: what may give something else in each call: iterators; by name.
         arrays: the names of NumPy arrays, whose elements are not looked at.
+        rates: (id of a dictionary, key) of numbers that do not count.
     """
 
     def __init__(self) -> None:
         self.tensors: dict[int, tuple[Tensor, str]] = {}
         self.opaque: list[str] = []
         self.arrays: list[str] = []
+        self.rates: set[tuple[int, str]] = set()
         self._seen: dict[int, Any] = {}
-        self._items: list[tuple[Any, str, Any]] = []  # (container, its name, what lists its items)
+        self._items: list[tuple[Any, str]] = []  # a container, its name
         self._cells: list[tuple[CellType, str]] = []  # of closures, with the variable's name
         self._codes: set[CodeType] = set()
         self._lookups: dict[tuple[int, str], tuple[dict, str]] = {}
@@ -77,13 +79,13 @@ class Surroundings:
             self.arrays.append(name)
         elif isinstance(value, dict):
             if len(value) < _MOST:
-                self._items.append((value, name, dict.values))
+                self._items.append((value, name))
                 for key, item in value.items():
                     yield item, f"{name}[{key!r}]"
         elif isinstance(value, list | tuple | set | frozenset | deque):
             if len(value) < _MOST:
                 if not isinstance(value, tuple | frozenset):
-                    self._items.append((value, name, iter))
+                    self._items.append((value, name))
                 for i, item in enumerate(value):
                     yield item, f"{name}[{i}]"
         elif isinstance(value, FunctionType):
@@ -100,7 +102,7 @@ class Surroundings:
         elif isinstance(getattr(value, "__dict__", None), dict) and not type(value).__module__.startswith(_INNER):
             state = value.__dict__
             self._seen[id(state)] = state
-            self._items.append((state, name, dict.values))
+            self._items.append((state, name))
             for key, item in list(state.items()):
                 yield item, f"{name}.{key}"
             for kind in type(value).__mro__:
@@ -126,13 +128,23 @@ class Surroundings:
         """The tensors whose gradients are accumulated, in the order in which they were found."""
         return [tensor for tensor, _ in self.tensors.values() if tensor.node.__class__ is AccumulateGrad]
 
+    def _counting(self, container: Any) -> list[Any] | None:
+        """The keys of a dictionary that count, None if all do."""
+        if not any(owner == id(container) for owner, _ in self.rates):
+            return None
+        return [key for key in container if (id(container), key) not in self.rates]
+
     def present(self) -> Callable[[], list]:
         """A function that lists everything that counts, as it is when it is called."""
         names: dict[str, Any] = {"content": content}
         parts = []
-        for i, (container, _, _) in enumerate(self._items):
+        for i, (container, _) in enumerate(self._items):
             names[f"c{i}"] = container
-            parts.append(f"*c{i}.values()" if isinstance(container, dict) else f"*c{i}")
+            if (keys := self._counting(container)) is not None:
+                names[f"k{i}"] = keys
+                parts.append(f"*[c{i}.get(k) for k in k{i}], len(c{i})")
+            else:
+                parts.append(f"*c{i}.values()" if isinstance(container, dict) else f"*c{i}")
         for i, (namespace, name) in enumerate(self._lookups.values()):
             names[f"g{i}"] = namespace
             parts.append(f"g{i}.get({name!r})")
@@ -150,11 +162,14 @@ class Surroundings:
     def difference(self, before: list) -> str:
         """The name of something that is not as it was in `before`, a list that `present` gave; "" if nothing is."""
         i = 0
-        for container, name, items in self._items:
-            now = [*items(container)]
+        for container, name in self._items:
+            if (keys := self._counting(container)) is not None:
+                now, keys = [*map(container.get, keys), len(container)], [*keys, "its length"]
+            else:
+                now = [*container.values()] if isinstance(container, dict) else [*container]
+                keys = [*container] if isinstance(container, dict) else [*range(len(now))]
             for place, item in enumerate(now):
                 if i + place >= len(before) or not same(before[i + place], item):
-                    keys = [*container] if isinstance(container, dict) else range(len(now))
                     return f"{name}[{keys[place]!r}]"
             i += len(now)
         for namespace, name in self._lookups.values():
@@ -170,6 +185,26 @@ class Surroundings:
                 return f"the memory or history of {name}"
             i += 3 if tensor.node.__class__ is AccumulateGrad else 2
         return "" if i == len(before) else "what is held in a container"
+
+    def changed_numbers(self, before: list) -> list[tuple[dict, str]]:
+        """The options of optimizers that are other numbers than in `before`; none if anything else has changed."""
+        found, i = [], 0
+        groups = {
+            id(group) for value in self._seen.values() if hasattr(value, "param_groups") for group in value.param_groups
+        }
+        now = self.present()()
+        if len(now) != len(before):
+            return []
+        for container, _ in self._items:
+            keys = self._counting(container)
+            for key in [*container] if isinstance(container, dict) and keys is None else keys or ():
+                if id(container) in groups and before[i].__class__ is float and now[i].__class__ is float:
+                    if now[i] != before[i]:
+                        found.append((container, key))
+                    now[i] = before[i]
+                i += 1
+            i += len(container) if not isinstance(container, dict) else 1 if keys is not None else 0
+        return found if all_same(now, before) else []
 
 
 def content(cell: CellType) -> Any:

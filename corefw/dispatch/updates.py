@@ -32,5 +32,5 @@ def by_dispatch_key(op: Op, *values) -> None:
 def as_rate(value: Any, dispatch_key: DispatchKey) -> Any:
     """A number as kernels take it: a float or, of a tensor that lies where graphs are replayed, its array."""
     if not isinstance(value, Tensor) or value.dispatch_key.device is not dispatch_key.device:
-        return float(value)
+        return value if isinstance(value, float) else float(value)
     return value.array if dispatch_key.runtime.has_graphs else float(value)

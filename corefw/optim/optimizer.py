@@ -150,7 +150,7 @@ class Optimizer:
         if params[0].dispatch_key.runtime.has_graphs and states[-1][0].device.type == "cpu":
             self.refuse_capture(params[0], "param_groups' capturable is False, and steps are counted on the host")
         lr, *options = [group[key] if i is None else group[key][i] for key, i in self._options]
-        if not capturable:
+        if not capturable and not isinstance(lr, float):
             lr = float(lr)
         self.run_step(params, *states, lr, *options)
 
