@@ -244,6 +244,8 @@ def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
             shared = next((i for i, t in enumerate(tensors) if t.version is version), -1)
             history = (leaf.node if leaf.view_info is None else node_of(leaf)) is None
             parts += [kind, leaf.dispatch_key, array.shape, array.strides, history, shared]
+            if shared >= 0:
+                parts.append(array is tensors[shared].array)
             tensors.append(leaf)
         elif kind in PLAIN:
             parts += [kind, leaf, str(leaf) if kind is float else ""]

@@ -12,23 +12,26 @@ from corefw.compiling.tape import Tape
 from corefw.dispatch.registry import registry
 
 _LIBRARIES = str(Path(sysconfig.get_paths()["stdlib"]))
-_PACKAGES = ("site-packages", "dist-packages")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
-def _packages() -> set[str]:
-    """The packages whose state no result depends on: corefw, its backends, NumPy."""
-    found = {"corefw", "numpy", "ml_dtypes"}
+_PACKAGES_WITHOUT_STATE = ("corefw", "numpy", "ml_dtypes")
+
+
+def _modules_of_backends() -> set[str]:
+    """The modules of kernels and runtimes, whose functions the frontend calls."""
+    found = set()
     for backend in registry.backends.values():
         functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
         for thing in (*functions, *map(type, backend.runtimes.values())):
-            found.add((getattr(thing, "__module__", None) or "corefw").partition(".")[0])
+            found.add(getattr(thing, "__module__", None))
     return found - {"__main__"}
 
 
 def _is_pythons(filename: str) -> bool:
     """Whether code is of Python's own library, likewise."""
     return filename.startswith("<frozen") or (
-        filename.startswith(_LIBRARIES) and not any(part in filename for part in _PACKAGES)
+        filename.startswith(_LIBRARIES) and not any(part in filename for part in _INSTALLED)
     )
 
 
@@ -41,7 +44,7 @@ class Watching:
     def __init__(self) -> None:
         self.functions: dict[CodeType, dict[str, Any]] = {}
         self._skipped: set[CodeType] = set()
-        self._packages = _packages()
+        self._modules = _modules_of_backends()
 
     def __enter__(self) -> Watching:
         self._before = sys.getprofile()
@@ -57,8 +60,12 @@ class Watching:
             return
         if Tape.active is not None and Tape.active.computing:
             return  # inside of a kernel
-        package = (frame.f_globals.get("__name__") or "corefw").partition(".")[0]
-        if package in self._packages or _is_pythons(code.co_filename):
+        module = frame.f_globals.get("__name__") or "corefw"
+        if (
+            module.partition(".")[0] in _PACKAGES_WITHOUT_STATE
+            or module in self._modules
+            or _is_pythons(code.co_filename)
+        ):
             self._skipped.add(code)
             return
         self.functions[code] = frame.f_globals

@@ -122,6 +122,7 @@ class _Recording:
     def entry(self, result: Any, passes: Sequence[str] | None) -> Entry:
         """The entry; Refusal if there is none."""
         self._refuse_unseen()
+        self._copy_constants(self.tape)
         leaves, structure = tree_flatten(result)
         counted = self._counted()
         new_gradients, gradient_counts = self._new_gradients()
@@ -133,11 +134,10 @@ class _Recording:
             backward = self._backward([leaves[i] for i in histories], histories, passes)
         for i in histories:
             returned[i].spent = self.tape.ran_backward
-        plan = self._finished(self.tape)
-        improved_plan = improved(plan, passes)
+        plan = improved(self.tape.plan, passes)
         return Entry(
-            plan=improved_plan,
-            run=run_of(improved_plan),
+            plan=plan,
+            run=run_of(plan),
             present=self.present,
             held=self.before,
             surroundings=self.surroundings,
@@ -179,14 +179,16 @@ class _Recording:
         for tensor in self.tensors:
             if isinstance(tensor.dispatch_key.device, LevelDevice) or tensor.dispatch_key.device.type == "meta":
                 raise Refusal(f"an argument lies on {tensor.dispatch_key.device}, seen from inside of a transform")
+        shown = {id(tensor.array): id(tensor.version) for tensor in self.tensors}
+        if len({*shown.values()}) < len(shown) and any(
+            cell.memory.kind == "given" for call in tape.plan.calls for cell in call.changed()
+        ):
+            raise Refusal("it changes in place an argument whose memory another one shows too")
         for cell in cells:
             if cell.kind == "held" and cell not in tape.constants and id(cell.array) not in self.known:
                 call = next(call for call in tape.plan.calls if cell in call.cells())
                 raise Refusal(f"it uses a tensor, {cell.type}, that was made before and is in none of the variables "
                               f"and attributes that its functions name ({call.where})")  # fmt: skip
-        for generator, seed, start in tape.generators:
-            if generator.initial_seed() != seed or generator.get_offset() < start:
-                raise Refusal("it seeds a generator of random numbers")
 
     def _counted(self) -> list[tuple[Any, int]]:
         """What was changed in place, how often: places of arguments, or other tensors."""
@@ -227,8 +229,10 @@ class _Recording:
         if type(leaf) is not Tensor:
             raise Refusal(f"it returns a {type(leaf).__name__}")
         cell = self.tape.cell(leaf.array)
-        if cell in self.tape.constants:
-            raise Refusal("it returns a tensor that Python makes")
+        if cell.memory in self.tape.constants:
+            if cell.memory is not cell or not any(cell in call.cells() for call in self.tape.plan.calls):
+                raise Refusal("it returns a tensor that Python makes")
+            cell = self.tape.copied(cell)
         if cell.memory.kind != "result":
             raise Refusal("it returns a view of a tensor that was there before")
         return Returned("new", self.tape.returned(leaf.array), dispatch_key=leaf.dispatch_key)
@@ -243,18 +247,11 @@ class _Recording:
                 if r.version_of < 0:
                     first[memory] = i
 
-    def _finished(self, tape: Tape) -> Plan:
-        """The plan, in which tensors that Python made and calls change are copied first."""
-        plan = tape.plan
-        written = {cell.memory for call in plan.calls for cell in call.changed()}
+    def _copy_constants(self, tape: Tape) -> None:
+        """Tensors that Python made and calls change are copied first."""
+        written = {cell.memory for call in tape.plan.calls for cell in call.changed()}
         for cell in written & tape.constants:
-            key = next(call.dispatch_key for call in plan.calls if cell in call.cells())
-            copy = Cell("result", cell.array)
-            call = Call(DEEDS["clone"], key, key.runtime.clone, (cell,), (copy,), who=key.device.type)
-            for other in plan.calls:
-                other.replace(cell, copy)
-            plan.calls.insert(0, call)
-        return plan
+            tape.copied(cell)
 
     # -- gradients ------------------------------------------------------------------------------------------------------
     def _backward(self, outputs: list[Tensor], places: list[int], passes: Sequence[str] | None) -> Gradients:
@@ -272,15 +269,21 @@ class _Recording:
             for i, first in enumerate(firsts):
                 tape.given(first.array, f"gradient {i}")
             roots = [(node_of(output), first) for output, first in zip(outputs, firsts)]
-            found = run_backward(
-                roots, retain_graph=True, create_graph=False, targets=[n for n in nodes if n], into_leaves=False
-            )
+            hooks = [node.hooks for node in nodes]
+            for node in nodes:  # whose hooks run where the gradients arrive
+                node.hooks = None
+            try:
+                found = run_backward(roots, retain_graph=True, create_graph=False, targets=nodes, into_leaves=False)
+            finally:
+                for node, own in zip(nodes, hooks):
+                    node.hooks = own
             gradients = [found.get(node) for node in nodes]
             for gradient in gradients:
                 if gradient is not None:
                     tape.returned(gradient.array)
-        if tape.refusal:
-            raise Refusal(tape.refusal)
+        changed = self.surroundings.difference(self.before)
+        if tape.refusal or changed:
+            raise Refusal(tape.refusal or f"its backward changes {changed}, which is done by Python")
         return self._gradients(tape, outputs, places, firsts, targets, gradients, passes)
 
     def _gradients(self, tape, outputs, places, firsts, targets, gradients, passes) -> Gradients:
@@ -309,7 +312,8 @@ class _Recording:
         plan.given += of_result + of_given
         places_of = [-1 if g is None else plan.returned.index(tape.cell(g.array)) for g in gradients]
         keep = [i for i, place in enumerate(places_of) if place >= 0]
-        improved_plan = improved(self._finished(tape), passes)
+        self._copy_constants(tape)
+        improved_plan = improved(plan, passes)
         run, order = run_of(improved_plan), [places_of[i] for i in keep]
 
         def in_order(arrays: Sequence[Any]) -> list:

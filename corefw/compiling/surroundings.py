@@ -92,6 +92,7 @@ class Surroundings:
             for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
                 self._cells.append((cell, variable))
                 yield content(cell), variable
+            yield from ((default, name) for default in (value.__defaults__, value.__kwdefaults__) if default)
         elif isinstance(value, MethodType):
             yield value.__self__, name
             yield value.__func__, name

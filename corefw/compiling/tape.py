@@ -44,6 +44,7 @@ class Tape(Mode):
         self.constants: set[Cell] = set()
         self.generators: list[tuple[Generator, int, int]] = []
         self.ran_backward = False
+        self._originals: dict[Cell, Any] = {}
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
         self.computing = False
         self._thread = threading.get_ident()
@@ -72,6 +73,19 @@ class Tape(Mode):
     def cell(self, array: Any) -> Cell:
         """The cell of an array; of one that is not known a held one."""
         return self.knows(array) or self._bind(array, Cell("held", array))
+
+    def copied(self, constant: Cell) -> Cell:
+        """A copy, made first in each run, in the place of an array that Python made and calls change or return."""
+        key = next(call.dispatch_key for call in self.plan.calls if constant in call.cells())
+        array = constant.array
+        constant.array = self._originals.get(constant, array)
+        copy = Cell("result", array)
+        for call in self.plan.calls:
+            call.replace(constant, copy)
+        made = Call(DEEDS["clone"], key, key.runtime.clone, (constant,), (copy,), who=key.device.type)
+        self.plan.calls.insert(0, made)
+        self._known[id(array)] = self._known[id(array)][0], copy
+        return copy
 
     def finished(self) -> Plan:
         """The plan, which from now on holds no arrays but those that are held."""
@@ -104,14 +118,18 @@ class Tape(Mode):
                 self._shadow(runtime, name, self._made)
             for name in ("download", "item", "transfer"):
                 self._shadow(runtime, name, self._read)
-        self._take, Generator.take = Generator.take, self._taking(Generator.take)
+        self._generators = {name: getattr(Generator, name) for name in ("take", *_SEEDING)}
+        Generator.take = self._taking(Generator.take)  # type: ignore[method-assign]
+        for name in _SEEDING:
+            setattr(Generator, name, self._seeding(getattr(Generator, name)))
         constants.forget()
         self._outer, Tape.active = Tape.active, self
         return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
         Tape.active = self._outer
-        Generator.take = self._take  # type: ignore[method-assign]
+        for name, method in self._generators.items():
+            setattr(Generator, name, method)
         for runtime, name in self._shadowed:
             delattr(runtime, name)
         self._shadowed.clear()
@@ -144,6 +162,7 @@ class Tape(Mode):
             out = options.get("out")
             if out is not None:
                 call.out = self.cell(out)
+            self._keep(call)
             self.computing = True
             try:
                 result = kernel(*arguments, **options)
@@ -152,6 +171,12 @@ class Tape(Mode):
             return self._noted(call, runtime, arguments, result)
 
         return unheard(recorded)
+
+    def _keep(self, call: Call) -> None:
+        """Keep the elements of what Python made, before a call changes them."""
+        for cell in call.changed():
+            if cell.memory in self.constants and cell.memory not in self._originals:
+                self._originals[cell.memory] = cell.memory.array.copy()
 
     def _given(self, arguments: tuple, runtime: Any) -> tuple:
         """Arguments with cells in place of arrays."""
@@ -201,6 +226,7 @@ class Tape(Mode):
                 return function(*arguments, **options)
             arguments += tuple(options.values())
             call = Call(deed, None, function, self._given(arguments, runtime), who=kind, where=user_line())  # type: ignore[arg-type]
+            self._keep(call)
             self.computing = True
             try:
                 result = function(*arguments)
@@ -225,6 +251,13 @@ class Tape(Mode):
             self.refuse("elements of a tensor are read by Python")
         return function(*arguments)
 
+    def _seeding(self, method: Callable) -> Callable:
+        def seeding(generator: Generator, *arguments: Any) -> Any:
+            self.refuse("a generator of random numbers is seeded")
+            return method(generator, *arguments)
+
+        return seeding
+
     def _taking(self, take: Callable) -> Callable:
         def taking(generator: Generator, blocks: int) -> tuple[Any, Any]:
             if self._paused:
@@ -237,6 +270,10 @@ class Tape(Mode):
             return Seed(seed, found), Offset(offset, found, self.generators[found][2])
 
         return taking
+
+
+#: the methods of generators that set a state
+_SEEDING = ("manual_seed", "set_offset", "set_state")
 
 
 def _flat(arguments: tuple) -> list:
