@@ -5,20 +5,19 @@ import pytest
 
 import corefw
 from corefw.dispatch.registry import registry
-from corefw.testing.checks import flat
-from corefw.testing.checks import case_dtypes
+from corefw.testing.checks import case_dtypes, flat
 from corefw.testing.families import kit_families
 from corefw.testing.properties import has_gradient
 from corefw.testing.samples import samples, to_tensor
 
-
 #: ops that look at elements, or whose results have shapes that depend on them
-LOOKING = set(
-    "allclose argwhere bincount cholesky_inverse coded_ctc_loss coded_embedding_bag combinations ctc_loss det "
-    "embedding_bag equal gaussian_nll_loss histc histogram histogramdd is_nonzero linalg_det linalg_ldl_factor "
-    "linalg_ldl_solve linalg_lu_factor linalg_matrix_exp linalg_slogdet masked_scatter masked_select nonzero "
-    "nonzero_static one_hot pdist repeat_interleave repeated_positions slogdet unique unique_consecutive".split()
-)
+LOOKING = {
+    *("allclose", "argwhere", "bincount", "cholesky_inverse", "coded_ctc_loss", "coded_embedding_bag"),
+    *("combinations", "ctc_loss", "det", "embedding_bag", "equal", "gaussian_nll_loss", "histc", "histogram"),
+    *("histogramdd", "is_nonzero", "linalg_det", "linalg_ldl_factor", "linalg_ldl_solve", "linalg_lu_factor"),
+    *("linalg_matrix_exp", "linalg_slogdet", "masked_scatter", "masked_select", "nonzero", "nonzero_static"),
+    *("one_hot", "pdist", "repeat_interleave", "repeated_positions", "slogdet", "unique", "unique_consecutive"),
+}
 #: rows whose integers have an order
 ORDERED = ("embedding_bag", "coded_embedding_bag", "csr_matmul", "csr_sampled_matmul", "csr_transposed_matmul")
 

@@ -173,26 +173,6 @@ def test_what_jit_decorates_stays_python():
             kind()
 
 
-def test_compile_runs_what_it_is_given():
-    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
-    compiled, x = corefw.compile(model, mode="default"), corefw.ones(1, 2)
-    assert [*compiled.state_dict()] == ["_orig_mod.0.weight", "_orig_mod.0.bias"] and compiled._orig_mod is model
-    compiled.eval()
-    assert not model.training and compiled(x).tolist() == model(x).tolist() and compiled[0] is model[0]
-
-    @corefw.compile(fullgraph=True)
-    def f(x):
-        """Twice."""
-        return 2 * x
-
-    assert f(3) == 6 and f.__doc__ == "Twice." and corefw.compile(model, disable=True) is model
-    assert not corefw.compiler.is_compiling() and corefw.compiler.disable(f) is f and corefw.compiler.disable()(f) is f
-    with pytest.raises(NotImplementedError, match="captured"):
-        corefw.compile(model, backend=lambda graph, inputs: graph)
-    with pytest.raises(RuntimeError, match="fast"):
-        corefw.compile(model, mode="fast")
-
-
 def test_futures():
     first, second = corefw.futures.Future(), corefw.futures.Future()
     threading.Timer(0.05, first.set_result, [1]).start()

@@ -73,7 +73,8 @@ class Compiled:
     def __init__(self, function: Callable, root: Any = None, options: Options = Options()):
         functools.update_wrapper(self, function, updated=())
         self._function, self._root, self._options = function, function if root is None else root, options
-        self._name = getattr(function, "__qualname__", type(self._root).__name__)
+        named = function if root is None else type(root)
+        self._name = getattr(named, "__qualname__", type(function).__name__)
         self.reset()
         _made.add(self)
 
@@ -131,7 +132,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         return self._seen(key, args, kwargs, tensors, others)
 
-    # -- calls that run ---------------------------------------------------------------------------------------------------
+    # -- calls that run -----------------------------------------------------------------------------------------------
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
@@ -214,7 +215,7 @@ class Compiled:
                 )
         return result
 
-    # -- what can be read ---------------------------------------------------------------------------------------------------
+    # -- what can be read ----------------------------------------------------------------------------------------------
     def explain_compiled(self) -> str:
         """What is replayed, how often it was, and why other calls are not."""
         lines = [f"{self._name}: {len(self.programs)} programs, {self.replays} calls replayed"]

@@ -17,8 +17,6 @@ from corefw.graph.views import node_of
 from corefw.tensor import Tensor, new, wrap
 from corefw.utils._pytree import TreeSpec, tree_unflatten
 
-_MASK = (1 << 64) - 1
-
 
 @dataclass
 class Draw:
@@ -60,7 +58,7 @@ class Gradients:
     """
 
     plan: Plan
-    run: Run
+    run: Callable[[Sequence[Any]], list]
     outputs: list[int]
     outputs_like: list[tuple]
     inputs: list[Any]
@@ -147,9 +145,7 @@ class Entry:
         given = [tensor.array for tensor in tensors]
         for leaf in self.gradients_given:
             given.append(_at(leaf, tensors)._grad.array)
-        draws = ()
-        if self.draws:
-            draws = [draw.generator.take(draw.blocks) for draw in self.draws]
+        draws = [draw.generator.take(draw.blocks) for draw in self.draws]
         arrays = self.run(given, draws, [group[key] for group, key in self.rates])
         for what, times in self.counted:
             _at(what, tensors).version[0] += times

@@ -24,7 +24,7 @@ def _modules_of_backends() -> set[str]:
     for backend in registry.backends.values():
         functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
         for thing in (*functions, *map(type, backend.runtimes.values())):
-            found.add(getattr(thing, "__module__", None))
+            found.add(getattr(thing, "__module__", None) or "")
     return found - {"__main__"}
 
 

@@ -26,11 +26,6 @@ class CompiledBackward(Node):
     keys: Sequence[Any]
     versions: Sequence[tuple[Tensor, int]]
 
-    @property
-    def outputs(self) -> int:
-        """How many outputs the forward has."""
-        return len(self.outputs_like)
-
     def backward(self, gradient):
         """The gradients of what the forward was given and of its parameters."""
         if self.saved is None:
@@ -66,6 +61,7 @@ def attach(node: CompiledBackward, tensors: Sequence[Tensor]) -> None:
     """Make a node the history of the outputs."""
     node.hooks = None
     node.sequence = next_sequence()
+    node.outputs = len(tensors)
     first = tensors[0]
     node.shape, node.dispatch_key = first.array.shape, first.dispatch_key
     if len(tensors) == 1:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from corefw import dtypes
+from corefw.autograd.profiler import FLOPS
 from corefw.devices import DispatchKey
 from corefw.dispatch.op import Op
 
@@ -70,6 +72,11 @@ class Cell:
     def memory(self) -> Cell:
         """The cell that owns its memory."""
         return self if self.owner is None else self.owner
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return prod(self.shape)
 
     @property
     def type(self) -> str:
@@ -180,8 +187,9 @@ class Call:
         """The cells that it writes to, of those that it is given."""
         if self.out is not None:
             yield self.out
-        changed = {p.name for p in self.op.changed}
-        for p, argument in zip(self.op.kernel_parameters, self.arguments, strict=False):
+        op: Any = self.op
+        changed = {p.name for p in op.changed}
+        for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
             if p.name in changed:
                 yield from cells_in((argument,))
 
@@ -251,6 +259,31 @@ class Plan:
         for cell in [cell for cell in last if cell.kind != "result"] + self.returned:
             last.pop(cell, None)
         return last
+
+    def flops(self) -> int:
+        """The additions and multiplications of its products and convolutions."""
+        counted = [call for call in self.calls if call.op.name in FLOPS]
+        return sum(FLOPS[call.op.name](call.results[0], *call.arguments) for call in counted)
+
+    def bytes(self) -> int:
+        """What its calls read and write, as if each went to memory; views do neither."""
+        computing = [call for call in self.calls if not call.op.view]
+        return sum(cell.size * cell.dtype.itemsize for call in computing for cell in {*call.cells(), *call.results})
+
+    def dot(self) -> str:
+        """Its calls and what they give each other, as a graph in the DOT language."""
+        self.cells()
+        makers = {cell: i for i, call in enumerate(self.calls) for cell in call.results}
+        lines = []
+        for i, call in enumerate(self.calls):
+            shown = ", ".join(cell.type for cell in call.results or call.changed())
+            lines.append(f'  n{i} [label="{call.op.name}\\n{shown}"]')
+            for cell in dict.fromkeys(call.cells()):
+                source = makers.get(cell)
+                if source is None:
+                    lines.append(f'  c{cell.number} [label="{cell.name or cell.kind}\\n{cell.type}" shape=box]')
+                lines.append(f"  {f'c{cell.number}' if source is None else f'n{source}'} -> n{i}")
+        return "\n".join(["digraph {", *dict.fromkeys(lines), "}"])
 
     def __str__(self) -> str:
         cells = self.cells()

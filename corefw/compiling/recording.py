@@ -13,14 +13,13 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
-from corefw.compiling.plan import DEEDS, Call, Cell, Plan, Rate
+from corefw.compiling.plan import Cell, Rate
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import registry
 from corefw.dispatch.sparse.tensors import is_sparse
-from corefw.graph.grad_mode import mode
 from corefw.graph.views import node_of
 from corefw.tensor import AccumulateGrad, Tensor
 from corefw.utils._pytree import tree_flatten
@@ -118,7 +117,7 @@ class _Recording:
         """Let go of what was needed to compare."""
         self.tape.finished()
 
-    # -- what it did ----------------------------------------------------------------------------------------------------
+    # -- what it did --------------------------------------------------------------------------------------------------
     def entry(self, result: Any, passes: Sequence[str] | None) -> Entry:
         """The entry; Refusal if there is none."""
         self._refuse_unseen()
@@ -253,12 +252,12 @@ class _Recording:
         for cell in written & tape.constants:
             tape.copied(cell)
 
-    # -- gradients ------------------------------------------------------------------------------------------------------
+    # -- gradients ----------------------------------------------------------------------------------------------------
     def _backward(self, outputs: list[Tensor], places: list[int], passes: Sequence[str] | None) -> Gradients:
         """Write down the backward of the outputs, with gradients that come from outside."""
         targets: list[Any] = [i for i, tensor in enumerate(self.tensors) if node_of(tensor) is not None]
-        own = {id(node_of(self.tensors[i])) for i in targets}
-        nodes = [node_of(self.tensors[i]) for i in targets]
+        nodes: list[Any] = [node_of(self.tensors[i]) for i in targets]
+        own = {*map(id, nodes)}
         for leaf in self.leaves:
             if id(leaf.node) not in own:
                 targets.append(leaf.node)
@@ -268,7 +267,7 @@ class _Recording:
         with tape:
             for i, first in enumerate(firsts):
                 tape.given(first.array, f"gradient {i}")
-            roots = [(node_of(output), first) for output, first in zip(outputs, firsts)]
+            roots: Any = [(node_of(output), first) for output, first in zip(outputs, firsts)]
             hooks = [node.hooks for node in nodes]
             for node in nodes:  # whose hooks run where the gradients arrive
                 node.hooks = None

@@ -52,10 +52,8 @@ def straight(plan: Plan) -> Run:
         made = f"{name('k', call.kernel)}({', '.join(arguments)})"
         lines.append(f"{results} = {made}" if results else made)
         for cell in call.results:  # a kernel may return what only becomes an array of the device
-            array = f"c{cell.number}"
-            lines.append(
-                f"if {array}.__class__ is not {name('t', runtime.array_type)}: {array} = {name('w', runtime.wrap)}({array})"
-            )
+            array, kind, wrap = f"c{cell.number}", name("t", runtime.array_type), name("w", runtime.wrap)
+            lines.append(f"if {array}.__class__ is not {kind}: {array} = {wrap}({array})")
         if gone.get(i):
             lines.append(f"{' = '.join(f'c{cell.number}' for cell in gone[i])} = None")
     lines.append(f"return [{', '.join(f'c{cell.number}' for cell in plan.returned)}]")

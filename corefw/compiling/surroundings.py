@@ -106,8 +106,8 @@ class Surroundings:
             self._items.append((state, name))
             for key, item in list(state.items()):
                 yield item, f"{name}.{key}"
-            for kind in type(value).__mro__:
-                yield from self._methods(kind)
+            for base in type(value).__mro__:
+                yield from self._methods(base)
 
     def _methods(self, kind: type) -> Iterator[tuple[Any, str]]:
         """The functions of a class, which may close over variables."""
@@ -124,7 +124,7 @@ class Surroundings:
         """The modules that were found."""
         return [value for value in self._seen.values() if isinstance(value, Module)]
 
-    # -- comparing ------------------------------------------------------------------------------------------------------
+    # -- comparing ----------------------------------------------------------------------------------------------------
     def leaves(self) -> list[Tensor]:
         """The tensors whose gradients are accumulated, in the order in which they were found."""
         return [tensor for tensor, _ in self.tensors.values() if tensor.node.__class__ is AccumulateGrad]

@@ -17,6 +17,7 @@ from corefw.dispatch.modes import Mode
 from corefw.dispatch.op import Op
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.dispatch.resolution import shape_of
 from corefw.dtypes import of_numpy
 from corefw.graph.grad_mode import mode
 from corefw.tracebacks import user_line
@@ -100,10 +101,11 @@ class Tape(Mode):
         self.refusal = self.refusal or f"{reason} ({user_line()})"
 
     def _bind(self, array: Any, cell: Cell) -> Cell:
+        found: Callable[[], Any]
         try:
             found = weakref.ref(array)
         except TypeError:
-            found = lambda: array  # noqa: E731 - an array that cannot be watched is kept
+            found = lambda: array
         self._known[id(array)] = found, cell
         return cell
 
@@ -156,7 +158,7 @@ class Tape(Mode):
             if self._paused:
                 return kernel(*arguments, **options)
             self.ran_backward = self.ran_backward or mode.running
-            if op.shape is None and not (op.view or op.update):
+            if not (op.view or op.update) and _depends_on_elements(op, arguments):
                 self.refuse(f"{op.name}: the shape of its result depends on elements")
             call = Call(op, dispatch_key, function, self._given(arguments, runtime), who=who, where=user_line())
             out = options.get("out")
@@ -219,7 +221,7 @@ class Tape(Mode):
         cell.array = None
         return cell
 
-    # -- what the frontend does between ops -----------------------------------------------------------------------------
+    # -- what the frontend does between ops ---------------------------------------------------------------------------
     def _deed(self, kind: str, deed: Deed) -> Callable:
         def done(runtime: Any, function: Callable, *arguments: Any, **options: Any) -> Any:
             if self._paused:
@@ -270,6 +272,17 @@ class Tape(Mode):
             return Seed(seed, found), Offset(offset, found, self.generators[found][2])
 
         return taking
+
+
+def _depends_on_elements(op: Op, arguments: tuple) -> bool:
+    """Whether the shape of an op's result is not told by those of its arguments."""
+    if op.shape is not None and not any(hasattr(a, "strides") and a.dtype.kind == "b" for a in _flat(arguments)):
+        return False
+    try:
+        shape_of(op, arguments)
+    except Exception:
+        return True
+    return False
 
 
 #: the methods of generators that set a state

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, Self
 
 from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
+from corefw.nn.modules.compiled_calls import CompiledCalls
 from corefw.nn.modules.module_state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from corefw.nn.modules.module_state import ModuleState
 from corefw.nn.modules.module_state import _IncompatibleKeys as _IncompatibleKeys
@@ -41,7 +41,7 @@ class Members(dict):
         return dict.pop(self, name, *default)
 
 
-class Module(PrivateNames, ModuleState):
+class Module(PrivateNames, ModuleState, CompiledCalls):
     """A model or a part of one.
 
     Assign Parameters, Buffers and Modules as attributes, and define ``forward``; calling the module runs it.
@@ -95,7 +95,7 @@ class Module(PrivateNames, ModuleState):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if self._hooked:
-                return self._call_with_hooks(args, kwargs)
+                return self._call_compiled(args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
             self._locate(error, args)
@@ -130,17 +130,6 @@ class Module(PrivateNames, ModuleState):
 
     def _hook_list(self, kind: str):
         return tuple(self._hooks.get(kind, {}).values())
-
-    def _call_with_hooks(self, args, kwargs):
-        compiled = self.__dict__.get("_compiled_call")
-        return self._call_plainly(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
-
-    def compile(self, **options: Any) -> None:
-        """Have calls of the module itself replayed (see `corefw.compile`, whose options these are): nothing is wrapped
-        around it, so the names of its state stay as they are."""
-        compiler = import_module("corefw.compiler")
-        self.__dict__["_compiled_call"] = compiler.compiled(self._call_plainly, self, **options)
-        self._hooked = True
 
     def _call_plainly(self, *args, **kwargs):
         for hook, options in self._hook_list("forward_pre"):
