@@ -191,7 +191,7 @@ class Compiled:
         """A replay beside the function's own result, which counts; they are compared."""
         held = [tensor for tensor, _ in self._surroundings().tensors.values()]
         states = [(t, t.array, t.dispatch_key.runtime.clone(t.array), t.version[0]) for t in (*held, *tensors)]
-        leaves = [tensors[leaf] if leaf.__class__ is int else leaf for leaf in entry.leaves]
+        leaves = [*(tensors[place] for place, _ in entry.leaves), *self._surroundings().leaves()]
         gradients = [(leaf, leaf._grad, None if leaf._grad is None else leaf._grad.detach().clone()) for leaf in leaves]
         generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
         replayed = [_host(value) for value in tree_flatten(entry.replay(tensors))[0]]

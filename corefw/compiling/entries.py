@@ -78,7 +78,7 @@ class Entry:
         rates: (dictionary, key) of numbers that are given to each run.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
-        leaves: the tensors, or the places of arguments, whose gradient was there before (or not: `has_gradient`).
+        leaves: (place of an argument, whether its gradient was there before).
         gradients_given: those of them whose gradient is given to a run, after the arguments' arrays;
             `gradients_like` what these look like, `gradient_counts` how often they are changed in place.
         draws: what it takes from generators.
@@ -99,8 +99,7 @@ class Entry:
     choices: tuple
     epoch: int
     pinned: list[tuple[int, Any]]
-    leaves: list[Any]
-    has_gradient: list[bool]
+    leaves: list[tuple[int, bool]]
     gradients_given: list[Any]
     gradients_like: list[tuple]
     gradient_counts: list[tuple[Any, int]]
@@ -130,8 +129,8 @@ class Entry:
         present = self.present()
         if not all_same(present, self.held):
             return False
-        for leaf, there in zip(self.leaves, self.has_gradient):
-            if (_at(leaf, tensors)._grad is not None) is not there:
+        for place, there in self.leaves:
+            if (tensors[place]._grad is not None) is not there:
                 return False
         for leaf, like in zip(self.gradients_given, self.gradients_like):
             gradient = _at(leaf, tensors)._grad

@@ -134,6 +134,13 @@ class _Recording:
         for i in histories:
             returned[i].spent = self.tape.ran_backward
         plan = improved(self.tape.plan, passes)
+        used = {cell for call in plan.calls for cell in call.cells()}
+        gradients = [
+            (source, gradient)
+            for (source, gradient), cell in zip(self.given_gradients, plan.given[len(self.tensors) :])
+            if cell in used
+        ]
+        plan.given = plan.given[: len(self.tensors)] + [c for c in plan.given[len(self.tensors) :] if c in used]
         return Entry(
             plan=plan,
             run=run_of(plan),
@@ -145,10 +152,13 @@ class _Recording:
             choices=choices(),
             epoch=registry.epoch,
             pinned=self.pinned,
-            leaves=self.sources,
-            has_gradient=[gradient is not None for gradient in self.gradients],
-            gradients_given=[source for source, _ in self.given_gradients],
-            gradients_like=[_like(gradient) for _, gradient in self.given_gradients],
+            leaves=[
+                (source, gradient is not None)
+                for source, gradient in zip(self.sources, self.gradients)
+                if source.__class__ is int
+            ],
+            gradients_given=[source for source, _ in gradients],
+            gradients_like=[_like(gradient) for _, gradient in gradients],
             gradient_counts=gradient_counts,
             draws=[Draw(generator, generator.get_offset() - start) for generator, _, start in self.tape.generators],
             counted=counted,

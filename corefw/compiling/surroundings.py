@@ -156,7 +156,7 @@ class Surroundings:
             names[f"t{i}"] = tensor
             parts += [f"t{i}.array", f"t{i}.node"]
             if tensor.node.__class__ is AccumulateGrad:
-                parts.append(f"t{i}.node and t{i}.node.hooks")
+                parts += [f"t{i}.node and t{i}.node.hooks", f"t{i}._grad is None"]
         exec(f"def present():\n    return [{', '.join(parts)}]", names)
         return names["present"]
 
@@ -184,7 +184,7 @@ class Surroundings:
         for tensor, name in self.tensors.values():
             if i + 1 >= len(before) or tensor.array is not before[i] or tensor.node is not before[i + 1]:
                 return f"the memory or history of {name}"
-            i += 3 if tensor.node.__class__ is AccumulateGrad else 2
+            i += 4 if tensor.node.__class__ is AccumulateGrad else 2
         return "" if i == len(before) else "what is held in a container"
 
     def changed_numbers(self, before: list) -> list[tuple[dict, str]]:
