@@ -6,10 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from corefw.compiling.compiled import Compiled, Options, forget_all
+import numpy as np
+
+from corefw.compiling.compiled import STANCES, Compiled, Options, forget_all
 from corefw.compiling.passes import PASSES
 from corefw.compiling.tape import Tape
 from corefw.nn.modules.module import Module
+from corefw.tensor import Tensor
+from corefw.tensor_api.interchange import from_numpy
+from corefw.utils._pytree import tree_map_only
 
 __all__ = [
     "allow_in_graph",
@@ -17,15 +22,32 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
+    "keep_portable_guards_unsafe",
+    "keep_tensor_guards_unsafe",
     "list_backends",
+    "load_cache_artifacts",
+    "load_compiled_function",
+    "nested_compile_region",
     "reset",
+    "save_cache_artifacts",
+    "set_default_backend",
+    "set_enable_guard_collectives",
+    "set_stance",
+    "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe",
+    "skip_guard_on_globals_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph",
+    "wrap_numpy",
 ]
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _WORTHWHILE = 6  # calls of kernels in a module that is compiled without being asked for
 _OPTIONS = ("check", "passes")
+_default = {"backend": "inductor"}
 
 
 class OptimizedModule(Module):
@@ -97,7 +119,7 @@ def compile(
     >>> [step(torch.full((2,), value)).item() for value in (1.0, 2.0, 3.0)]
     [4.0, 8.0, 12.0]
     """
-    backend = "inductor" if backend is None else backend
+    backend = get_default_backend() if backend is None else backend
     if backend not in list_backends(None):
         raise NotImplementedError(
             f"compile: there is no backend {backend!r} that could take a captured graph; `corefw.fx` traces modules, "
@@ -194,3 +216,114 @@ def cudagraph_mark_step_begin() -> None:
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The backends that `compile` takes; those for debugging only if `exclude_tags` is empty."""
     return ["inductor"] if exclude_tags else ["aot_eager", "eager", "inductor"]
+
+
+def get_default_backend() -> str:
+    """The backend that `compile` takes where none is given."""
+    return _default["backend"]
+
+
+def set_default_backend(backend: str) -> None:
+    """Set the backend that `compile` takes where none is given; ValueError for one that there is not."""
+    if backend not in list_backends(None):
+        raise ValueError(f"there is no backend {backend!r}; there are {', '.join(list_backends(None))}")
+    _default["backend"] = backend
+
+
+class set_stance:
+    """How compiled functions behave from now on, or inside of a with-block, or in calls of a decorated function.
+
+    Args:
+        stance: "default"; "force_eager": everything runs as ever; "eager_on_recompile": only what is recorded already
+            is replayed, nothing is recorded any more; "fail_on_recompile": as that, with RuntimeError instead.
+        skip_guard_eval_unsafe: must be False: what recordings depend on is always compared.
+        force_backend: must be None.
+
+    >>> import corefw as torch
+    >>> double = torch.compile(lambda x: x * 2)
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...     double(torch.ones(1))
+    tensor([2.])
+    >>> print(torch.explain(double).splitlines()[1])
+      it has not been called yet
+    """
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
+        if stance not in STANCES:
+            raise RuntimeError(f"invalid torch.compile stance {stance!r}, expected one of {', '.join(STANCES)}")
+        if skip_guard_eval_unsafe or force_backend is not None:
+            raise NotImplementedError(
+                "set_stance: skip_guard_eval_unsafe and force_backend are not there; what recordings depend on is "
+                "always compared, and a function keeps the backend that it was compiled with"
+            )
+        self._before, Compiled.stance = Compiled.stance, stance
+        self._stance = stance
+
+    def __enter__(self) -> None:
+        Compiled.stance = self._stance
+
+    def __exit__(self, *exception: object) -> None:
+        Compiled.stance = self._before
+
+    def __call__(self, function: Callable) -> Callable:
+        """A function in whose calls the stance holds."""
+        Compiled.stance = self._before
+
+        @functools.wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            with set_stance(self._stance):
+                return function(*arguments, **named)
+
+        return called
+
+
+def substitute_in_graph(
+    original_fn: Any, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
+):
+    """A decorator that gives back what it decorates: `original_fn` is run as it is, so nothing has to stand for it."""
+    return lambda function: function
+
+
+def nested_compile_region(fn: Any = None) -> Any:
+    """The function itself, or a decorator: what is called often is recorded as often as it is called."""
+    return (lambda function: function) if fn is None else fn
+
+
+def wrap_numpy(fn: Callable) -> Callable:
+    """A function of tensors from one of NumPy arrays: tensors are given as arrays, and arrays come back as tensors."""
+
+    @functools.wraps(fn)
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        given = tree_map_only(Tensor, lambda tensor: tensor.numpy(), (arguments, named))
+        return tree_map_only(np.ndarray, from_numpy, fn(*given[0], **given[1]))
+
+    return wrapped
+
+
+def _all_kept(guard_entries: Any) -> list[bool]:
+    """True for each: what recordings depend on is always compared, so no guard can be left out."""
+    return [True] * len(guard_entries)
+
+
+keep_portable_guards_unsafe = keep_tensor_guards_unsafe = skip_all_guards_unsafe = _all_kept
+skip_guard_on_all_nn_modules_unsafe = skip_guard_on_globals_unsafe = skip_guard_on_inbuilt_nn_modules_unsafe = _all_kept
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """False: processes never agree on recordings with each other; NotImplementedError if they are to."""
+    if enabled:
+        raise NotImplementedError("set_enable_guard_collectives: each process decides alone what it replays")
+    return False
+
+
+def save_cache_artifacts() -> None:
+    """None: recordings are made anew in each process, in a few calls, so there is nothing to save."""
+
+
+def load_cache_artifacts(serialized_artifacts: bytes) -> None:
+    """None: see `save_cache_artifacts`."""
+
+
+def load_compiled_function(*arguments: Any, **options: Any) -> Any:
+    """NotImplementedError: recordings are not saved."""
+    raise NotImplementedError("load_compiled_function: recordings are not saved; they are made in a few calls")

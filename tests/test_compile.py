@@ -290,3 +290,61 @@ class TestCheck:
         with pytest.raises(DifferenceError, match="differs from the function"):
             for _ in range(3):
                 compiled(torch.ones(2))
+
+
+class TestStances:
+    def test_each(self):
+        compiled = torch.compile(lambda x: x * 2)
+        for _ in range(3):
+            compiled(torch.ones(1))
+        with torch.compiler.set_stance("force_eager"):
+            compiled(torch.ones(1))
+        assert compiled.replays == 1
+        with torch.compiler.set_stance("eager_on_recompile"):
+            compiled(torch.ones(1))
+            for _ in range(3):
+                assert compiled(torch.ones(2)).tolist() == [2, 2]
+        assert compiled.replays == 2
+        with torch.compiler.set_stance("fail_on_recompile"):
+            compiled(torch.ones(1))
+            with pytest.raises(RuntimeError, match="would be recorded"):
+                compiled(torch.ones(2))
+        for _ in range(3):
+            compiled(torch.ones(2))
+        assert compiled.replays == 5
+
+    def test_decorated(self):
+        compiled = torch.compile(lambda x: x * 2)
+
+        @torch.compiler.set_stance("force_eager")
+        def evaluate():
+            return compiled(torch.ones(1))
+
+        for _ in range(4):
+            evaluate()
+            compiled(torch.ones(1))
+        assert compiled.replays == 2
+
+    def test_what_is_refused(self):
+        with pytest.raises(RuntimeError, match="invalid torch.compile stance"):
+            torch.compiler.set_stance("lazy")
+        with pytest.raises(NotImplementedError, match="always compared"):
+            torch.compiler.set_stance(skip_guard_eval_unsafe=True)
+
+
+def test_default_backend():
+    assert torch.compiler.get_default_backend() == "inductor"
+    torch.compiler.set_default_backend("eager")
+    try:
+        compiled = torch.compile(lambda x: x * 2)
+        assert [compiled(torch.ones(1)).item() for _ in range(4)] == [2] * 4
+        assert not hasattr(compiled, "replays")
+    finally:
+        torch.compiler.set_default_backend("inductor")
+    with pytest.raises(ValueError, match="tvm"):
+        torch.compiler.set_default_backend("tvm")
+
+
+def test_functions_of_numpy_arrays():
+    halved = torch.compiler.wrap_numpy(lambda a: a / 2)
+    assert torch.equal(halved(torch.tensor([2.0, 4.0])), torch.tensor([1.0, 2.0]))

@@ -29,6 +29,8 @@ MOST_RECORDINGS = 8  # of one function
 MOST_TRIES = 16  # of recording, one after another in vain, or each for something else
 _TRIES = 3  # of a call that changes what it depends on
 
+#: how all compiled functions may behave (see `corefw.compiler.set_stance`)
+STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
@@ -69,6 +71,8 @@ class Compiled:
         programs: the plans of all recordings, of forwards and of backwards.
         refusals: why calls are not replayed, by what their arguments look like.
     """
+
+    stance = STANCES[0]
 
     def __init__(self, function: Callable, root: Any = None, options: Options = Options()):
         functools.update_wrapper(self, function, updated=())
@@ -118,7 +122,7 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Tape.active is not None or hindrance():
+        if Tape.active is not None or Compiled.stance == "force_eager" or hindrance():
             return self._function(*args, **kwargs)
         if self._given_up:
             return self._function(*args, **kwargs)
@@ -128,8 +132,10 @@ class Compiled:
                 if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
                     return self._compared(entry, args, kwargs, tensors)
                 return entry.replay(tensors)
-        if key in self.refusals:
+        if key in self.refusals or Compiled.stance == "eager_on_recompile":
             return self._function(*args, **kwargs)
+        if Compiled.stance == "fail_on_recompile":
+            raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
         return self._seen(key, args, kwargs, tensors, others)
 
     # -- calls that run -----------------------------------------------------------------------------------------------
