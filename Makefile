@@ -6,6 +6,7 @@
 #   make test ARGS="-k softmax"    arguments for pytest
 #   make lint              the linters and the type checker alone
 #   make bench             the benchmarks
+#   make docs              the site, build/site/index.html; a broken link is an error
 #   make kernels           install the C backend into .venv, if there is a C compiler, for this machine's level of
 #                          instructions (as `make demo` does; `make test` compiles all levels)
 #   make test-libraries    libraries that build on PyTorch, in environments of their own; writes docs/libraries.md
@@ -39,7 +40,7 @@ TOOLS := 'setuptools>=77' 'cffi>=1.16'
 TOGETHER := --no-print-directory -j2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint test-libraries test-xla bench kernels generated clean python ready-best ready-all
+.PHONY: help demo test check lint docs test-libraries test-xla bench kernels generated clean python ready-best ready-all
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,6 +55,9 @@ test:
 # What `make test` runs once the environment stands.
 check: lint
 	$(TEST) -n $(JOBS) --dist worksteal $(ARGS)
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(VENV)/.dev
 	$(RUN) -m ruff check
@@ -107,6 +111,10 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 $(VENV)/.dev: pyproject.toml backends/cupy_backend/pyproject.toml backends/mpi_backend/pyproject.toml $(VENV)/.made
 	$(INSTALL) --editable '.[demo,dev]' --editable ./backends/cupy_backend --editable ./backends/mpi_backend
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(INSTALL) --editable '.[docs]'
+	@touch $@
 
 # The C backend for the machine's best level, or for all: an optional part, without which everything works, slower.
 # Without a compiler (status 3) the script says so, and nothing is installed; what a compiler refuses is an error.

@@ -60,7 +60,7 @@ class Watching:
             return
         if Tape.active is not None and Tape.active.computing:
             return  # inside of a kernel
-        module = frame.f_globals.get("__name__") or "corefw"
+        module = frame.f_globals.get("__name__", "__main__") or "corefw"  # functions without warnings are nameless
         if (
             module.partition(".")[0] in _PACKAGES_WITHOUT_STATE
             or module in self._modules
