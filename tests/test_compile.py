@@ -204,7 +204,7 @@ class TestWhatIsNotReplayed:
     def test_errors_are_those_of_the_function(self):
         compiled = torch.compile(lambda x, y: x @ y)
         for _ in range(3):
-            with pytest.raises(RuntimeError, match="mat1 and mat2"):
+            with pytest.raises(RuntimeError, match="mat1"):
                 compiled(torch.ones(2, 3), torch.ones(2, 3))
         for _ in range(3):
             assert compiled(torch.ones(2, 3), torch.ones(3, 2)).sum().item() == 12

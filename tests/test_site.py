@@ -57,7 +57,7 @@ def nothing_is_fetched(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 80
     assert not [page.name for page in pages if loaded.search(page.read_text(encoding="utf-8"))]
-    assert list(site.glob("search/search_index.js*"))
+    assert list(site.glob("search/search_index.json"))
 
 
 def all_is_in_the_navigation(site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -84,7 +85,8 @@ def _op_of_method(name: str) -> Op | None:
 
 def _signature(thing: Callable) -> str:
     try:
-        return textwrap.shorten(str(inspect.signature(thing)), 400, placeholder=" ...)")
+        text = re.sub(r"'([^']*)'(?=[,) ]|$)", r"\1", str(inspect.signature(thing)))  # annotations are strings
+        return textwrap.shorten(text.removesuffix(" -> None"), 400, placeholder=" ...)")
     except (TypeError, ValueError):
         return "(...)"
 
