@@ -11,12 +11,25 @@ import os
 import sys
 
 import corefw
-from corefw.commands import advise, backends, bench, conform, demo, explain, info, launch, new_backend, run, support
+from corefw.commands import (
+    advise,
+    backends,
+    bench,
+    completion,
+    conform,
+    demo,
+    explain,
+    info,
+    launch,
+    new_backend,
+    run,
+    support,
+)
 from corefw.commands.parsing import Commands, Parser, UsageError
 from corefw.errors import CorefwError, SettingError, did_you_mean
 from corefw.tracebacks import full_tracebacks
 
-COMMANDS = (demo, backends, explain, conform, bench, run, launch, new_backend, support, advise, info)
+COMMANDS = (demo, backends, explain, conform, bench, run, launch, new_backend, support, advise, info, completion)
 USAGE, FAILURE, INTERRUPTED, NO_READER = 2, 1, 130, 141  # the last two as shells number signals
 
 

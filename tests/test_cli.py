@@ -1,5 +1,6 @@
 """The command line, run as a user runs it."""
 
+import json
 import os
 import re
 import shlex
@@ -214,3 +215,19 @@ def test_the_same_seed_gives_the_same_curve():
     first, second = (train("numpy", "cpu", epochs=1, progress=False) for _ in range(2))
     assert first.losses == second.losses and first.accuracies == second.accuracies
     assert train("numpy", "cpu", epochs=1, seed=1, progress=False).losses != first.losses
+
+
+def test_info_for_programs():
+    facts = json.loads(corefw_command("info", "--json").stdout)
+    assert facts["corefw"] == corefw.__version__
+    assert facts["threads"]["used"] == corefw.get_num_threads()
+    (numpy,) = [b for b in facts["backends"] if b["name"] == "numpy"]
+    assert numpy["usable"]
+    assert "float32" in numpy["dtypes"]
+
+
+def test_completion():
+    pytest.importorskip("shtab")
+    text = corefw_command("completion", "bash").stdout
+    for word in ("demo", "explain", "--shape", "new-backend"):
+        assert word in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -18,11 +19,21 @@ ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
 
 def add(commands: Commands) -> None:
     """Its parser."""
-    commands.add("info", info, "print versions, processor, threads, environment and backends", "corefw info")
+    parser = commands.add(
+        "info",
+        info,
+        "print versions, processor, threads, environment and backends",
+        "corefw info",
+        "corefw info --json",
+    )
+    parser.add_argument("--json", action="store_true", help="as one object in JSON, for programs")
 
 
 def info(arguments: argparse.Namespace) -> int:
     """Print versions, processor, threads, the environment that matters, and the backends."""
+    if arguments.json:
+        print(json.dumps(facts(), indent=2))
+        return 0
     print(f"corefw {corefw.__version__}, Python {platform.python_version()}, {platform.platform()}")
     print("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
     print(f"processor: {processor()}; instruction sets: {', '.join(_instruction_sets()) or 'unknown'}")
@@ -31,6 +42,24 @@ def info(arguments: argparse.Namespace) -> int:
     print("environment: " + (", ".join(f"{k}={v}" for k, v in matter) or "nothing set"))
     print("backends:")
     return backends(arguments)
+
+
+def facts() -> dict:
+    """The same as one object."""
+    return {
+        "corefw": corefw.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "processor": processor(),
+        "instruction_sets": _instruction_sets(),
+        "threads": {"used": corefw.get_num_threads(), "there": os.cpu_count()},
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(ENVIRONMENT)},
+        "backends": [
+            {"name": b.name, "usable": b.usable, "described": str(b), "dtypes": [*b.dtypes] if b.usable else []}
+            for b in corefw.backends()
+        ],
+    }
 
 
 def _version(package: str) -> str:

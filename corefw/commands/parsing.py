@@ -25,6 +25,7 @@ class Commands:
     """The commands that a parser knows, by name."""
 
     def __init__(self, parser: Parser):
+        self.parser = parser
         self._parsers = parser.add_subparsers(required=True, metavar="command", dest="command")
 
     @property

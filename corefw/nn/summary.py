@@ -34,6 +34,10 @@ class Summary:
         """The number of parameters of all layers."""
         return sum(row.parameters for row in self.rows)
 
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return f"<pre>{self}</pre>"
+
     def __str__(self) -> str:
         head = ("layer", "kind", "input", "output", "parameters", "bytes", "output bytes")
         body = [

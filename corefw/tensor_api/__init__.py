@@ -1,6 +1,6 @@
 """Tensor beside its ops: its other methods and attributes, and tensors from Python and NumPy values."""
 
-from corefw.tensor_api import conversion, copying, interchange, legacy, memory, properties, scalars
+from corefw.tensor_api import conversion, copying, interchange, legacy, memory, notebooks, properties, scalars
 from corefw.tensor_api.construction import as_tensor, asarray, frombuffer, tensor
 from corefw.tensor_api.interchange import from_dlpack, from_numpy, to_dlpack
 from corefw.tensor_api.legacy import tensor_types, typename
@@ -27,6 +27,7 @@ __all__ = [
     "is_tensor",
     "legacy",
     "memory",
+    "notebooks",
     "numel",
     "properties",
     "result_type",
