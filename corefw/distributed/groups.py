@@ -37,6 +37,7 @@ class ProcessGroup:
         self.joined: dict[str, tuple[Engine, Communicator]] = {}
         self.sequence = 0
         self._started: list[Request] = []
+        self.going: list[Work] = []  # what goes on while the program does
 
     # -- what users ask ------------------------------------------------------------------------------------------
     def size(self) -> int:
@@ -78,11 +79,11 @@ class ProcessGroup:
     def begin(self, name: str, first: list, *rest: Any) -> None:
         """Let the communicator of the arrays begin a collective: what the kernels of all engines do."""
         method = getattr(self._current, name)
-        arrays = [rest[0]] if rest and isinstance(rest[0], list) else []
-        for each in zip(first, *arrays):
-            request = method(*each, *rest[len(arrays) :])
-            if request is not None:
-                self._started.append(request)
+        if rest and isinstance(rest[0], list):
+            requests = [method(*each, *rest[1:]) for each in zip(first, rest[0])]
+        else:
+            requests = [method(array, *rest) for array in first]
+        self._started += [request for request in requests if request is not None]
 
     _current: Communicator  # of the device that the collective being begun works on
 
@@ -103,6 +104,12 @@ class ProcessGroup:
             raise self.failed(self.told(name, first, self.sequence), error, self.timeout) from error
         started, self._started = self._started, []
         return started
+
+    def advance(self) -> None:
+        """Let what goes on beside the program do so: an engine may need calls for that. Whoever computes for long while
+        something is on its way calls this now and then."""
+        for work in self.going.copy():
+            work.advance()
 
     def run(self, name: str, first: list[Tensor], *rest: Any) -> None:
         """A collective op to its end."""

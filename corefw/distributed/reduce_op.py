@@ -27,10 +27,8 @@ class ReduceOp(Enum):
     def __repr__(self) -> str:
         return f"<RedOpType.{self.name}: {self.value}>"
 
-    @property
-    def word(self) -> str:
-        """Its name among engines."""
-        return self.name.lower()
+    def __init__(self, value: int):
+        self.word = self.name.lower()  # its name among engines
 
 
 class PremulSum:

@@ -7,13 +7,23 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import checkpoints, collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
+from tests.ranks import (
+    checkpoints,
+    collectives,
+    data_parallel,
+    faults,
+    going_on,
+    sharded,
+    sharded_models,
+    sharded_optimizers,
+)
 
 FAMILIES = {
     "checkpoints": checkpoints,
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,
+    "going_on": going_on,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
@@ -23,7 +33,7 @@ FAMILIES = {
 #: the families that one job of MPI runs
 JOBS = (
     ("collectives",),
-    ("data_parallel",),
+    ("data_parallel", "going_on"),
     ("faults",),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
