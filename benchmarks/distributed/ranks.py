@@ -87,7 +87,8 @@ def run(module: str, column: str, *arguments: str, ranks: int = 2) -> Any:
         )
         for rank in range(ranks)
     ]
-    return _last([process.communicate()[0] for process in started][0])
+    outputs = [process.communicate()[0] for process in started]
+    return _last(outputs[0])
 
 
 def _last(output: str) -> Any:

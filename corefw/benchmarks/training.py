@@ -9,7 +9,7 @@ from corefw.benchmarks import resnet
 
 
 def step_of(model, optimizer, loss_of):
-    """One training step as a function without arguments."""
+    """One training step as a function without arguments, whose attributes are the model and its optimizer."""
 
     def step():
         loss = loss_of(model)
@@ -18,6 +18,7 @@ def step_of(model, optimizer, loss_of):
         optimizer.step()
         return loss.item()
 
+    vars(step).update(model=model, optimizer=optimizer)
     return step
 
 

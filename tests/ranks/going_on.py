@@ -62,7 +62,7 @@ def gradients(rank, size):
 
 def parameters(rank, size):
     """A unit's parameters have arrived when its forward or backward begins."""
-    group, begun = slow("all_gather")
+    group, _ = slow("all_gather")
     model = Layers()
     sharded(model, model.blocks, mesh=group)
     x = part(rank, samples(size))
