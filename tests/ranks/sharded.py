@@ -421,6 +421,6 @@ def clipping(rank, size):
 
 
 SCENARIOS = [
-    layers, transformer, as_replicated, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses, changed_in_place,
-    mixed_precision, refused, clipping,
+    layers, transformer, as_replicated, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses,
+    changed_in_place, mixed_precision, refused, clipping,
 ]  # fmt: skip

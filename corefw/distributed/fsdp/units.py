@@ -112,8 +112,9 @@ class Tree:
         self._prefetch(unit.following, self.order.index(unit) + 1, unit.prefetches[0])
 
     def enter_backward(self, unit: Unit) -> None:
-        """A unit's backward begins: those whose backward comes after it begin to be gathered."""
-        self._prefetch(unit.preceding, self.order.index(unit) - 1, unit.prefetches[1])
+        """A unit's backward begins: those whose backward comes after it begin to be gathered; after the root's, which
+        begins first, that of the unit whose forward came last."""
+        self._prefetch(unit.preceding, (self.order.index(unit) or len(self.order)) - 1, unit.prefetches[1])
 
     def _prefetch(self, named: Sequence[Unit] | None, place: int, is_wanted: bool) -> None:
         if named is None:
