@@ -1,5 +1,6 @@
 """Ranks that compute together, on threads and on the processes of MPI."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -67,3 +68,15 @@ def test_launch(tmp_path, breaks_at, restarts, status):
     if not status:
         lines = sorted(done.stdout.splitlines())
         assert lines == ["[0] 0 [[0.5, 0.5]] [0, 2]", "[1] 1 [[0.5, 0.5]] [1, 3]"]
+
+
+def test_demo(tmp_path):
+    """Two processes that train on parts of each batch have the curve of one that has it all."""
+    picture = str(tmp_path / "curves.png")
+    command = [sys.executable, "-m", "corefw", "demo", "--ranks", "2", "--epochs", "2", "--picture", picture]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr  # two epochs do not reach the goal
+    losses = [line.split()[5] for line in done.stdout.splitlines() if "epoch" in line]
+    assert len(losses) == 4 and losses[:2] == losses[2:]
+    difference = re.search(r"largest difference of the losses: (\S+)", done.stdout)
+    assert float(difference[1]) < 1e-5 and "2 processes" in done.stdout
