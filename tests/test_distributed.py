@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import corefw
+from tests.killed import kill_often
 from tests.ranks import __main__ as ranks
 from tests.ranks import threads
 
@@ -80,3 +82,57 @@ def test_demo(tmp_path):
     assert len(losses) == 4 and losses[:2] == losses[2:]
     difference = re.search(r"largest difference of the losses: (\S+)", done.stdout)
     assert float(difference[1]) < 1e-5 and "2 processes" in done.stdout
+
+
+RESUMED = """
+import os, signal
+import torch, torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group()
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = fully_shard(torch.nn.Linear(3, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+first = 0
+if os.path.exists("last"):
+    parts, states = get_state_dict(model, optimizer)
+    found = {"model": parts, "optim": states, "step": 0}
+    dcp.load(found, checkpoint_id="last")
+    set_state_dict(model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"])
+    first = found["step"]
+for step in range(first, 6):
+    optimizer.zero_grad()
+    loss = model(torch.full((1, 3), rank + 1.0)).square().sum()
+    loss.backward()
+    optimizer.step()
+    parts, states = get_state_dict(model, optimizer)
+    dcp.save({"model": parts, "optim": states, "step": step + 1}, checkpoint_id="last")
+    if rank == 1 and step == 3 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+if rank == 0:
+    print(first, loss.item())
+"""
+
+
+def test_a_job_whose_process_is_killed_goes_on_from_its_checkpoint(tmp_path):
+    (tmp_path / "train.py").write_text(RESUMED)
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "--max-restarts", "3", "--plain", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr.count("starting again") == 1, done.stderr
+    corefw.manual_seed(0)
+    model = corefw.nn.Linear(3, 2)
+    optimizer = corefw.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(6):
+        optimizer.zero_grad()
+        losses = [model(corefw.full((1, 3), rank + 1.0)).square().sum() for rank in (0, 1)]
+        (sum(losses) / 2).backward()
+        optimizer.step()
+    begun, loss = done.stdout.splitlines()[-1].split()
+    assert begun == "4" and float(loss) == pytest.approx(losses[0].item(), rel=1e-4)
+
+
+def test_a_killed_job_loses_no_checkpoint(tmp_path):
+    assert kill_often(tmp_path, moments=3, seed=0)[-1] >= 3
