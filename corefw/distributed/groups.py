@@ -146,6 +146,7 @@ class _World:
     """What is joined: the group of all processes, and the others."""
 
     def __init__(self) -> None:
+        self.was_joined = False  # ever
         self.clear()
 
     def clear(self) -> None:
@@ -270,6 +271,7 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     limit = seconds(timeout)
     meeting = rendezvous.meeting(init_method, world_size, rank, limit)
+    rendezvous.agree(meeting, *rendezvous.told())
     joined: dict[str, tuple[Engine, Communicator]] = {}
     by_engine: dict[str, Communicator] = {}
     for kinds, engine in _chosen(backend):
@@ -282,6 +284,7 @@ def init_process_group(
     made.joined = joined
     world.default, world.rank, world.size = made, first.rank, first.size
     world.groups, world.backend = [made], str(backend or made.name()).lower()
+    world.was_joined = True
     atexit.register(_leave)
 
 

@@ -28,6 +28,11 @@ def number(names: tuple[str, ...], environment: Mapping[str, str] = os.environ) 
     return None
 
 
+def told() -> tuple[int | None, int | None]:
+    """The rank of this process and the number of processes of its job, as a launcher told; None where none did."""
+    return number(RANK), number(SIZE)
+
+
 def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Meeting:
     """What a program said of its processes, completed by the environment.
 
@@ -48,14 +53,20 @@ def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Me
     )
 
 
-def agree(said: Meeting, rank: int, size: int) -> None:
-    """Raise ValueError if the engine joined other processes than the program meant."""
-    for name, meant, found in (("rank", said.rank, rank), ("world size", said.size, size)):
-        if meant is not None and meant != found:
-            raise ValueError(
-                f"init_process_group: the program says {name} {meant}, but the engine joined {found}: start the "
-                "program with `corefw launch -n SIZE`, or with the engine's own launcher"
-            )
+def agree(said: Meeting, rank: int | None, size: int | None) -> None:
+    """Raise ValueError if the processes of the job, as a launcher or an engine tells, are not those that the program
+    means."""
+    for meant, found, saying, is_it in (
+        (said.size, size, "world size", "this process is alone" if size == 1 else f"its job has {size} processes"),
+        (said.rank, rank, "rank", f"this process is rank {rank} of its job"),
+    ):
+        if meant is None or found is None or meant == found:
+            continue
+        raise ValueError(
+            f"init_process_group: the program says {saying} {meant}, but {is_it}. Start the program with `corefw launch "
+            f"-n {said.size or 'SIZE'}`, or with the engine's own launcher. Processes that multiprocessing starts are "
+            "not joined, but in such a job `multiprocessing.spawn` runs in the processes that exist already"
+        )
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
