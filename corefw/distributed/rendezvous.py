@@ -63,9 +63,9 @@ def agree(said: Meeting, rank: int | None, size: int | None) -> None:
         if meant is None or found is None or meant == found:
             continue
         raise ValueError(
-            f"init_process_group: the program says {saying} {meant}, but {is_it}. Start the program with `corefw launch "
-            f"-n {said.size or 'SIZE'}`, or with the engine's own launcher. Processes that multiprocessing starts are "
-            "not joined, but in such a job `multiprocessing.spawn` runs in the processes that exist already"
+            f"init_process_group: the program says {saying} {meant}, but {is_it}. Start it with `corefw launch -n "
+            f"{said.size or 'SIZE'}`, or with the engine's own launcher. Processes that multiprocessing starts are not "
+            "joined, but in such a job `multiprocessing.spawn` runs in the processes that exist already"
         )
 
 
