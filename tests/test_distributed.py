@@ -136,3 +136,67 @@ def test_a_job_whose_process_is_killed_goes_on_from_its_checkpoint(tmp_path):
 
 def test_a_killed_job_loses_no_checkpoint(tmp_path):
     assert kill_often(tmp_path, moments=3, seed=0)[-1] >= 3
+
+
+SPAWNED = """
+import os, sys
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def work(rank, size, word):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    total = torch.tensor(rank + 1.0)
+    dist.all_reduce(total)
+    print(word, rank, total.item(), flush=True)
+    if word == "and leave":
+        dist.destroy_process_group()
+    if word == "and end":
+        sys.exit()
+
+def own(number):
+    print("child", number, os.getppid() == int(os.environ["PARENT"]), flush=True)
+
+if __name__ == "__main__":
+    size = int(sys.argv[1])
+    for word in ("and leave", "and stay", "and end"):
+        mp.spawn(work, args=(size, word), nprocs=size)
+    assert mp.spawn(work, args=(size, "without waiting"), nprocs=size, join=False).join()
+    processes = [mp.Process(target=work, args=(rank, size, "as a process")) for rank in range(size)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0 and not process.is_alive()
+    dist.init_process_group()
+    os.environ["PARENT"] = str(os.getpid())
+    if dist.get_rank() == 0:
+        mp.spawn(own)
+"""
+
+
+def test_spawn_runs_in_the_processes_of_a_job(tmp_path):
+    (tmp_path / "train.py").write_text(SPAWNED)
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "--plain", "train.py", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    words = ("and leave", "and stay", "and end", "without waiting", "as a process")
+    expected = [f"{word} {rank} 3.0" for word in words for rank in (0, 1)]
+    assert sorted(done.stdout.splitlines()) == sorted([*expected, "child 0 True"])
+
+
+def test_spawn_without_a_job_tells_how_to_start_one(tmp_path):
+    (tmp_path / "train.py").write_text(SPAWNED)
+    command = [sys.executable, "-m", "corefw", "run", "train.py", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "ProcessRaisedException" in done.stderr
+    assert "world size 2, but this process is alone. Start it with `corefw launch -n 2`" in done.stderr
+
+
+def test_a_process_that_fails_before_it_is_joined_ends_its_job(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import os, torch.distributed as dist\n"
+        "if os.environ['RANK'] == '1':\n    raise ValueError('broken early')\n"
+        "dist.init_process_group()\n"
+    )
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "broken early" in done.stderr
