@@ -30,11 +30,9 @@ FAMILIES = {
 }
 
 
-#: the families that one job of MPI runs
+#: the families that one job of MPI runs; faults come last, since they leave collectives unfinished
 JOBS = (
-    ("collectives",),
-    ("data_parallel", "going_on"),
-    ("faults",),
+    ("collectives", "data_parallel", "going_on", "faults"),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
 
