@@ -9,6 +9,7 @@ import pytest
 
 import corefw as torch
 from corefw import multiprocessing as mp
+from corefw.multiprocessing import jobs
 from corefw.shared_memory import SharedMemory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="tensors are copied there")
@@ -167,8 +168,8 @@ class TestInAJob:
 
     @pytest.fixture(autouse=True)
     def job(self, monkeypatch):
-        monkeypatch.setenv("RANK", "1")
-        monkeypatch.setenv("WORLD_SIZE", "3")
+        monkeypatch.setenv("PMI_RANK", "1")
+        monkeypatch.setenv("PMI_SIZE", "3")
 
     def test_another_number_is_refused(self):
         with pytest.raises(ValueError, match=r"nprocs is 2, but the job .* has 3 processes.*`corefw launch -n 2`"):
@@ -193,8 +194,11 @@ class TestInAJob:
         with pytest.raises(KeyError, match="here"):
             mp.spawn(lambda rank: {}["here"], nprocs=3)
 
-    def test_other_processes_are_started(self):
+    def test_other_processes_are_started(self, monkeypatch):
         process = mp.Process(target=print, args=("a", 3))
         process.start()
         process.join()
         assert process.exitcode == 0 and process.pid != os.getpid()
+        monkeypatch.delenv("PMI_SIZE")
+        monkeypatch.setenv("WORLD_SIZE", "3")  # which programs themselves may set, of hosts for instance
+        assert jobs.place() is None

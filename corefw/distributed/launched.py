@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.flush()
         if world.default is not None:
             world.default.any_communicator().abort()
-        elif (rendezvous.number(rendezvous.SIZE) or 1) > 1:
+        elif (rendezvous.told()[1] or 1) > 1:
             # Launchers end the others of a process that a signal ends, not of one that exits before it is joined.
             os.kill(os.getpid(), signal.SIGTERM)
     return status

@@ -8,9 +8,12 @@ from urllib.parse import parse_qs, urlparse
 
 from corefw.distributed.engine import Meeting
 
-#: variables of launchers that tell rank, size and the rank on this host, the first that is there
-RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
-SIZE = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+#: variables that only a launcher sets, for each process that it starts, of its rank and their number
+LAUNCHED_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+LAUNCHED_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+#: variables that tell rank, size and the rank on this host, the first that is there
+RANK = ("RANK", *LAUNCHED_RANK, "SLURM_PROCID")
+SIZE = ("WORLD_SIZE", *LAUNCHED_SIZE, "SLURM_NTASKS")
 LOCAL_RANK = ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 LOCAL_SIZE = ("LOCAL_WORLD_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
 NODE_RANK = ("GROUP_RANK", "NODE_RANK", "SLURM_NODEID")
@@ -30,7 +33,7 @@ def number(names: tuple[str, ...], environment: Mapping[str, str] = os.environ) 
 
 def told() -> tuple[int | None, int | None]:
     """The rank of this process and the number of processes of its job, as a launcher told; None where none did."""
-    return number(RANK), number(SIZE)
+    return number(LAUNCHED_RANK), number(LAUNCHED_SIZE)
 
 
 def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Meeting:
