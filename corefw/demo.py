@@ -1,7 +1,9 @@
-"""The demonstration: a network learns handwritten digits on every installed backend, from the same seed."""
+"""The demonstration: a network learns handwritten digits on every installed backend, or in several processes, from the
+same seed."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import corefw as torch
-from corefw import nn
+from corefw import distributed, nn
 from corefw.dispatch.registry import registry
 from corefw.files import replacing
 from corefw.nn import functional as F
@@ -40,16 +42,20 @@ class Reader(nn.Module):
         padded[:, 1:9, 1:9] = images
         patches = padded.unfold(1, 3, 1).unfold(2, 3, 1).reshape(count, 64, 9)
         features = F.relu(self.patch(patches))
-        pooled = features.view(count, 4, 2, 4, 2, -1).amax((2, 4)).flatten(1)
+        pooled = features.view(count, 4, 2, 4, 2, features.shape[-1]).amax((2, 4)).flatten(1)
         return self.output(F.relu(self.hidden(pooled)))
 
 
 @dataclass
 class Run:
-    """What one backend did: loss and held-out accuracy per epoch, and the seconds the training took."""
+    """What one backend did: loss and held-out accuracy per epoch, and the seconds the training took.
+
+    Attributes: ``ranks`` how many processes trained together.
+    """
 
     backend: str
     device: str
+    ranks: int = 1
     losses: list[float] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -60,7 +66,8 @@ def _images(digits: Digits, device: str):
 
 
 def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, progress: bool = True) -> Run:
-    """Train on one backend and measure on the held-out digits after each epoch.
+    """Train on one backend and measure on the held-out digits after each epoch. Processes that are joined train one
+    network: each draws the whole batches, with their noise, and computes its part of them.
 
     Args:
         backend: the backend asked first.
@@ -69,28 +76,36 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
         seed: of the weights, the order and the noise.
         progress: whether to show a line per epoch.
     """
-    run = Run(backend, device)
+    is_joined = distributed.is_initialized()
+    rank, ranks = (distributed.get_rank(), distributed.get_world_size()) if is_joined else (0, 1)
+    run = Run(backend, device, ranks)
     with torch.backend(backend):
         torch.manual_seed(seed)
         images, targets = _images(Digits(train=True), device)
         held_out, labels = _images(Digits(train=False), device)
         loader = DataLoader(TensorDataset(images, targets), batch_size=BATCH, shuffle=True)
-        model = Reader().to(device)
-        loss_fn = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)
+        model: nn.Module = Reader().to(device)
+        if is_joined:
+            model = nn.parallel.DistributedDataParallel(model)
+        loss_fn = nn.CrossEntropyLoss(label_smoothing=SMOOTHING, reduction="sum")
         optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
         for epoch in range(epochs):
             optimizer.param_groups[0]["lr"] = RATE * (1 - epoch / epochs)
-            begun, total = time.perf_counter(), 0.0
+            begun, total = time.perf_counter(), torch.zeros((), dtype=torch.float64, device=device)
             for batch, wanted in _shown(loader, f"{backend} epoch {epoch + 1}/{epochs}", progress):
-                loss = loss_fn(model(batch + NOISE * torch.randn_like(batch)), wanted)
+                part = slice(rank * len(batch) // ranks, (rank + 1) * len(batch) // ranks)
+                noisy = batch + NOISE * torch.randn_like(batch)
+                loss = loss_fn(model(noisy[part]), wanted[part])
                 optimizer.zero_grad()
-                loss.backward()
+                (loss * (ranks / len(batch))).backward()  # processes average: the mean over the whole batch
                 optimizer.step()
-                total += loss.item() * len(batch)
+                total += loss.detach()
+            if is_joined:
+                distributed.all_reduce(total)
             run.seconds += time.perf_counter() - begun
             with torch.no_grad():
                 right = (model(held_out).argmax(1) == labels).float().mean().item()
-            run.losses.append(total / len(images))
+            run.losses.append(total.item() / len(images))
             run.accuracies.append(right)
             if progress:
                 print(
@@ -121,7 +136,7 @@ def draw(runs: list[Run], path: Path) -> bool:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
     for i, run in enumerate(runs):
         label, style = (
-            f"{run.backend} on {run.device} ({run.seconds:.1f} s)",
+            f"{run.backend} on {run.device}{_told(run)} ({run.seconds:.1f} s)",
             {"linewidth": 4 - 2 * i / len(runs), "alpha": 0.7},
         )
         left.plot(range(1, len(run.losses) + 1), run.losses, label=label, **style)
@@ -148,14 +163,37 @@ def targets() -> list[tuple[str, str]]:
     return found
 
 
+def _told(run: Run) -> str:
+    """How many processes trained, if there were several."""
+    return f", {run.ranks} processes" if run.ranks > 1 else ""
+
+
 def main(epochs: int = EPOCHS, seed: int = 0, picture: str = "corefw-demo.png") -> int:
     """Run the demonstration on every backend; the exit status is 1 if one misses the goal."""
-    runs = [train(backend, device, epochs=epochs, seed=seed) for backend, device in targets()]
+    return _report([train(backend, device, epochs=epochs, seed=seed) for backend, device in targets()], picture)
+
+
+def together(epochs: int = EPOCHS, seed: int = 0, picture: str = "corefw-demo.png") -> int:
+    """Run the demonstration in the processes of a job, which train one network on the CPU; then the first one trains
+    alone, to compare. The exit status is 1 if a run misses the goal."""
+    usable = [backend for backend in torch.backends() if backend.usable and "cpu" in backend.devices]
+    backend = max(usable, key=lambda backend: backend.priority).name
+    distributed.init_process_group()
+    is_first = distributed.get_rank() == 0
+    run = train(backend, "cpu", epochs=epochs, seed=seed, progress=is_first)
+    distributed.destroy_process_group()
+    if not is_first:
+        return 0
+    return _report([train(backend, "cpu", epochs=epochs, seed=seed), run], picture)
+
+
+def _report(runs: list[Run], picture: str) -> int:
+    """Print the table of all runs and draw them; returns the exit status."""
     print(f"\n{'backend':>8}  {'device':<8} {'seconds':>8}  {'loss':>8}  held-out accuracy")
     for run in runs:
         print(
             f"{run.backend:>8}  {run.device:<8} {run.seconds:>8.2f}  {run.losses[-1]:>8.4f}  "
-            f"{100 * run.accuracies[-1]:.2f} %"
+            f"{100 * run.accuracies[-1]:.2f} %{_told(run)}"
         )
     if len(runs) > 1:
         print(f"largest difference of the losses: {_spread(runs):.2e}")
@@ -170,3 +208,7 @@ def _spread(runs: list[Run]) -> float:
     """The largest difference between the losses of two runs in one epoch."""
     by_epoch: Any = zip(*(run.losses for run in runs), strict=True)
     return max(max(losses) - min(losses) for losses in by_epoch)
+
+
+if __name__ == "__main__":
+    sys.exit(together(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -1,5 +1,6 @@
 """Ranks that compute together, on threads and on the processes of MPI."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import corefw
+from tests.killed import kill_often
 from tests.ranks import __main__ as ranks
 from tests.ranks import threads
 
@@ -67,3 +70,133 @@ def test_launch(tmp_path, breaks_at, restarts, status):
     if not status:
         lines = sorted(done.stdout.splitlines())
         assert lines == ["[0] 0 [[0.5, 0.5]] [0, 2]", "[1] 1 [[0.5, 0.5]] [1, 3]"]
+
+
+def test_demo(tmp_path):
+    """Two processes that train on parts of each batch have the curve of one that has it all."""
+    picture = str(tmp_path / "curves.png")
+    command = [sys.executable, "-m", "corefw", "demo", "--ranks", "2", "--epochs", "2", "--picture", picture]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr  # two epochs do not reach the goal
+    losses = [line.split()[5] for line in done.stdout.splitlines() if "epoch" in line]
+    assert len(losses) == 4 and losses[:2] == losses[2:]
+    difference = re.search(r"largest difference of the losses: (\S+)", done.stdout)
+    assert float(difference[1]) < 1e-5 and "2 processes" in done.stdout
+
+
+RESUMED = """
+import os, signal
+import torch, torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group()
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = fully_shard(torch.nn.Linear(3, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+first = 0
+if os.path.exists("last"):
+    parts, states = get_state_dict(model, optimizer)
+    found = {"model": parts, "optim": states, "step": 0}
+    dcp.load(found, checkpoint_id="last")
+    set_state_dict(model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"])
+    first = found["step"]
+for step in range(first, 6):
+    optimizer.zero_grad()
+    loss = model(torch.full((1, 3), rank + 1.0)).square().sum()
+    loss.backward()
+    optimizer.step()
+    parts, states = get_state_dict(model, optimizer)
+    dcp.save({"model": parts, "optim": states, "step": step + 1}, checkpoint_id="last")
+    if rank == 1 and step == 3 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+if rank == 0:
+    print(first, loss.item())
+"""
+
+
+def test_a_job_whose_process_is_killed_goes_on_from_its_checkpoint(tmp_path):
+    (tmp_path / "train.py").write_text(RESUMED)
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "--max-restarts", "3", "--plain", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr.count("starting again") == 1, done.stderr
+    corefw.manual_seed(0)
+    model = corefw.nn.Linear(3, 2)
+    optimizer = corefw.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(6):
+        optimizer.zero_grad()
+        losses = [model(corefw.full((1, 3), rank + 1.0)).square().sum() for rank in (0, 1)]
+        (sum(losses) / 2).backward()
+        optimizer.step()
+    begun, loss = done.stdout.splitlines()[-1].split()
+    assert begun == "4" and float(loss) == pytest.approx(losses[0].item(), rel=1e-4)
+
+
+def test_a_killed_job_loses_no_checkpoint(tmp_path):
+    assert kill_often(tmp_path, moments=3, seed=0)[-1] >= 3
+
+
+SPAWNED = """
+import os, sys
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def work(rank, size, word):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    total = torch.tensor(rank + 1.0)
+    dist.all_reduce(total)
+    print(word, rank, total.item(), flush=True)
+    if word == "and leave":
+        dist.destroy_process_group()
+    if word == "and end":
+        sys.exit()
+
+def own(number):
+    print("child", number, os.getppid() == int(os.environ["PARENT"]), flush=True)
+
+if __name__ == "__main__":
+    size = int(sys.argv[1])
+    for word in ("and leave", "and stay", "and end"):
+        mp.spawn(work, args=(size, word), nprocs=size)
+    assert mp.spawn(work, args=(size, "without waiting"), nprocs=size, join=False).join()
+    processes = [mp.Process(target=work, args=(rank, size, "as a process")) for rank in range(size)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0 and not process.is_alive()
+    dist.init_process_group()
+    os.environ["PARENT"] = str(os.getpid())
+    if dist.get_rank() == 0:
+        mp.spawn(own)
+"""
+
+
+def test_spawn_runs_in_the_processes_of_a_job(tmp_path):
+    (tmp_path / "train.py").write_text(SPAWNED)
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "--plain", "train.py", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    words = ("and leave", "and stay", "and end", "without waiting", "as a process")
+    expected = [f"{word} {rank} 3.0" for word in words for rank in (0, 1)]
+    assert sorted(done.stdout.splitlines()) == sorted([*expected, "child 0 True"])
+
+
+def test_spawn_without_a_job_tells_how_to_start_one(tmp_path):
+    (tmp_path / "train.py").write_text(SPAWNED)
+    command = [sys.executable, "-m", "corefw", "run", "train.py", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "ProcessRaisedException" in done.stderr
+    assert "world size 2, but this process is alone. Start it with `corefw launch -n 2`" in done.stderr
+
+
+def test_a_process_that_fails_before_it_is_joined_ends_its_job(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import os, torch.distributed as dist\n"
+        "if os.environ['RANK'] == '1':\n    raise ValueError('broken early')\n"
+        "dist.init_process_group()\n"
+    )
+    command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "broken early" in done.stderr

@@ -9,6 +9,7 @@ import pytest
 
 import corefw as torch
 from corefw import multiprocessing as mp
+from corefw.multiprocessing import jobs
 from corefw.shared_memory import SharedMemory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="tensors are copied there")
@@ -160,3 +161,44 @@ def test_shared_memory_without_a_kernel_for_it(monkeypatch):
     second = SharedMemory.of_descriptor(os.dup(first.descriptor), 8)
     second[3] = 5
     assert first[3] == 5 and len(first) == 8
+
+
+class TestInAJob:
+    """Where a launcher started several processes, they are the ones that `spawn` would start."""
+
+    @pytest.fixture(autouse=True)
+    def job(self, monkeypatch):
+        monkeypatch.setenv("PMI_RANK", "1")
+        monkeypatch.setenv("PMI_SIZE", "3")
+
+    def test_another_number_is_refused(self):
+        with pytest.raises(ValueError, match=r"nprocs is 2, but the job .* has 3 processes.*`corefw launch -n 2`"):
+            mp.spawn(print, nprocs=2)
+        told = r"world size 2, but its job has 3 processes. Start it with `corefw launch -n 2`"
+        with pytest.raises(ValueError, match=told):
+            torch.distributed.init_process_group("gloo", rank=1, world_size=2)
+        with pytest.raises(ValueError, match="rank 0, but this process is rank 1 of its job"):
+            torch.distributed.init_process_group("gloo", rank=0, world_size=3)
+
+    def test_a_share_is_run_here(self):
+        seen = []
+        context = mp.spawn(lambda *given: seen.append(given), ("a", 2), nprocs=3, join=False)
+        assert seen == [(1, "a", 2)] and context.join() and context.processes == []
+        processes = [mp.Process(target=lambda *given: seen.append(given), args=(r, 3)) for r in range(3)]
+        for process in processes:
+            process.start()
+        assert seen[1:] == [(1, 3)]
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+        with pytest.raises(KeyError, match="here"):
+            mp.spawn(lambda rank: {}["here"], nprocs=3)
+
+    def test_other_processes_are_started(self, monkeypatch):
+        process = mp.Process(target=print, args=("a", 3))
+        process.start()
+        process.join()
+        assert process.exitcode == 0 and process.pid != os.getpid()
+        monkeypatch.delenv("PMI_SIZE")
+        monkeypatch.setenv("WORLD_SIZE", "3")  # which programs themselves may set, of hosts for instance
+        assert jobs.place() is None

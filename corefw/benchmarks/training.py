@@ -1,4 +1,7 @@
-"""Training programs: each makes a function that takes one step, in any module with PyTorch's API."""
+"""Training programs: each makes a function that takes one step, in any module with PyTorch's API.
+
+Some take `wrap`, which gives the model that is trained in the place of the one that was built: in several processes.
+"""
 
 from itertools import pairwise
 
@@ -6,7 +9,7 @@ from corefw.benchmarks import resnet
 
 
 def step_of(model, optimizer, loss_of):
-    """One training step as a function without arguments."""
+    """One training step as a function without arguments, whose attributes are the model and its optimizer."""
 
     def step():
         loss = loss_of(model)
@@ -15,7 +18,13 @@ def step_of(model, optimizer, loss_of):
         optimizer.step()
         return loss.item()
 
+    vars(step).update(model=model, optimizer=optimizer)
     return step
+
+
+def alone(model):
+    """The model itself: one process trains it."""
+    return model
 
 
 def mlp(framework, sizes):
@@ -25,16 +34,16 @@ def mlp(framework, sizes):
     return nn.Sequential(*layers)
 
 
-def _seed_mlp(framework, optimizer_of):
+def _seed_mlp(framework, optimizer_of, wrap=alone):
     """The two-layer network of the tutorials: 64 samples, 1000 -> 100 -> 10."""
-    model = mlp(framework, (1000, 100, 10))
+    model = wrap(mlp(framework, (1000, 100, 10)))
     inputs, targets = framework.randn(64, 1000), framework.randn(64, 10)
     loss_fn = framework.nn.MSELoss(reduction="sum")
     return step_of(model, optimizer_of(model.parameters()), lambda m: loss_fn(m(inputs), targets))
 
 
-def seed_mlp_sgd(framework):
-    return _seed_mlp(framework, lambda parameters: framework.optim.SGD(parameters, lr=1e-4, momentum=0.5))
+def seed_mlp_sgd(framework, wrap=alone):
+    return _seed_mlp(framework, lambda parameters: framework.optim.SGD(parameters, lr=1e-4, momentum=0.5), wrap)
 
 
 def seed_mlp_adam(framework):
@@ -69,9 +78,9 @@ def mnist_cnn_adam(framework, samples=64):
     return step_of(model, optimizer, lambda m: F.cross_entropy(m(images), targets))
 
 
-def resnet18_sgd(framework, samples=16):
+def resnet18_sgd(framework, samples=16, wrap=alone):
     """ResNet-18 in its form for CIFAR, on 16 images of 32 x 32."""
-    model = resnet.build(framework, width=64)
+    model = wrap(resnet.build(framework, width=64))
     images, targets = framework.randn(samples, 3, 32, 32), framework.randint(0, 10, (samples,))
     optimizer = framework.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     return step_of(model, optimizer, lambda m: framework.nn.functional.cross_entropy(m(images), targets))
@@ -86,7 +95,7 @@ def lstm_adam(framework):
     return step_of(model, optimizer, lambda m: nn.functional.mse_loss(m(inputs)[0], targets))
 
 
-def gpt_adamw(framework):
+def gpt_adamw(framework, wrap=alone):
     """A transformer of 4 layers, 128 wide, with 4 heads, on 8 texts of 128 letters."""
     nn, F = framework.nn, framework.nn.functional
     words, width, heads, layers, batch, length = 65, 128, 4, 4, 8, 128
@@ -117,7 +126,7 @@ def gpt_adamw(framework):
             x = self.words(text) + self.positions(framework.arange(length))
             return self.head(self.norm(self.blocks(x)))
 
-    model = GPT()
+    model = wrap(GPT())
     text = framework.randint(0, words, (batch, length + 1))
     optimizer = framework.optim.AdamW(model.parameters())
     return step_of(model, optimizer, lambda m: F.cross_entropy(m(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.distributed.groups import ProcessGroup, chosen_group, default_group, get_group_rank
+from corefw.distributed.groups import ProcessGroup, chosen_group, get_group_rank
 from corefw.distributed.reduce_op import PremulSum, ReduceOp
 from corefw.distributed.work import Work
 from corefw.graph.grad_mode import no_recording
@@ -32,18 +32,18 @@ def _checked_list(what: str, tensors: Any, size: int | None = None) -> list[Tens
 
 def _reduction(op: Any, group: ProcessGroup) -> tuple[str, Callable | None, Callable | None]:
     """The reduction of an engine, what is done to each tensor before it, and after it."""
-    if isinstance(op, PremulSum):
-        return "sum", lambda tensor: tensor.mul_(op.factor), None
-    if not isinstance(op, ReduceOp):
+    if isinstance(op, ReduceOp):
+        if op is ReduceOp.AVG:
+            return "sum", None, lambda tensor: tensor.div_(group.size())
+        return op.word, None, None
+    if not isinstance(op, PremulSum):
         raise TypeError(f"op: expected a ReduceOp, but got {op!r}")
-    if op is ReduceOp.AVG:
-        return "sum", None, lambda tensor: tensor.div_(group.size())
-    return op.word, None, None
+    return "sum", lambda tensor: tensor.mul_(op.factor), None
 
 
 def _ended(work: Work, async_op: bool) -> Work | None:
     if async_op:
-        return work
+        return work.left_going()
     work.wait()
     return None
 
@@ -53,7 +53,7 @@ def _in_place(
     after: Callable | None = None,
 ) -> Work:  # fmt: skip
     """Begin a collective that changes tensors, whatever their strides."""
-    if before is None and after is None and all(tensor.is_contiguous() for tensor in tensors):
+    if before is None and after is None and all([tensor.is_contiguous() for tensor in tensors]):  # noqa: C419
         return Work(group, name, tensors, group.start(name, tensors, *options))
     with no_recording():
         held = [tensor.detach() if tensor.is_contiguous() else tensor.contiguous() for tensor in tensors]
@@ -225,23 +225,17 @@ def _uneven_all_gather(listed: list[Tensor], tensor: Tensor, group: ProcessGroup
             with no_recording():
                 target.detach().copy_(tensor)
         parts.append(_in_place("broadcast", [target], group, root))
-    return _ended(Parts(parts, listed), async_op)
+    return _ended(_together("all_gather", parts, group, listed), async_op)
 
 
-class Parts(Work):
+def _together(name: str, works: Sequence[Work], group: ProcessGroup, results: Sequence[Tensor] = ()) -> Work:
     """Several works as one."""
 
-    def __init__(self, works: Sequence[Work], results: Sequence[Tensor] = ()):
-        self._works = list(works)
-        super().__init__(works[0]._group if works else default_group(), "", results, ())
+    def finish() -> None:
+        for work in works:
+            work.wait()
 
-    def wait(self, timeout: Any = None) -> bool:
-        """Wait for all."""
-        return all(work.wait(timeout) for work in self._works)
-
-    def is_completed(self) -> bool:
-        """Whether all have ended."""
-        return all([work.is_completed() for work in self._works])  # noqa: C419, each is to go on
+    return Work(group, name, results, [request for work in works for request in work.requests], finish)
 
 
 def all_gather_coalesced(
@@ -255,7 +249,7 @@ def all_gather_coalesced(
         _stacked("all_gather", [outputs[i] for outputs in output_tensor_lists], tensor, found)
         for i, tensor in enumerate(inputs)
     ]
-    return _ended(Parts(works), async_op)
+    return _ended(_together("all_gather", works, found), async_op)
 
 
 def gather(

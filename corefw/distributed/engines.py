@@ -79,8 +79,7 @@ def _started(name: str) -> Any:
     """The kernel of a collective: it lets the group's communicator begin it, whatever engine that is of."""
 
     def kernel(*arguments: Any) -> None:
-        *rest, group = arguments
-        group.begin(name, *rest)
+        arguments[-1].begin(name, *arguments[:-1])
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel

@@ -37,6 +37,7 @@ class ProcessGroup:
         self.joined: dict[str, tuple[Engine, Communicator]] = {}
         self.sequence = 0
         self._started: list[Request] = []
+        self.going: list[Work] = []  # what goes on while the program does
 
     # -- what users ask ------------------------------------------------------------------------------------------
     def size(self) -> int:
@@ -78,11 +79,11 @@ class ProcessGroup:
     def begin(self, name: str, first: list, *rest: Any) -> None:
         """Let the communicator of the arrays begin a collective: what the kernels of all engines do."""
         method = getattr(self._current, name)
-        arrays = [rest[0]] if rest and isinstance(rest[0], list) else []
-        for each in zip(first, *arrays):
-            request = method(*each, *rest[len(arrays) :])
-            if request is not None:
-                self._started.append(request)
+        if rest and isinstance(rest[0], list):
+            requests = [method(*each, *rest[1:]) for each in zip(first, rest[0])]
+        else:
+            requests = [method(array, *rest) for array in first]
+        self._started += [request for request in requests if request is not None]
 
     _current: Communicator  # of the device that the collective being begun works on
 
@@ -103,6 +104,12 @@ class ProcessGroup:
             raise self.failed(self.told(name, first, self.sequence), error, self.timeout) from error
         started, self._started = self._started, []
         return started
+
+    def advance(self) -> None:
+        """Let what goes on beside the program do so: an engine may need calls for that. Whoever computes for long while
+        something is on its way calls this now and then."""
+        for work in self.going.copy():
+            work.advance()
 
     def run(self, name: str, first: list[Tensor], *rest: Any) -> None:
         """A collective op to its end."""
@@ -139,6 +146,7 @@ class _World:
     """What is joined: the group of all processes, and the others."""
 
     def __init__(self) -> None:
+        self.was_joined = False  # ever
         self.clear()
 
     def clear(self) -> None:
@@ -263,6 +271,7 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     limit = seconds(timeout)
     meeting = rendezvous.meeting(init_method, world_size, rank, limit)
+    rendezvous.agree(meeting, *rendezvous.told())
     joined: dict[str, tuple[Engine, Communicator]] = {}
     by_engine: dict[str, Communicator] = {}
     for kinds, engine in _chosen(backend):
@@ -275,6 +284,7 @@ def init_process_group(
     made.joined = joined
     world.default, world.rank, world.size = made, first.rank, first.size
     world.groups, world.backend = [made], str(backend or made.name()).lower()
+    world.was_joined = True
     atexit.register(_leave)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 from corefw.distributed import rendezvous
@@ -41,10 +42,14 @@ def main(arguments: list[str]) -> int:
             print(status, file=sys.stderr)
             status = 1
     status = status if isinstance(status, int) else int(status is not None)
-    if status and world.default is not None:
+    if status and (world.default is not None or not world.was_joined):
         sys.stdout.flush()
         sys.stderr.flush()
-        world.default.any_communicator().abort()
+        if world.default is not None:
+            world.default.any_communicator().abort()
+        elif (rendezvous.told()[1] or 1) > 1:
+            # Launchers end the others of a process that a signal ends, not of one that exits before it is joined.
+            os.kill(os.getpid(), signal.SIGTERM)
     return status
 
 

@@ -33,7 +33,7 @@ def isend(
         return None
     to = _peer(found, dst, group_dst, "dst")
     held = [tensor.detach().contiguous()]
-    return Work(found, f"send to rank {found.ranks[to]}", held, found.start("send", held, to, tag))
+    return Work(found, f"send to rank {found.ranks[to]}", held, found.start("send", held, to, tag)).left_going()
 
 
 def irecv(
@@ -52,7 +52,8 @@ def irecv(
                 tensor.detach().copy_(held)
 
     where = "any rank" if source is None else f"rank {found.ranks[source]}"
-    return Work(found, f"receive from {where}", [tensor], found.start("receive", [held], source, tag), finish)
+    started = found.start("receive", [held], source, tag)
+    return Work(found, f"receive from {where}", [tensor], started, finish).left_going()
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:

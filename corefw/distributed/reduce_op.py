@@ -24,13 +24,11 @@ class ReduceOp(Enum):
     BOR = 6
     BXOR = 7
 
+    def __init__(self, value: int):
+        self.word = self.name.lower()  # its name among engines
+
     def __repr__(self) -> str:
         return f"<RedOpType.{self.name}: {self.value}>"
-
-    @property
-    def word(self) -> str:
-        """Its name among engines."""
-        return self.name.lower()
 
 
 class PremulSum:

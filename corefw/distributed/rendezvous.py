@@ -8,9 +8,12 @@ from urllib.parse import parse_qs, urlparse
 
 from corefw.distributed.engine import Meeting
 
-#: variables of launchers that tell rank, size and the rank on this host, the first that is there
-RANK = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
-SIZE = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+#: variables that only a launcher sets, for each process that it starts, of its rank and their number
+LAUNCHED_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+LAUNCHED_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+#: variables that tell rank, size and the rank on this host, the first that is there
+RANK = ("RANK", *LAUNCHED_RANK, "SLURM_PROCID")
+SIZE = ("WORLD_SIZE", *LAUNCHED_SIZE, "SLURM_NTASKS")
 LOCAL_RANK = ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 LOCAL_SIZE = ("LOCAL_WORLD_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
 NODE_RANK = ("GROUP_RANK", "NODE_RANK", "SLURM_NODEID")
@@ -26,6 +29,11 @@ def number(names: tuple[str, ...], environment: Mapping[str, str] = os.environ) 
         if (text := environment.get(name, "")).lstrip("-").isdigit():
             return int(text)
     return None
+
+
+def told() -> tuple[int | None, int | None]:
+    """The rank of this process and the number of processes of its job, as a launcher told; None where none did."""
+    return number(LAUNCHED_RANK), number(LAUNCHED_SIZE)
 
 
 def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Meeting:
@@ -48,14 +56,20 @@ def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Me
     )
 
 
-def agree(said: Meeting, rank: int, size: int) -> None:
-    """Raise ValueError if the engine joined other processes than the program meant."""
-    for name, meant, found in (("rank", said.rank, rank), ("world size", said.size, size)):
-        if meant is not None and meant != found:
-            raise ValueError(
-                f"init_process_group: the program says {name} {meant}, but the engine joined {found}: start the "
-                "program with `corefw launch -n SIZE`, or with the engine's own launcher"
-            )
+def agree(said: Meeting, rank: int | None, size: int | None) -> None:
+    """Raise ValueError if the processes of the job, as a launcher or an engine tells, are not those that the program
+    means."""
+    for meant, found, saying, is_it in (
+        (said.size, size, "world size", "this process is alone" if size == 1 else f"its job has {size} processes"),
+        (said.rank, rank, "rank", f"this process is rank {rank} of its job"),
+    ):
+        if meant is None or found is None or meant == found:
+            continue
+        raise ValueError(
+            f"init_process_group: the program says {saying} {meant}, but {is_it}. Start it with `corefw launch -n "
+            f"{said.size or 'SIZE'}`, or with the engine's own launcher. Processes that multiprocessing starts are not "
+            "joined, but in such a job `multiprocessing.spawn` runs in the processes that exist already"
+        )
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

@@ -24,21 +24,22 @@ class Work:
         requests: what the engine still has to do.
         results: the tensors that will hold the result; `tensors` if missing.
         finish: called when the engine has ended, to put the result in its place.
+
+    Attributes: ``requests`` what the engine still has to do.
     """
 
     def __init__(
         self, group: ProcessGroup, name: str, tensors: Sequence[Tensor], requests: Sequence[Request],
         finish: Callable[[], None] | None = None, results: Sequence[Tensor] | None = None,
     ):  # fmt: skip
-        self._group, self._requests = group, list(requests)
-        self._call = (name, list(tensors), group.sequence)
-        self._results = list(tensors if results is None else results)
+        self._group, self.requests = group, requests
+        self._call = (name, tensors, group.sequence)
+        self._results = tensors if results is None else results
         self._finish = [] if finish is None else [finish]
         self._error: BaseException | None = None
-        self._futures: list[Future] = []
         self._ended = False
         self._source: int | None = None
-        if not self._requests:
+        if not requests:
             self._end()
 
     def wait(self, timeout: Any = None) -> bool:
@@ -54,7 +55,7 @@ class Work:
             limit = self._group.timeout if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)()
             end = time.monotonic() + limit
             try:
-                for request in self._requests:
+                for request in self.requests:
                     request.wait(max(end - time.monotonic(), 0.0))
             except Exception as error:
                 self._fail(error, limit)
@@ -63,20 +64,45 @@ class Work:
             raise self._error
         return True
 
+    def left_going(self) -> Work:
+        """Itself, which now goes on while the program does, and with it what was left so before."""
+        group = self._group
+        if group.going:
+            group.advance()
+        if not self._ended:
+            group.going.append(self)
+        return self
+
+    def advance(self) -> bool:
+        """Whether the engine has ended; lets it go on. What went wrong is for `wait` to tell."""
+        try:
+            is_done = self._ended or all([request.done() for request in self.requests])  # noqa: C419, each is to go on
+        except Exception as error:
+            self._fail(error, self._group.timeout)
+            return True
+        if is_done:
+            self._leave()
+        return is_done
+
+    def _leave(self) -> None:
+        if self in self._group.going:
+            self._group.going.remove(self)
+
     def _fail(self, error: Exception, limit: float) -> None:
         self._ended, self._error = True, self._group.failed(self._group.told(*self._call), error, limit)
+        self._leave()
 
     def _end(self) -> None:
         if self._ended:
             return
         self._ended = True
-        if self._requests:
-            self._source = self._requests[-1].source
-        self._requests = []
+        if self.requests:
+            self._source = self.requests[-1].source
+            self.requests = ()
+            if self._group.going:
+                self._leave()
         for step in self._finish:
             step()
-        for future in self._futures:
-            future.set_result(self.result())
 
     def then(self, step: Callable[[], None]) -> None:
         """Do something more when it has ended."""
@@ -87,7 +113,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether it has ended; lets the engine go on."""
-        if not self._ended and all(request.done() for request in self._requests):
+        if not self._ended and self.advance():
             self.wait()
         return self._ended
 
@@ -101,7 +127,7 @@ class Work:
 
     def result(self) -> list[Any]:
         """The tensors that hold the result."""
-        return self._results
+        return list(self._results)
 
     def source_rank(self) -> int:
         """Where a received message came from, as a rank of the whole world."""
@@ -112,11 +138,9 @@ class Work:
     def get_future(self) -> Future:
         """A future whose value is `result`; it is done when `wait` has returned."""
         future: Future = Future()
-        if self._ended:
-            future.set_result(self.result())
-        else:
+        if not self._ended:
             future._drive = self.wait
-            self._futures.append(future)
+        self.then(lambda: future.set_result(self.result()))
         return future
 
     def synchronize(self) -> None:

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from corefw.multiprocessing import jobs
+
 __all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "spawn", "start_processes"]
 
 
@@ -104,6 +106,10 @@ def start_processes(
 ) -> ProcessContext | None:
     """Call ``fn(number, *args)`` in `nprocs` processes.
 
+    In a job that `corefw launch -n N` started, whose processes are not joined yet, they exist already: each that comes
+    here calls `fn` with its own rank, and returns when all have. What `fn` changes in the process stays changed, and
+    what it raises is raised here. After `init_process_group`, processes are started as elsewhere.
+
     Args:
         fn: a function of a module, which the processes import.
         args: the arguments after the process's number; they are pickled.
@@ -117,7 +123,10 @@ def start_processes(
 
     Raises:
         ProcessRaisedException, ProcessExitedException: see `ProcessContext.join`.
+        ValueError: `nprocs` is not the number of the job's processes.
     """
+    if (job := jobs.place()) is not None:
+        return _in_this_job(fn, args, nprocs, join, *job)
     context = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for number in range(nprocs):
@@ -132,6 +141,21 @@ def start_processes(
         return started
     while not started.join():
         pass
+    return None
+
+
+def _in_this_job(fn: Callable, args: tuple, nprocs: int, join: bool, rank: int, size: int) -> ProcessContext | None:
+    """This process's share of what a job of processes that exist already does."""
+    if nprocs != size:
+        raise ValueError(
+            f"spawn: nprocs is {nprocs}, but the job that `corefw launch` started has {size} processes, which run what "
+            f"spawn would: start it with `corefw launch -n {nprocs}`. To start others, join the job's by "
+            "init_process_group before"
+        )
+    jobs.run(lambda: fn(rank, *args))
+    if not join:
+        return ProcessContext([], [])
+    jobs.meet()
     return None
 
 

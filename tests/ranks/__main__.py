@@ -7,24 +7,32 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import checkpoints, collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
+from tests.ranks import (
+    checkpoints,
+    collectives,
+    data_parallel,
+    faults,
+    going_on,
+    sharded,
+    sharded_models,
+    sharded_optimizers,
+)
 
 FAMILIES = {
     "checkpoints": checkpoints,
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,
+    "going_on": going_on,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
 }
 
 
-#: the families that one job of MPI runs
+#: the families that one job of MPI runs; faults come last, since they leave collectives unfinished
 JOBS = (
-    ("collectives",),
-    ("data_parallel",),
-    ("faults",),
+    ("collectives", "data_parallel", "going_on", "faults"),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
 

@@ -12,6 +12,7 @@ import corefw.distributed as dist
 from corefw import nn
 from corefw.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from corefw.distributed.fsdp.units import units_of
+from corefw.nn.parallel import DistributedDataParallel
 from corefw.utils.checkpoint import checkpoint
 
 F = nn.functional
@@ -140,6 +141,21 @@ def layers(rank, size):
 def transformer(rank, size):
     model = Transformer()
     steps(rank, size, sharded(model, model.layers), Transformer(), tokens(size))
+
+
+def as_replicated(rank, size):
+    """The losses of a model in parts are those of DistributedDataParallel, each rank with its own data."""
+    model, whole = Transformer(), Transformer()
+    sharded(model, model.layers)
+    whole = DistributedDataParallel(whole)
+    optimizers = [torch.optim.AdamW(m.parameters(), lr=0.01, eps=1e-4) for m in (model, whole)]
+    for _ in range(4):
+        losses = [tokens(size)(m, lambda t: part(rank, t)) for m in (model, whole)]
+        assert abs(losses[0].item() - losses[1].item()) < 1e-5
+        for loss, optimizer in zip(losses, optimizers):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
 
 
 class Wide(nn.Module):
@@ -405,6 +421,6 @@ def clipping(rank, size):
 
 
 SCENARIOS = [
-    layers, transformer, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses, changed_in_place,
-    mixed_precision, refused, clipping,
+    layers, transformer, as_replicated, memory, freed, ahead_of_need, accumulation, frozen, computed_again, uses,
+    changed_in_place, mixed_precision, refused, clipping,
 ]  # fmt: skip

@@ -29,15 +29,22 @@ class MPIRequest(Request):
             return True
         if not self._request.Test(self._status):
             return False
+        self._end()
+        return True
+
+    def _end(self) -> None:
         if self._status is not None:
             self.source = self._status.Get_source()
         self._request = None
         self._arrays = ()
-        return True
 
     def wait(self, timeout: float) -> None:
+        if self._request is None:
+            return
+        test, status = self._request.Test, self._status
         for _ in range(_SPINS):
-            if self.done():
+            if test(status):
+                self._end()
                 return
         end = time.monotonic() + timeout
         while not self.done():
@@ -48,7 +55,7 @@ class MPIRequest(Request):
 
 def _spec(array: np.ndarray) -> list:
     """An array as mpi4py takes it."""
-    return [array, array.size, datatype(array.dtype)]
+    return [array, datatype(array.dtype)]
 
 
 def _parts(array: np.ndarray, counts: Sequence[int]) -> list:

@@ -56,12 +56,15 @@ class _Recipe:
 
 
 class _Saving:
-    """What the graph saves inside units: recipes of parameters, all else as what is around them wants it."""
+    """What the graph saves inside units: recipes of parameters, all else as what is around them wants it. As it sees
+    each step of the forward, and of the backward those with parameters, it lets go on what is on its way meanwhile."""
 
-    def __init__(self, outer: Any):
-        self.packing = getattr(outer, "keywords", None)
+    def __init__(self, outer: Any, group: ProcessGroup):
+        self.packing, self.group = getattr(outer, "keywords", None), group
 
     def __call__(self, node: Node) -> None:
+        if self.group.going:
+            self.group.advance()
         if self.packing is not None or _holds_gathered(node.saved):
             pack_saved(node, self.pack, self.unpack)
 
@@ -74,6 +77,8 @@ class _Saving:
 
     def unpack(self, packed: Any) -> Tensor:
         """The tensor that was kept."""
+        if self.group.going:
+            self.group.advance()
         if isinstance(packed, _Recipe):
             return packed.tensor()
         return packed if self.packing is None else self.packing["unpack"](packed[0])
@@ -107,8 +112,9 @@ class Tree:
         self._prefetch(unit.following, self.order.index(unit) + 1, unit.prefetches[0])
 
     def enter_backward(self, unit: Unit) -> None:
-        """A unit's backward begins: those whose backward comes after it begin to be gathered."""
-        self._prefetch(unit.preceding, self.order.index(unit) - 1, unit.prefetches[1])
+        """A unit's backward begins: those whose backward comes after it begin to be gathered; after the root's, which
+        begins first, that of the unit whose forward came last."""
+        self._prefetch(unit.preceding, (self.order.index(unit) or len(self.order)) - 1, unit.prefetches[1])
 
     def _prefetch(self, named: Sequence[Unit] | None, place: int, is_wanted: bool) -> None:
         if named is None:
@@ -221,7 +227,7 @@ class Unit:
         outer = mode.recorder.steps.get("saved") if isinstance(mode.recorder, Recorder) else None
         is_saving = mode.recording is not False and not isinstance(outer, _Saving)
         if is_saving:
-            exchange_step("saved", _Saving(outer))
+            exchange_step("saved", _Saving(outer, self.group))
         is_kept = False
         try:
             if self.policy.param_dtype is not None and self.policy.cast_forward_inputs:

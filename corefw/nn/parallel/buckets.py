@@ -141,6 +141,8 @@ class Reducer:
             self._mark(parameter)
 
     def _mark(self, parameter: Tensor) -> None:
+        if self.group.going:
+            self.group.advance()
         bucket, i = self._places[id(parameter)]
         self._ready.add(id(parameter))
         with no_recording():
