@@ -57,7 +57,8 @@ from corefw.distributed.objects import (
 from corefw.distributed.point_to_point import P2POp, batch_isend_irecv, irecv, isend, monitored_barrier, recv, send
 from corefw.distributed.reduce_op import ReduceOp
 from corefw.distributed.reduce_op import _make_nccl_premul_sum as _make_nccl_premul_sum
-from corefw.distributed.rendezvous import get_node_local_rank
+from corefw.distributed.rendezvous import get_node_local_rank, register_rendezvous_handler, rendezvous
+from corefw.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from corefw.distributed.work import Work
 
 reduce_op = ReduceOp  # PyTorch's older name
@@ -136,11 +137,16 @@ __all__ = [
     "DistError",
     "DistNetworkError",
     "DistStoreError",
+    "FileStore",
     "GroupMember",
+    "HashStore",
     "P2POp",
+    "PrefixStore",
     "ProcessGroup",
     "QueueEmptyError",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
     "all_gather",
     "all_gather_coalesced",
@@ -194,6 +200,8 @@ __all__ = [
     "reduce_scatter",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",

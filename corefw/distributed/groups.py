@@ -6,16 +6,18 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from corefw.devices import device
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import registry
-from corefw.distributed import debugging, engines, rendezvous
+from corefw.distributed import debugging, engines, places
 from corefw.distributed.engine import Communicator, Engine, Request
 from corefw.distributed.errors import DistBackendError
 from corefw.distributed.reduce_op import ReduceOp
+from corefw.distributed.rendezvous import agree, meeting
 from corefw.distributed.work import Work
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
@@ -97,9 +99,10 @@ class ProcessGroup:
                 getattr(ops, f"collective_{name}")(first, *rest, self)
         except DistBackendError:
             raise
+        except (TypeError, ValueError) as error:  # the engine, or the op, does not take what was given
+            told = f"rank {world.rank} of {world.size}: {self.told(name, first, self.sequence, rest)}: {error}"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(told) from error
         except Exception as error:
-            if isinstance(error, (TypeError, ValueError)):
-                raise
             raise self.failed(self.told(name, first, self.sequence), error, self.timeout) from error
         started, self._started = self._started, []
         return started
@@ -110,10 +113,11 @@ class ProcessGroup:
             rest = ([tensor.contiguous() for tensor in rest[0]], *rest[1:])
         Work(self, name, first, self.start(name, first, *rest)).wait()
 
-    def told(self, name: str, tensors: Iterable[Tensor], sequence: int) -> str:
+    def told(self, name: str, tensors: Iterable[Tensor], sequence: int, rest: Sequence[Any] = ()) -> str:
         """A call in words, for errors."""
-        shapes = ", ".join(f"{list(t.shape)} {t.dtype}" for t in tensors)
-        return f"{name} #{sequence} of group {self.group_name} ({shapes})"
+        given = [f"{list(t.shape)} {t.dtype}" for t in tensors]
+        given += [str(value) for value in rest if isinstance(value, (str, int))]
+        return f"{name} #{sequence} of group {self.group_name} ({', '.join(given)})"
 
     def failed(self, what: str, error: Exception, limit: float) -> DistBackendError:
         """The error of a collective that did not end well; the process will end its job."""
@@ -249,12 +253,16 @@ def init_process_group(
         backend: the engine: "mpi" or another that is installed, "nccl" for GPUs, pairs "cpu:mpi,cuda:nccl"; "gloo"
             stands for the CPU's engine. Without it, the CPU's.
         init_method: "env://", which reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE where no launcher of the
-            engine tells; or "tcp://host:port".
+            engine tells; "tcp://host:port", "file:///path", or one of `register_rendezvous_handler`.
         timeout: for what the processes do together; 30 minutes if missing.
         world_size, rank: how many there are and which one this is, where no launcher tells.
-        store, group_name, pg_options, device_id: accepted for PyTorch's sake; engines need none of them.
+        store: by which the processes find each other, in the place of `init_method`; it takes `rank` and `world_size`.
+            Engines that a launcher joins, such as "mpi", need none.
+        device_id: the device that this process shall use, where the engine needs to know.
+        group_name, pg_options: accepted for PyTorch's sake; engines need none of them.
 
     Raises:
+        AssertionError: `store` came together with `init_method`, or without `rank` and `world_size`.
         ValueError: it was called before, or a rank or size is not that of the launcher.
         BackendError: there is no such engine here.
         DistNetworkError: the others did not come in time.
@@ -262,15 +270,23 @@ def init_process_group(
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     limit = seconds(timeout)
-    meeting = rendezvous.meeting(init_method, world_size, rank, limit)
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if store is not None and (world_size <= 0 or rank < 0):
+        raise AssertionError("world_size must be positive, and rank must not be negative, if using store")
+    said = meeting(init_method, world_size, rank, limit)
     joined: dict[str, tuple[Engine, Communicator]] = {}
     by_engine: dict[str, Communicator] = {}
+    complete = replace(
+        said, device=None if device_id is None else device(device_id).index,
+        meet=lambda: places.place(said, init_method, store, list(by_engine.values())),
+    )  # fmt: skip
     for kinds, engine in _chosen(backend):
-        communicator = by_engine.get(engine.name) or engine.join(meeting)
+        communicator = by_engine.get(engine.name) or engine.join(complete)
         by_engine[engine.name] = communicator
         joined.update(dict.fromkeys(kinds, (engine, communicator)))
     first = next(iter(by_engine.values()))
-    rendezvous.agree(meeting, first.rank, first.size)
+    agree(said, first.rank, first.size)
     made = ProcessGroup("0", range(first.size), limit, "default_pg")
     made.joined = joined
     world.default, world.rank, world.size = made, first.rank, first.size

@@ -6,19 +6,19 @@ import io
 import os
 import sys
 
-from corefw.distributed import rendezvous
 from corefw.distributed.groups import world
+from corefw.distributed.rendezvous import LOCAL_RANK, LOCAL_SIZE, NODE_RANK, RANK, SIZE, number
 from corefw.run import run
 
 
 def tell(environment: dict[str, str] | os._Environ[str] = os.environ) -> None:
     """Set the variables that programs written for torchrun read, from those of the launcher."""
     found = {
-        "RANK": rendezvous.number(rendezvous.RANK, environment),
-        "WORLD_SIZE": rendezvous.number(rendezvous.SIZE, environment),
-        "LOCAL_RANK": rendezvous.number(rendezvous.LOCAL_RANK, environment),
-        "LOCAL_WORLD_SIZE": rendezvous.number(rendezvous.LOCAL_SIZE, environment),
-        "GROUP_RANK": rendezvous.number(rendezvous.NODE_RANK, environment) or 0,
+        "RANK": number(RANK, environment),
+        "WORLD_SIZE": number(SIZE, environment),
+        "LOCAL_RANK": number(LOCAL_RANK, environment),
+        "LOCAL_WORLD_SIZE": number(LOCAL_SIZE, environment),
+        "GROUP_RANK": number(NODE_RANK, environment) or 0,
     }
     environment.update({name: str(value) for name, value in found.items() if value is not None})
 
