@@ -61,6 +61,7 @@ class Communicator(ABC):
 
     rank: int
     size: int
+    host_waits = True  # whether a request's `wait` returns when it has ended; else the device waits for it
 
     @abstractmethod
     def all_reduce(self, array: Any, operation: str) -> Request | None:

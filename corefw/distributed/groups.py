@@ -63,6 +63,10 @@ class ProcessGroup:
             raise ValueError("this process group was destroyed, or the process is none of it")
         return next(iter(self.joined.values()))[1]
 
+    def home(self) -> str:
+        """The device type of what the frontend itself sends: the CPU, if the group has an engine for it."""
+        return "cpu" if "cpu" in self.joined else next(iter(self.joined))
+
     def communicator(self, device_type: str) -> Communicator:
         """The communicator for arrays of a device type.
 
