@@ -31,6 +31,14 @@ REFUSALS = {
         "it writes the graph of a run for tools that replay it op by op with PyTorch's kernels; "
         "profiler.profile(record_shapes=True).export_chrome_trace writes what ran with which shapes"
     ),
+    "distributed.optim.DistributedOptimizer": (
+        "it steps parameters that lie in other processes, over remote references, and there are no remote procedure "
+        "calls here; ZeroRedundancyOptimizer and fully_shard spread states over processes"
+    ),
+    "distributed.optim.as_functional_optim": (
+        "it makes the optimizers of remote parameters, for scripts without Python, and nothing scripts functions here; "
+        "optimizers of corefw.optim take their parameters as they are"
+    ),
     "masked.MaskedTensor": _MASKED,
     "masked.as_masked_tensor": _MASKED,
     "masked.is_masked_tensor": _MASKED,

@@ -7,13 +7,25 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import checkpoints, collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
+from tests.ranks import (
+    checkpoints,
+    collectives,
+    data_parallel,
+    faults,
+    hooks,
+    joining,
+    sharded,
+    sharded_models,
+    sharded_optimizers,
+)
 
 FAMILIES = {
     "checkpoints": checkpoints,
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,
+    "hooks": hooks,
+    "joining": joining,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
@@ -23,7 +35,7 @@ FAMILIES = {
 #: the families that one job of MPI runs
 JOBS = (
     ("collectives",),
-    ("data_parallel",),
+    ("data_parallel", "hooks", "joining"),
     ("faults",),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
