@@ -41,6 +41,13 @@ class _Config:
     enable: bool = False
     throw_on_early_termination: bool = False
     is_first_joinable: bool = False
+    told: Work | None = None  # kept until it has ended: its memory is being written
+
+    def finish(self) -> None:
+        """Wait until the others know of the last step."""
+        if self.told is not None:
+            self.told.wait()
+        self.told = None
 
 
 class Joinable(ABC):
@@ -118,6 +125,8 @@ class Join:
 
     def _answer(self, place: _Place) -> None:
         """Answer the others until none has inputs."""
+        for joinable in self._joinables:
+            joinable._join_config.finish()
         self._disable()  # this process begins no steps
         steps, is_last = 0, True
         while _summed(place, 0):
@@ -154,7 +163,8 @@ class Join:
         if not (config.enable and config.is_first_joinable):
             return None
         place = _Place(joinable.join_process_group, joinable.join_device)
-        work = all_reduce(_word(place, 1), group=place.group, async_op=True)
+        config.finish()
+        config.told = work = all_reduce(_word(place, 1), group=place.group, async_op=True)
         if config.throw_on_early_termination and int(work.wait() and work.result()[0]) < place.group.size():  # type: ignore[union-attr]
             _summed(place, 0)
             raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
