@@ -437,13 +437,16 @@ def new_group(
     world.count += 1
     if whole.rank() not in chosen:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(
-        str(world.count), chosen, whole.timeout if timeout is None else seconds(timeout), group_desc or ""
-    )
+    return part_of(whole, chosen, whole.timeout if timeout is None else seconds(timeout), group_desc)
+
+
+def part_of(parent: ProcessGroup, chosen: Sequence[int], timeout: float, desc: str | None) -> ProcessGroup:
+    """The group of some processes of another one, which alone call this; `chosen` are their ranks there."""
+    made = ProcessGroup(str(world.count), [parent.ranks[rank] for rank in chosen], timeout, desc or "")
     parts: dict[int, Communicator] = {}
-    for kind, (engine, communicator) in whole.joined.items():
+    for kind, (engine, communicator) in parent.joined.items():
         if id(communicator) not in parts:
-            parts[id(communicator)] = communicator.split(chosen, made.timeout)
+            parts[id(communicator)] = communicator.split(chosen, timeout)
         made.joined[kind] = (engine, parts[id(communicator)])
     world.groups.append(made)
     return made

@@ -14,6 +14,7 @@ from tests.ranks import (
     faults,
     hooks,
     joining,
+    names,
     sharded,
     sharded_models,
     sharded_optimizers,
@@ -26,6 +27,7 @@ FAMILIES = {
     "faults": faults,
     "hooks": hooks,
     "joining": joining,
+    "names": names,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
@@ -37,7 +39,7 @@ JOBS = (
     ("collectives",),
     ("data_parallel", "hooks", "joining"),
     ("faults",),
-    ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
+    ("sharded", "sharded_models", "sharded_optimizers", "checkpoints", "names"),
 )
 
 

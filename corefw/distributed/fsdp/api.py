@@ -115,6 +115,40 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
 
 
 @dataclass
+class LocalOptimStateDictConfig(OptimStateDictConfig):
+    """Options of this process's parts as they lie.
+
+    Args:
+        offload_to_cpu: must be False.
+
+    Raises:
+        NotImplementedError: `offload_to_cpu` is True.
+    """
+
+    offload_to_cpu: bool = False
+
+    def __post_init__(self) -> None:
+        if self.offload_to_cpu:
+            raise NotImplementedError(
+                "LocalOptimStateDictConfig: parts lie where they are; FullOptimStateDictConfig brings whole states to the CPU"
+            )
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    """Options of parts that know where they belong."""
+
+    _use_dtensor: bool = False
+
+
+class OptimStateKeyType(Enum):
+    """What names parameters in the state dict of an optimizer: their paths, or their numbers."""
+
+    PARAM_NAME = auto()
+    PARAM_ID = auto()
+
+
+@dataclass
 class StateDictSettings:
     """What `FullyShardedDataParallel.get_state_dict_type` returns."""
 
