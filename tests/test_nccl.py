@@ -15,7 +15,7 @@ import corefw as torch
 import corefw.distributed as dist
 from corefw.dispatch.registry import registry
 from corefw.distributed import engines
-from tests.ranks import collectives, data_parallel, threads
+from tests.ranks import collectives, data_parallel, names, threads
 
 if "emulated" not in registry.runtimes:
     pytest.skip("there is no emulated device", allow_module_level=True)
@@ -23,6 +23,9 @@ if "emulated" not in registry.runtimes:
 from corefw_cupy import nccl_engine
 from corefw_cupy.nccl_communicator import NcclCommunicator, reduction
 from tests.emulation import nccl
+
+
+SCENARIOS = [*collectives.SCENARIOS, names.split, names.shrink, names.coalesced]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -57,7 +60,7 @@ def run(size, function):
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("scenario", collectives.SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_collectives(scenario, size):
     run(size, scenario)
 
@@ -69,10 +72,10 @@ def test_data_parallel(scenario):
 
 def test_marks_are_where_streams_need_them():
     """Where each stream's work is done by itself and late, a missing mark gives stale elements."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", __file__, "-k", "test_collectives"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", __file__, "-k", "test_collectives and 2"]
     environment = {**os.environ, "COREFW_EMULATED": "deferred"}
     done = subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and "20 passed" in done.stdout, done.stdout
+    assert done.returncode == 0 and f"{len(SCENARIOS)} passed" in done.stdout, done.stdout
 
 
 def test_ranks_exchange_without_order():
@@ -99,18 +102,7 @@ def test_what_is_asked_of_one_rank_alone_is_told(monkeypatch):
             with pytest.raises(dist.DistBackendError, match=r"all_reduce #2 of group 0 .* a rank did not come"):
                 dist.all_reduce(torch.ones(2))
 
-    threads.run(2, lambda rank: in_emulated(lonely, rank), joined(2))
-    nccl.made.clear()
-
-
-def in_emulated(function, rank, size=2):
-    with torch.device("emulated"):
-        return function(rank, size)
-
-
-def joined(size):
-    store = dist.HashStore()
-    return lambda rank: dist.init_process_group("nccl", store=store, rank=rank, world_size=size)
+    run(2, lonely)
 
 
 def test_calls_are_compared():

@@ -36,6 +36,7 @@ def store(request, tmp_path):
 
 
 def test_keys_and_values(store):
+    assert isinstance(store, dist.Store)
     own = store.num_keys()
     store.set("a", "text")
     store.set("b", b"\xff\0")

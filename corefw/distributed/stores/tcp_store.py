@@ -184,9 +184,14 @@ class TCPStore(Store):
         while True:
             try:
                 link = _Connection(socket.create_connection((self.host, self.port), max(deadline.left(), _PAUSE)))
-                if not link.greet():
-                    raise ValueError("another kind of server answers")
-                return link
+                try:
+                    if link.greet():
+                        return link
+                except (OSError, EOFError):
+                    link.close()
+                    raise
+                link.close()
+                raise ValueError("another kind of server answers")
             except (OSError, EOFError, ValueError) as error:
                 if not deadline.left() or isinstance(error, ValueError):
                     raise DistNetworkError(
