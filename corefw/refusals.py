@@ -10,8 +10,8 @@ _MASKED = (
     "tensor and its mask"
 )
 _PLANNED = (
-    "there are no plans to change: each process writes its own parts, the first one what is whole, and load reads what the "
-    "state dict asks for; rename, leave out or convert entries in the state dict"
+    "there are no plans to change: each process writes its own parts, the first one what is whole, and load reads what "
+    "the state dict asks for; rename, leave out or convert entries in the state dict"
 )
 _STORED = (
     "a checkpoint is a folder, whose files appear whole or not at all; FileSystemWriter and FileSystemReader name it"
@@ -61,8 +61,8 @@ REFUSALS = {
         "state_dict.set_optimizer_state_dict read a state for any number of processes"
     ),
     "distributed.fsdp.DataParallelMeshDims": (
-        "it names the dimensions of a mesh that all parallel ways share; fully_shard takes the part of the mesh, or the "
-        "process group, over which it cuts"
+        "it names the dimensions of a mesh that all parallel ways share; fully_shard takes the part of the mesh, or "
+        "the process group, over which it cuts"
     ),
     "distributed.optim.DistributedOptimizer": (
         "it steps parameters that lie in other processes, over remote references, and there are no remote procedure "

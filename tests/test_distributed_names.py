@@ -68,7 +68,9 @@ def test_how_much_is_checked(monkeypatch):
 
 def test_the_debugger_is_opened_in_one_rank(monkeypatch):
     opened = []
-    monkeypatch.setattr(pdb.Pdb, "set_trace", lambda self, frame: opened.append((dist.get_rank(), frame.f_code.co_name)))
+    monkeypatch.setattr(
+        pdb.Pdb, "set_trace", lambda self, frame: opened.append((dist.get_rank(), frame.f_code.co_name))
+    )
 
     def stops(rank):
         for _ in range(3):
@@ -135,7 +137,9 @@ def test_what_an_engine_does_not_take_is_told_with_rank_and_shapes():
         told = rf"rank {rank} of 2: all_reduce #1 of group 0 \(\[2, 3\] torch.float32, sum\): .*no numbers of this kind"
         with pytest.raises(ValueError, match=told):
             dist.all_reduce(torch.ones(2, 3))
-        with pytest.raises(TypeError, match=rf"rank {rank} of 2: broadcast #2 .*\(\[1\] torch.float32, 0\): .*of this kind"):
+        with pytest.raises(
+            TypeError, match=rf"rank {rank} of 2: broadcast #2 .*\(\[1\] torch.float32, 0\): .*of this kind"
+        ):
             dist.broadcast(torch.ones(1), 0)
 
     threads.run(2, asking)
@@ -147,6 +151,8 @@ def test_options_of_states():
     assert isinstance(fsdp.FullOptimStateDictConfig(), fsdp.OptimStateDictConfig)
     with pytest.raises(NotImplementedError, match="LocalOptimStateDictConfig"):
         fsdp.LocalOptimStateDictConfig(offload_to_cpu=True)
+    with pytest.raises(NotImplementedError, match="keep_low_precision_grads"):
+        fsdp.MixedPrecision(keep_low_precision_grads=True)
     assert not fsdp.CPUOffload().offload_params and fsdp.BackwardPrefetch.BACKWARD_PRE is not None
     with pytest.raises(NotImplementedError, match="parts lie on the device"):
         fsdp.CPUOffloadPolicy()
@@ -176,6 +182,8 @@ def test_planners_cannot_be_changed(tmp_path):
         checkpoint.save({}, checkpoint_id=tmp_path, planner=checkpoint.DefaultLoadPlanner())
     with pytest.raises(NotImplementedError, match="async_stager"):
         checkpoint.async_save({}, checkpoint_id=tmp_path, async_stager=1)
+    with pytest.raises(NotImplementedError, match="use_collectives"):
+        checkpoint.save({}, checkpoint_id=tmp_path, use_collectives=False)
 
 
 def test_missing_names_are_told_from_refused_ones():

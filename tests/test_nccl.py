@@ -24,7 +24,6 @@ from corefw_cupy import nccl_engine
 from corefw_cupy.nccl_communicator import NcclCommunicator, reduction
 from tests.emulation import nccl
 
-
 SCENARIOS = [*collectives.SCENARIOS, names.split, names.shrink, names.coalesced]
 
 

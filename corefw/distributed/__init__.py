@@ -144,8 +144,8 @@ class Backend(str):
             NotImplementedError: always.
         """
         raise NotImplementedError(
-            f"Backend.register_backend({name!r}): PyTorch's process groups are classes of C++; an engine of corefw is a "
-            "package with an entry point in 'corefw.engines' (docs/distributed.md, \"Writing an engine\")"
+            f"Backend.register_backend({name!r}): PyTorch's process groups are classes of C++; an engine of corefw is "
+            "a package with an entry point in 'corefw.engines' (docs/distributed.md, \"Writing an engine\")"
         )
 
 
@@ -189,9 +189,9 @@ def get_default_backend_for_device(device: object) -> str:
     return _engines.for_device(str(device).partition(":")[0]).name
 
 
-def supports_complex(op: ReduceOp) -> bool:
+def supports_complex(reduceOp: ReduceOp) -> bool:
     """Whether a reduction takes complex numbers: sums and averages do."""
-    return op in (ReduceOp.SUM, ReduceOp.AVG)
+    return reduceOp in (ReduceOp.SUM, ReduceOp.AVG)
 
 
 _ELSEWHERE = {"GradBucket": "corefw.nn.parallel.buckets"}

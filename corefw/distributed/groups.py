@@ -411,7 +411,7 @@ def get_pg_count() -> int:
 def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
-    device_id: device | None = None,
+    device_id: device | None = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
     """A group of some processes. All processes of the world call this, in the same order.
 
@@ -420,12 +420,13 @@ def new_group(
         timeout: for what they do together; the world's if missing.
         backend: the engine, one of the world's.
         group_desc: a description.
+        sort_ranks: whether the ranks in the group are in the order of those in the world; else in that of `ranks`.
 
     Returns:
         The group; to a process that is none of it, `GroupMember.NON_GROUP_MEMBER`.
     """
     whole = default_group()
-    chosen = list(range(whole.size())) if ranks is None else sorted(ranks)
+    chosen = list(range(whole.size()) if ranks is None else sorted(ranks) if sort_ranks else ranks)
     if len(set(chosen)) != len(chosen):
         raise ValueError("the group's ranks should be unique")
     if len(chosen) > whole.size():

@@ -196,17 +196,17 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim, self.averager = optim, averager
 
     @property
-    def param_groups(self) -> Any:
+    def param_groups(self) -> Any:  # type: ignore[override]
         """Those of the optimizer."""
         return self.optim.param_groups
 
     @property
-    def state(self) -> Any:
+    def state(self) -> Any:  # type: ignore[override]
         """That of the optimizer."""
         return self.optim.state
 
     @property
-    def defaults(self) -> Any:
+    def defaults(self) -> Any:  # type: ignore[override]
         """Those of the optimizer."""
         return self.optim.defaults
 
@@ -239,8 +239,10 @@ class PostLocalSGDOptimizer(Optimizer):
         """Take over what `state_dict` gave; without a ``step`` the averager begins anew."""
         self.optim.load_state_dict({key: value for key, value in state_dict.items() if key != "step"})
         if "step" not in state_dict:
-            warnings.warn("Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.",
-                          stacklevel=2)  # fmt: skip
+            warnings.warn(
+                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.",
+                stacklevel=2,
+            )
         self.averager.step = state_dict.get("step", 0)
 
 

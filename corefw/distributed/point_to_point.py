@@ -134,8 +134,8 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
         return
     if not found.communicator(found.home()).host_waits:
         raise NotImplementedError(
-            f"monitored_barrier: the host does not wait for messages of the engine '{found.name()}'; join the processes "
-            f'with one for the CPU too: init_process_group("cpu:mpi,cuda:nccl")'
+            f"monitored_barrier: the host does not wait for messages of the engine '{found.name()}'; join the "
+            f'processes with one for the CPU too: init_process_group("cpu:mpi,cuda:nccl")'
         )
     limit = found.timeout if timeout is None else seconds(timeout)
     word = ops.zeros(1, device=found.home())

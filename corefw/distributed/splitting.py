@@ -14,6 +14,7 @@ SHRINK_DEFAULT, SHRINK_ABORT = 0, 1
 def split_group(
     parent_pg: ProcessGroup | None = None, split_ranks: Sequence[Sequence[int]] | None = None,
     timeout: timedelta | None = None, pg_options: Any = None, group_desc: str | None = None,
+    backend: str | None = None,
 ) -> ProcessGroup | None:  # fmt: skip
     """The part of a group that this process is in. All processes of the group call this, and no others need to.
 
@@ -23,6 +24,7 @@ def split_group(
         timeout: for what a part does together; the group's if missing.
         pg_options: accepted for PyTorch's sake.
         group_desc: a description.
+        backend: the engine, one of the group's.
 
     Returns:
         The group; None if this process is in no part.
@@ -67,7 +69,9 @@ def shrink_group(
     found = chosen_group(group)
     lost = set(ranks_to_exclude)
     if found is None or not lost or not lost <= set(range(found.size())):
-        raise ValueError(f"shrink_group: ranks_to_exclude {sorted(lost)} must be ranks of the group that this process is in")
+        raise ValueError(
+            f"shrink_group: ranks_to_exclude {sorted(lost)} must be ranks of the group that this process is in"
+        )
     if found.rank() in lost:
         raise ValueError(f"shrink_group: rank {found.rank()} calls this, but is excluded")
     kept = [rank for rank in range(found.size()) if rank not in lost]

@@ -18,7 +18,10 @@ from tests.ranks.collectives import own, same
 def split(rank, size):
     parts = [[0], list(range(1, size))]
     part = dist.split_group(split_ranks=parts, timeout=timedelta(seconds=9), group_desc="a part")
-    assert dist.get_process_group_ranks(part) == parts[min(rank, 1)] and (part.timeout, part.group_desc) == (9, "a part")
+    assert dist.get_process_group_ranks(part) == parts[min(rank, 1)] and (part.timeout, part.group_desc) == (
+        9,
+        "a part",
+    )
     tensor = own(rank)
     dist.all_reduce(tensor, group=part)
     same(tensor, own(0) if rank == 0 else sum(own(r) for r in range(1, size)))
@@ -26,9 +29,21 @@ def split(rank, size):
         inner = dist.split_group(part, [[size - 2]])
         assert (inner is None) == (rank != size - 1)
         assert inner is None or dist.get_process_group_ranks(inner) == [size - 1]
-    for wrong, told in (([], "empty"), ([[]], "empty"), ([[0, 0]], "duplicate"), ([[0], [0]], "duplicate"), ([[size]], "of a group")):
+    for wrong, told in (
+        ([], "empty"),
+        ([[]], "empty"),
+        ([[0, 0]], "duplicate"),
+        ([[0], [0]], "duplicate"),
+        ([[size]], "of a group"),
+    ):
         with pytest.raises(ValueError, match=told):
             dist.split_group(split_ranks=wrong)
+
+    backwards = dist.new_group([*range(size)][::-1], sort_ranks=False)
+    assert dist.get_rank(backwards) == size - 1 - rank and dist.get_global_rank(backwards, 0) == size - 1
+    dist.barrier(backwards, timeout=timedelta(seconds=9))
+    dist.broadcast(tensor, 0, group=backwards)
+    same(tensor, own(0))
 
 
 def shrink(rank, size):
@@ -119,7 +134,9 @@ def in_the_background(rank, size, place):
     with pytest.raises(checkpoint.CheckpointException):
         bad.result(20)
     dist.barrier()
-    checkpoint.save_state_dict({"a": 1}, checkpoint.FileSystemWriter(place / "3"), planner=checkpoint.DefaultSavePlanner())
+    checkpoint.save_state_dict(
+        {"a": 1}, checkpoint.FileSystemWriter(place / "3"), planner=checkpoint.DefaultSavePlanner()
+    )
     found = {"a": 0}
     checkpoint.load(found, checkpoint_id=place / "3")
     assert found == {"a": 1}

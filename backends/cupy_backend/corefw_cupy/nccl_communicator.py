@@ -276,8 +276,8 @@ class NcclCommunicator(Communicator):
         return self._exchange(target, source, [size * n for n in received], [size * n for n in sent])
 
     def _exchange(self, target: Any, source: Any, received: Sequence[int], sent: Sequence[int]) -> Request:
-        """Begin to move parts of `source` to the ranks, and parts of `target` from them; the sizes are in bytes. A rank
-        gets its own part only if it sends that."""
+        """Begin to move parts of `source` to the ranks, and parts of `target` from them; the sizes are in bytes, and a
+        rank's own part is one like the others."""
 
         def begin(comm: Any, stream: int) -> None:
             with self._grouped():

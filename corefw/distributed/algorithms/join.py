@@ -139,8 +139,8 @@ class Join:
             steps += 1
             if steps == _MANY:
                 warnings.warn(
-                    f"Detected uneven input skew of greater than {_MANY}. This means that rank {place.group.rank()} has "
-                    f"at least {_MANY} fewer inputs than another one.",
+                    f"Detected uneven input skew of greater than {_MANY}. This means that rank {place.group.rank()} "
+                    f"has at least {_MANY} fewer inputs than another one.",
                     stacklevel=3,
                 )
         for hook in self._hooks:

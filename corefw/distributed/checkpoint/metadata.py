@@ -12,8 +12,8 @@ from corefw.shapes import Size
 
 @dataclass
 class ChunkStorageMetadata:
-    """A block of a tensor: where it begins in each dimension, and how long it is. Of a part that is no block, both count
-    the elements of the block that it lies in, one after another."""
+    """A block of a tensor: where it begins in each dimension, and how long it is. Of a part that is no block, both
+    count the elements of the block that it lies in, one after another."""
 
     offsets: Size
     sizes: Size
@@ -58,8 +58,10 @@ class Metadata:
 def chunk(start: int, stop: int, sizes: Sequence[int], block: Sequence[Sequence[int]] = ()) -> ChunkStorageMetadata:
     """The elements from `start` to `stop` of a block, (where it begins, how long it is), or of a whole tensor.
 
-    >>> chunk(0, 6, [2, 3]), chunk(2, 4, [2, 3])
-    (ChunkStorageMetadata(offsets=torch.Size([0, 0]), sizes=torch.Size([2, 3])), ChunkStorageMetadata(offsets=torch.Size([2]), sizes=torch.Size([2])))
+    >>> chunk(0, 6, [2, 3])
+    ChunkStorageMetadata(offsets=torch.Size([0, 0]), sizes=torch.Size([2, 3]))
+    >>> chunk(2, 4, [2, 3])
+    ChunkStorageMetadata(offsets=torch.Size([2]), sizes=torch.Size([2]))
     """
     offsets, lengths = block or ([0] * len(sizes), sizes)
     count = 1

@@ -12,8 +12,8 @@ class _Planner:
         super().__init_subclass__(**options)
         if cls.__module__ != __name__:
             raise NotImplementedError(
-                f"{cls.__name__}: planners cannot be changed, since there are no plans: what is written and read follows "
-                "from the state dict; rename, leave out or convert entries there"
+                f"{cls.__name__}: planners cannot be changed, since there are no plans: what is written and read "
+                "follows from the state dict; rename, leave out or convert entries there"
             )
 
 

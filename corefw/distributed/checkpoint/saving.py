@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum
 from typing import Any
 
 from corefw.distributed.checkpoint.storage import load, save
@@ -11,13 +12,21 @@ from corefw.distributed.groups import chosen_group, default_group, is_initialize
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
 
-_GROUPS: dict[int, tuple[Any, Any]] = {}  # {id of a group: (the group, one of the same processes for these messages)}
+
+class AsyncCheckpointerType(Enum):
+    """What writes a checkpoint while the program goes on; only a thread."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+_GROUPS: dict[int, tuple[Any, Any]] = {}  # {id of a group: (the group, one of the same processes)}
 
 
 def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
-    planner: Any = None, process_group: Any = None, async_checkpointer_type: Any = None, async_stager: Any = None,
-    no_dist: bool = False, use_collectives: bool = True,
+    planner: Any = None, process_group: Any = None, async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
+    async_stager: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> Future[None]:  # fmt: skip
     """Copy a state dict to the CPU's memory, and write the copy as `save` does while the program goes on. All processes
     call this.
@@ -25,9 +34,9 @@ def async_save(
     Args:
         state_dict: as for `save`; the program may change it once this has returned.
         checkpoint_id, storage_writer, planner, process_group, no_dist: as for `save`.
-        async_checkpointer_type: accepted for PyTorch's sake: a thread writes.
+        async_checkpointer_type: must be that of a thread.
         async_stager: must be missing.
-        use_collectives: without effect.
+        use_collectives: as for `save`.
 
     Returns:
         A future, done when the checkpoint is whole; its `result` raises what went wrong. Wait for it before the next.
@@ -41,15 +50,18 @@ def async_save(
     >>> found
     {'weight': tensor([1., 1.])}
     """
-    if async_stager is not None:
-        raise NotImplementedError("async_save: async_stager is not there; the state dict is copied at once")
+    if async_stager is not None or async_checkpointer_type is not AsyncCheckpointerType.THREAD:
+        raise NotImplementedError(
+            "async_save: async_stager and other async_checkpointer_types are not there; the state dict is copied at "
+            "once, and a thread writes it"
+        )
     alone = no_dist or not is_initialized()
     group = None if alone else _own(chosen_group(process_group) or default_group())
     copied = _copied(state_dict)
     thread = ThreadPoolExecutor(1, "corefw checkpoint")
     future = thread.submit(
         save, copied, checkpoint_id=checkpoint_id, storage_writer=storage_writer, planner=planner, process_group=group,
-        no_dist=alone,
+        no_dist=alone, use_collectives=use_collectives,
     )  # fmt: skip
     thread.shutdown(wait=False)
     return future

@@ -38,9 +38,9 @@ class CheckpointException(RuntimeError):
     Attributes: ``failures`` {rank: the error}.
     """
 
-    def __init__(self, message: str, failures: dict[int, BaseException]):
+    def __init__(self, msg: str, failures: dict[int, BaseException]):
         told = "".join(f"\n  rank {rank}: {type(e).__name__}: {e}" for rank, e in failures.items())
-        super().__init__(message + told)
+        super().__init__(msg + told)
         self.failures = failures
 
 
@@ -65,14 +65,18 @@ class FileSystemReader(_Folder):
     def read_metadata(self) -> Metadata:
         """What the checkpoint holds."""
         metadata = _metadata(self.path)
-        found: dict[str, Any] = dict.fromkeys(_content(self.path, metadata["files"][0])[_OBJECTS], BytesStorageMetadata())
+        found: dict[str, Any] = dict.fromkeys(
+            _content(self.path, metadata["files"][0])[_OBJECTS], BytesStorageMetadata()
+        )
         files = dict.fromkeys(found, metadata["files"][:1])
         for name, facts in metadata["tensors"].items():
             chunks = [chunk(start, stop, facts["shape"], block) for _, start, stop, *block in facts["parts"]]
             properties = TensorProperties(getattr(dtypes, facts["dtype"]))
             found[name] = TensorStorageMetadata(properties, Size(facts["shape"]), chunks)
             files[name] = [file for file, *_ in facts["parts"]]
-        return Metadata(found, {name: tuple(name.split(".")) for name in found}, files, version=str(metadata["version"]))
+        return Metadata(
+            found, {name: tuple(name.split(".")) for name in found}, files, version=str(metadata["version"])
+        )
 
 
 class _Team:
@@ -141,7 +145,7 @@ def _extent(tensor: Tensor) -> tuple[list[int], range]:
 
 def save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
-    planner: Any = None, process_group: Any = None, no_dist: bool = False,
+    planner: Any = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> None:  # fmt: skip
     """Write a checkpoint: each process writes its parts of what lies in parts, the first one all else.
 
@@ -154,11 +158,16 @@ def save(
         planner: a `DefaultSavePlanner`.
         process_group: the processes; all if missing.
         no_dist: whether this process writes alone.
+        use_collectives: must be True: files are named once all are whole.
 
     Raises:
         CheckpointException: in all processes, if one could not write.
     """
     checked("save", planner, DefaultSavePlanner)
+    if not use_collectives:
+        raise NotImplementedError(
+            "distributed.checkpoint.save: use_collectives=False is not there; no_dist writes alone"
+        )
     folder, team = _folder(checkpoint_id, storage_writer), _Team(process_group, no_dist)
     token = team.gather(secrets.token_hex(4))[0]
 

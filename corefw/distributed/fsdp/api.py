@@ -34,6 +34,7 @@ class MixedPrecision:
         param_dtype: of gathered parameters.
         reduce_dtype: in which gradients are averaged; `param_dtype` if missing.
         buffer_dtype: of floating-point buffers.
+        keep_low_precision_grads: must be False: gradients have the parts' dtype.
         cast_forward_inputs: whether each unit brings its inputs to `param_dtype`.
         cast_root_forward_inputs: whether the outermost does.
     """
@@ -41,8 +42,15 @@ class MixedPrecision:
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
     buffer_dtype: dtype | None = None
+    keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
+
+    def __post_init__(self) -> None:
+        if self.keep_low_precision_grads:
+            raise NotImplementedError(
+                "MixedPrecision: keep_low_precision_grads is not there; gradients have the parts' dtype"
+            )
 
 
 @dataclass
@@ -130,7 +138,8 @@ class LocalOptimStateDictConfig(OptimStateDictConfig):
     def __post_init__(self) -> None:
         if self.offload_to_cpu:
             raise NotImplementedError(
-                "LocalOptimStateDictConfig: parts lie where they are; FullOptimStateDictConfig brings whole states to the CPU"
+                "LocalOptimStateDictConfig: parts lie where they are; FullOptimStateDictConfig brings whole states to "
+                "the CPU"
             )
 
 

@@ -76,7 +76,9 @@ class PowerSGDState:
         self.iter += bucket.is_last()
         if bucket.is_last() and not self.iter % self.compression_stats_logging_frequency:
             rate, before, after = self.compression_stats()
-            _log.info("PowerSGD, step %d: %d elements were sent as %d, %.1f times fewer", self.iter, before, after, rate)
+            _log.info(
+                "PowerSGD, step %d: %d elements were sent as %d, %.1f times fewer", self.iter, before, after, rate
+            )
 
     def compression_stats(self) -> tuple[float, int, int]:
         """How many times fewer elements were sent; the gradients' elements; those sent."""
@@ -189,7 +191,9 @@ def _compressed(
     # The first of two messages: all P, and what is not compressed.
     sent = ops.cat([t.reshape(-1) for t in (*ps, *others)]) / size
     state.total_numel_before_compression += whole.numel()
-    state.total_numel_after_compression += sent.numel() + sum(b.shape[0] * b.shape[2] * r for b, r in zip(batches, ranks))
+    state.total_numel_after_compression += sent.numel() + sum(
+        b.shape[0] * b.shape[2] * r for b, r in zip(batches, ranks)
+    )
     state.maybe_increase_iter(bucket)
     work = all_reduce(sent, group=group, async_op=True)
     assert work is not None
