@@ -6,23 +6,20 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
-import pluggy
 import pytest
 
 import corefw as torch
 import corefw.distributed as dist
 from corefw.dispatch.registry import registry
-from corefw.distributed import engines
 from tests.ranks import collectives, data_parallel, names, threads
 
 if "emulated" not in registry.runtimes:
     pytest.skip("there is no emulated device", allow_module_level=True)
 
-from corefw_cupy import nccl_engine
 from corefw_cupy.nccl_communicator import NcclCommunicator, reduction
 from tests.emulation import nccl
+from tests.emulation.engine import installed
 
 SCENARIOS = [*collectives.SCENARIOS, names.split, names.shrink, names.coalesced]
 
@@ -30,13 +27,8 @@ SCENARIOS = [*collectives.SCENARIOS, names.split, names.shrink, names.coalesced]
 @pytest.fixture(autouse=True, scope="module")
 def engine():
     """The engine, for arrays of the emulated device."""
-    before = dict(engines._engines)
-    hook = pluggy.HookimplMarker("corefw")
-    plugin = SimpleNamespace(corefw_engine=hook(lambda: nccl_engine.engine(lambda: nccl, "emulated")))
-    yield engines.register(plugin, "nccl on the emulated device")
-    engines._engines.clear()
-    engines._engines.update(before)
-    engines._manager().unregister(plugin)
+    with installed():
+        yield
 
 
 def run(size, function):

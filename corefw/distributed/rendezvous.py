@@ -68,6 +68,8 @@ def _by_environment(url: str, rank: int = -1, world_size: int = -1, timeout: tim
             raise _missing("env://", f"environment variable {name} expected, but not set")
         found.append(value)
     rank, size, address, port = int(found[0]), int(found[1]), found[2], int(found[3])
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        port += 1  # at the port itself PyTorch's launcher serves a store in a protocol of its own
     yield _served(address, port, rank, size, timeout), rank, size
 
 

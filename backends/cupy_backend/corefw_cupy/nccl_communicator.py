@@ -51,7 +51,9 @@ class NcclRequest(Request):
 
     def done(self) -> bool:
         self._communicator.check()
-        return self.mark is not None and self.mark.done
+        if self.mark is None or self._communicator.runtime.is_capturing():
+            return False
+        return self.mark.done
 
     def wait(self, timeout: float) -> None:
         self._communicator.check()
@@ -235,7 +237,8 @@ class NcclCommunicator(Communicator):
         return self._reduced(target, source, operation, lambda comm, *given: comm.reduceScatter(*given))
 
     def _reduced(self, target: Any, source: Any, operation: str, call: Callable[..., None]) -> Request:
-        """Begin a reduction; ``call(communicator, source, target, elements of the target, type, operation, stream)``."""
+        """Begin a reduction by ``call(communicator, source, target, count, type, operation, stream)``; the count is
+        that of the target's elements."""
         kind, parts, number, is_widened = reduction(source.dtype.name, operation)
         given, result, finish = source, target, None
         if is_widened:

@@ -20,13 +20,15 @@ class AsyncCheckpointerType(Enum):
     PROCESS = "process"
 
 
-_GROUPS: dict[int, tuple[Any, Any]] = {}  # {id of a group: (the group, one of the same processes)}
+#: {id of a group: (the group, one of the same processes for these messages)}
+_GROUPS: dict[int, tuple[Any, Any]] = {}
 
 
 def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
-    planner: Any = None, process_group: Any = None, async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
-    async_stager: Any = None, no_dist: bool = False, use_collectives: bool = True,
+    planner: Any = None, process_group: Any = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD, async_stager: Any = None,
+    no_dist: bool = False, use_collectives: bool = True,
 ) -> Future[None]:  # fmt: skip
     """Copy a state dict to the CPU's memory, and write the copy as `save` does while the program goes on. All processes
     call this.
