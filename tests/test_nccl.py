@@ -12,7 +12,7 @@ import pytest
 import corefw as torch
 import corefw.distributed as dist
 from corefw.dispatch.registry import registry
-from tests.ranks import collectives, data_parallel, names, threads
+from tests.ranks import collectives, data_parallel, hooks, joining, names, sharded, threads
 
 if "emulated" not in registry.runtimes:
     pytest.skip("there is no emulated device", allow_module_level=True)
@@ -21,6 +21,7 @@ from corefw_cupy.nccl_communicator import NcclCommunicator, reduction
 from tests.emulation import nccl
 from tests.emulation.engine import installed
 
+TRAINING = [data_parallel.averages, hooks.power_sgd, joining.data_parallel, sharded.freed]
 SCENARIOS = [*collectives.SCENARIOS, names.split, names.shrink, names.coalesced]
 
 
@@ -56,8 +57,8 @@ def test_collectives(scenario, size):
     run(size, scenario)
 
 
-@pytest.mark.parametrize("scenario", [data_parallel.averages, data_parallel.unused], ids=["averages", "unused"])
-def test_data_parallel(scenario):
+@pytest.mark.parametrize("scenario", TRAINING, ids=lambda scenario: scenario.__name__)
+def test_training(scenario):
     run(2, scenario)
 
 

@@ -67,7 +67,7 @@ def stepped(model, rank, step):
     """The gradients that a model gets in a step."""
     model.zero_grad()
     model(gradients(rank, step)).backward()
-    return {name: getattr(model.module, name).grad.numpy() for name in SHAPES}
+    return {name: getattr(model.module, name).grad.cpu().numpy() for name in SHAPES}
 
 
 def mean(size, step, name):
@@ -162,7 +162,7 @@ def post_local_sgd(rank, size):
         optimizer.step()
         if step in (2, 4):
             weights[:] = weights.mean(0)
-        np.testing.assert_allclose(model.module.a.detach().numpy(), weights[rank], atol=1e-12, err_msg=str(step))
+        np.testing.assert_allclose(model.module.a.detach().cpu().numpy(), weights[rank], atol=1e-12, err_msg=str(step))
     kept = optimizer.state_dict()
     assert kept["step"] == averager.step == 5
     averager.step = 0

@@ -120,7 +120,7 @@ class Counter(Joinable):
 
     @property
     def join_device(self):
-        return torch.device("cpu")
+        return torch.get_default_device()
 
     @property
     def join_process_group(self):

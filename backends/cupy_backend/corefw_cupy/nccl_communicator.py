@@ -36,7 +36,7 @@ class NcclRequest(Request):
 
     Args:
         communicator: whose it is.
-        arrays: what it reads and writes, kept until it has ended.
+        arrays: what it reads and writes, kept until it has ended, or the current stream waits for it.
         finish: what is done on the current stream once that waits for it.
         blocking: whether the host waits too.
     """
@@ -63,6 +63,7 @@ class NcclRequest(Request):
         self._communicator.cupy.cuda.get_current_stream().wait_event(self.mark)
         if self._finish is not None:
             self._finish()
+        self.arrays = ()  # who takes their memory on the current stream comes after the mark
 
 
 def reduction(name: str, operation: str) -> tuple[int, int, int, bool]:
@@ -121,7 +122,7 @@ class NcclCommunicator(Communicator):
         self._pairs: dict[int, NcclCommunicator] = {}
         self._messages: list[tuple[NcclCommunicator, Callable, NcclRequest]] | None = None  # of an open block
         self._running: deque[NcclRequest] = deque()
-        self._closed = threading.Event()
+        self._pruning, self._closed = threading.Lock(), threading.Event()
 
     # -- being there ---------------------------------------------------------------------------------------------
     def _comm(self, index: int) -> Any:
@@ -156,8 +157,7 @@ class NcclCommunicator(Communicator):
         """Look after what is on its way: a collective that fails, or does not end in time, is aborted, so that the
         stream goes on and the program is told at its next call."""
         while not self._closed.wait(min(_GLANCE, self.timeout / 4)):
-            while self._running and self._running[0].mark.done:
-                self._running.popleft()
+            self._prune()
             try:
                 self._made.check_async_error()
                 if self._running and time.monotonic() > self._running[0].due:
@@ -167,6 +167,12 @@ class NcclCommunicator(Communicator):
                 if not self._closed.is_set():
                     self._made.abort()
                 return
+
+    def _prune(self) -> None:
+        """Forget what has ended."""
+        with self._pruning:
+            while self._running and self._running[0].mark.done:
+                self._running.popleft()
 
     def close(self) -> None:
         """Nothing more will be asked."""
@@ -212,6 +218,7 @@ class NcclCommunicator(Communicator):
         if self.runtime.is_capturing():
             self.runtime.capturing.capture.kept.append(request.arrays)
         else:
+            self._prune()
             self._running.append(request)
 
     @contextmanager

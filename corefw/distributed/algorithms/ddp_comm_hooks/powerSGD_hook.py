@@ -103,7 +103,7 @@ class PowerSGDState:
             kept = self.q_memory_dict[index]
         else:
             sizes = [(batch.shape[0], batch.shape[2], r) for batch, r in zip(batches, ranks)]
-            kept = [ops.randn(*size, generator=self.rng) for size in sizes]
+            kept = [ops.randn(*size, generator=self.rng, device="cpu") for size in sizes]
         return [self.orthogonal(q.to(batch.device).to(batch.dtype)) for q, batch in zip(kept, batches)]
 
     def orthogonal(self, matrices: Tensor) -> Tensor:
