@@ -159,8 +159,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
         side = math.isqrt(whole.numel() - 1) + 1
         square = whole.new_zeros(side * side)
         square[: whole.numel()] = whole
-        done = _compressed(state, bucket, whole, [[square.view(side, side)]], [], square[: whole.numel()])
-        return done
+        return _compressed(state, bucket, whole, [[square.view(side, side)]], [], square[: whole.numel()])
 
 
 def _add_error(state: PowerSGDState, index: int, whole: Tensor) -> None:
@@ -204,7 +203,7 @@ def _compressed(
             for other, part in zip(others, parts[len(ps) :]):
                 other.copy_(part.view(other.shape))
             if ps:
-                _decompress([state.orthogonal(part.view(p.shape)) for p, part in zip(ps, parts)])
+                decompress([state.orthogonal(part.view(p.shape)) for p, part in zip(ps, parts)])
             if result is not None:
                 whole.copy_(result)
             if before is not None:
@@ -213,7 +212,7 @@ def _compressed(
                     _part_of(state.error_dict[index], whole, other).zero_()
             return whole
 
-    def _decompress(ps: list[Tensor]) -> None:
+    def decompress(ps: list[Tensor]) -> None:
         qs = [batch.mT @ p for batch, p in zip(batches, ps)]
         sums = ops.cat([q.reshape(-1) for q in qs]) / size
         all_reduce(sums, group=group)
