@@ -157,6 +157,17 @@ def test_servers(tmp_path):
         assert handed.port == listening.getsockname()[1] and handed.add("n", 1) == 1
 
 
+@pytest.mark.parametrize("has_both", [True, False])
+def test_servers_for_other_hosts_listen_everywhere(monkeypatch, has_both):
+    if not has_both:
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    name = socket.gethostname()
+    server = dist.TCPStore(name, 0, is_master=True)
+    assert dist.TCPStore("127.0.0.1", server.port).add("n", 1) == 1 and server.get("n") == b"1"
+    with pytest.raises(dist.DistNetworkError, match="cannot listen"):
+        dist.TCPStore(name, server.port, is_master=True, timeout=SHORT)
+
+
 def test_waiting_for_workers():
     with pytest.raises(dist.DistStoreError, match=r"1/2 clients joined"):
         dist.TCPStore("127.0.0.1", 0, 2, True, SHORT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import threading
@@ -18,6 +19,7 @@ from corefw.distributed.stores.table import COMMANDS, Deadline, Table
 
 _GREETING = b"corefw store 1\n"  # both sides begin with it, so that strangers are sent away
 _SLACK = 5.0  # seconds for which an answer may be late before the connection counts as lost
+_WAITING = 2048  # connections that may wait to be taken
 _PAUSE = 0.05  # seconds between two attempts to reach the server
 _INIT = "init/"  # the key that counts the processes
 _ERRORS: dict[bytes, type[Exception]] = {b"late": DistStoreError, b"empty": QueueEmptyError, b"wrong": ValueError}
@@ -231,20 +233,26 @@ class TCPStore(Store):
         return f"TCPStore({self.host!r}, {self.port}{', is_master=True' if self._server else ''})"
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens: on all of this host's addresses, or on its loopback alone."""
+    if host in _LOOPBACK:
+        family: Any = socket.AF_INET6 if host == "::1" else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_WAITING)
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, backlog=_WAITING, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise
+    return socket.create_server(("", port), backlog=_WAITING)  # no IPv6 here
+
+
 def _served(host: str, port: int, multi_tenant: bool, descriptor: int | None) -> _Server:
     """The server of a store of this process: on the loopback alone, if that is the host."""
     if multi_tenant and (found := _Server.by_port.get(port)):
         return found
     try:
-        if descriptor is not None:
-            listening = socket.socket(fileno=descriptor)
-        elif host in _LOOPBACK:
-            family: Any = socket.AF_INET6 if host == "::1" else socket.AF_INET
-            listening = socket.create_server((host, port), family=family, backlog=2048)
-        elif socket.has_dualstack_ipv6():
-            listening = socket.create_server(("", port), family=socket.AF_INET6, backlog=2048, dualstack_ipv6=True)
-        else:
-            listening = socket.create_server(("", port), backlog=2048)
+        listening = _listening(host, port) if descriptor is None else socket.socket(fileno=descriptor)
     except OSError as error:
         raise DistNetworkError(f"TCPStore: the server cannot listen on port {port}: {error}") from error
     made = _Server(listening)
