@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import warnings
 from typing import Any, NamedTuple
 
 import corefw
@@ -36,7 +37,10 @@ def owners(heading: str) -> tuple[Any, Any]:
     torch = import_torch()
     if heading == "torch.Tensor":
         return torch.Tensor, corefw.Tensor
-    return importlib.import_module(heading), importlib.import_module("corefw" + heading.removeprefix("torch"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of PyTorch's modules use what it deprecates
+        theirs = importlib.import_module(heading)
+    return theirs, importlib.import_module("corefw" + heading.removeprefix("torch"))
 
 
 def reached(owner, path: str):
@@ -93,7 +97,12 @@ def _same(ours, theirs) -> bool:
         return True  # the only layout of what these functions make; the common generator
     if callable(theirs) and isinstance(ours, str):
         return theirs.__name__ == ours  # activations
-    return ours is theirs or str(ours).replace("corefw", "torch") == str(theirs) or ours == theirs
+    return (
+        ours is theirs
+        or str(ours).replace("corefw", "torch") == str(theirs)
+        or ours == theirs
+        or repr(ours) == repr(theirs)
+    )
 
 
 def differences(ours, theirs: list[Argument], op: Op | None, is_method: bool) -> list[str]:

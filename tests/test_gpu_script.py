@@ -1,10 +1,12 @@
 """The script that runs everything on a GPU: what it finds, reads and says."""
 
+import configparser
 import json
 import os
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,12 +34,15 @@ def test_the_checkout_is_used_as_it_lies(script, tmp_path):
         [sys.executable, "-S", "-c", "import sys; print(sys.path)"], env=variables, capture_output=True, text=True
     ).stdout
     assert str(ROOT / "backends" / "cupy_backend") in found and str(tmp_path) in found
-    for name, (entry, module) in script.ENTRY_POINTS.items():
+    for name, groups in script.ENTRY_POINTS.items():
         text = (tmp_path / f"{name.replace('-', '_')}-0.1.0.dist-info" / "entry_points.txt").read_text()
-        assert text == f"[corefw.backends]\n{entry} = {module}\n"
         folder = {"corefw": ".", "corefw-cupy": "backends/cupy_backend"}[name]
-        declared = (ROOT / folder / "pyproject.toml").read_text()
-        assert f'"{entry}" = "{module}"' in declared, "the entry points are those of the distribution"
+        declared = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["entry-points"]
+        written = configparser.ConfigParser()
+        written.read_string(text)
+        for group, (entry, module) in groups.items():
+            assert written[group][entry] == declared[group][entry] == module
+        assert written.sections() == [group for group in declared if group.startswith("corefw.")]
 
 
 TESTS = """

@@ -73,6 +73,11 @@ DOCUMENTED = [
     ("input is not the argument 1", "torch.Tensor: polygamma", _SCHEMA),
     ("input is missing", "torch.Tensor: where", _SCHEMA),
     ("external is missing", "torch.cuda: Event", "events within a graph of another process are not there"),
+    (
+        "dp_mesh_dims is missing",
+        "torch.distributed.fsdp: fully_shard",
+        "`mesh` is the part of a mesh over which it cuts",
+    ),
     ("device_type is not the argument 4", "torch.random: fork_rng", "private arguments come before it"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from corefw.dispatch.declare import ops
@@ -384,9 +385,21 @@ def all_to_all(
 
 
 # -- meeting ----------------------------------------------------------------------------------------------------------
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Return when all ranks have called this."""
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
+) -> Work | None:
+    """Return when all ranks have called this.
+
+    Args:
+        group: the processes; all if missing.
+        async_op: return at once, with a Work to wait for.
+        device_ids: accepted for PyTorch's sake.
+        timeout: how long to wait; the group's if missing.
+    """
     if (found := chosen_group(group)) is None:
         return None
     request = found.any_communicator().barrier()
-    return _ended(Work(found, "barrier", [], [] if request is None else [request]), async_op)
+    work = Work(found, "barrier", [], [] if request is None else [request])
+    if timeout is not None and not async_op:
+        work.wait(timeout)
+    return _ended(work, async_op)

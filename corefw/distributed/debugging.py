@@ -13,6 +13,7 @@ import numpy as np
 from corefw.distributed.errors import DistBackendError
 from corefw.errors import SettingError
 from corefw.tensor import Tensor
+from corefw.tensor_api.interchange import from_numpy
 
 if TYPE_CHECKING:
     from corefw.distributed.groups import ProcessGroup
@@ -68,16 +69,15 @@ def check(group: ProcessGroup, name: str, tensors: Sequence[Tensor], rest: Seque
     """Raise DistBackendError, on every rank, if the ranks of a group call different things."""
     own = described(name, group.sequence, tensors, rest)
     text = own.encode()[: _WIDTH - 20].ljust(_WIDTH - 20) + hashlib.sha1(own.encode()).digest()
-    communicator = group.any_communicator()
-    mine = np.frombuffer(text, np.uint8).copy()
-    everyone = np.zeros(_WIDTH * group.size(), np.uint8)
-    request = communicator.all_gather(everyone, mine)
+    mine = from_numpy(np.frombuffer(text, np.uint8).copy()).to(group.home())
+    everyone = mine.new_zeros(_WIDTH * group.size())
+    request = group.communicator(group.home()).all_gather(everyone.array, mine.array)
     if request is not None:
         try:
             request.wait(group.timeout)
         except TimeoutError as error:
             raise group.failed(f"the check of {own}", error, group.timeout) from None
-    calls = [bytes(row) for row in everyone.reshape(group.size(), _WIDTH)]
+    calls = [bytes(row) for row in everyone.cpu().numpy().reshape(group.size(), _WIDTH)]
     if len(set(calls)) > 1:
         told = "\n".join(
             f"  rank {rank}: {call[: _WIDTH - 20].decode(errors='replace').rstrip()}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-API_VERSION = (1, 0)  # of this interface: an engine's major must be equal, its minor at most this
+API_VERSION = (1, 1)  # of this interface: an engine's major must be equal, its minor at most this
 
 #: the reductions that a communicator computes; averages and scaled sums are made of "sum"
 OPERATIONS = ("sum", "product", "min", "max", "band", "bor", "bxor")
@@ -23,7 +24,8 @@ class Meeting:
     """What a program said of the processes that it wants joined; None is what it left to the engine.
 
     Attributes: ``rank`` and ``size`` of this process; ``address`` and ``port`` where rank 0 can be reached; ``timeout``
-    in seconds for the others to come.
+    in seconds for the others to come; ``device`` the number of the device that this process shall use; ``meet`` for
+    engines that no launcher joins: it returns a store that all processes see, this one's rank, and how many there are.
     """
 
     rank: int | None = None
@@ -31,6 +33,8 @@ class Meeting:
     address: str | None = None
     port: int | None = None
     timeout: float = 1800.0
+    device: int | None = None
+    meet: Callable[[], tuple[Any, int, int]] | None = field(default=None, repr=False, compare=False)
 
 
 class Request(ABC):
@@ -57,6 +61,7 @@ class Communicator(ABC):
 
     rank: int
     size: int
+    host_waits = True  # whether a request's `wait` returns when it has ended; else the device waits for it
 
     @abstractmethod
     def all_reduce(self, array: Any, operation: str) -> Request | None:
@@ -106,6 +111,10 @@ class Communicator(ABC):
     def split(self, ranks: Sequence[int], timeout: float) -> Communicator:
         """The communicator of some ranks, which alone call this, in the order of `ranks`; `timeout` in
         seconds for what they do."""
+
+    def together(self) -> AbstractContextManager[Any]:
+        """A block whose messages begin at once: none of them waits for one that comes after it."""
+        return nullcontext()
 
     def close(self) -> None:  # noqa: B027, most have nothing to do
         """Nothing more will be asked."""

@@ -85,13 +85,13 @@ def _started(name: str) -> Any:
     return kernel
 
 
-def load() -> dict[str, Engine]:
-    """All engines, the installed ones loaded."""
+def load(name: str | None = None) -> dict[str, Engine]:
+    """All engines, the installed ones loaded; with a name, that one alone."""
     from importlib.metadata import entry_points
 
     with _lock:
         for entry in entry_points(group=GROUP):
-            if entry.name in _tried or entry.name in _engines:
+            if entry.name in _tried or entry.name in _engines or name not in (None, entry.name):
                 continue
             _tried.add(entry.name)
             try:
@@ -103,7 +103,7 @@ def load() -> dict[str, Engine]:
 
 def usable(name: str) -> bool:
     """Whether there is an engine of that name that can run here."""
-    engine = load().get(name)
+    engine = load(name).get(name)
     return engine is not None and not engine.unusable
 
 
@@ -113,7 +113,9 @@ def find(name: str) -> Engine:
     Raises:
         BackendError: it is not installed, broken or unusable here; the text says which, and which there are.
     """
-    there = load()
+    there = load(name)
+    if name not in there:
+        there = load()
     if name in _failures:
         raise BackendError(f"engine '{name}' is broken: {_failures[name]}") from _failures[name]
     if name not in there:

@@ -6,16 +6,18 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from corefw.devices import device
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import registry
-from corefw.distributed import debugging, engines, rendezvous
+from corefw.distributed import debugging, engines, places
 from corefw.distributed.engine import Communicator, Engine, Request
 from corefw.distributed.errors import DistBackendError
 from corefw.distributed.reduce_op import ReduceOp
+from corefw.distributed.rendezvous import agree, meeting, told
 from corefw.distributed.work import Work
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
@@ -62,6 +64,10 @@ class ProcessGroup:
             raise ValueError("this process group was destroyed, or the process is none of it")
         return next(iter(self.joined.values()))[1]
 
+    def home(self) -> str:
+        """The device type of what the frontend itself sends: the CPU, if the group has an engine for it."""
+        return "cpu" if "cpu" in self.joined else next(iter(self.joined))
+
     def communicator(self, device_type: str) -> Communicator:
         """The communicator for arrays of a device type.
 
@@ -98,9 +104,10 @@ class ProcessGroup:
                 getattr(ops, f"collective_{name}")(first, *rest, self)
         except DistBackendError:
             raise
+        except (TypeError, ValueError) as error:  # the engine, or the op, does not take what was given
+            told = f"rank {world.rank} of {world.size}: {self.told(name, first, self.sequence, rest)}: {error}"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(told) from error
         except Exception as error:
-            if isinstance(error, (TypeError, ValueError)):
-                raise
             raise self.failed(self.told(name, first, self.sequence), error, self.timeout) from error
         started, self._started = self._started, []
         return started
@@ -117,10 +124,11 @@ class ProcessGroup:
             rest = ([tensor.contiguous() for tensor in rest[0]], *rest[1:])
         Work(self, name, first, self.start(name, first, *rest)).wait()
 
-    def told(self, name: str, tensors: Iterable[Tensor], sequence: int) -> str:
+    def told(self, name: str, tensors: Iterable[Tensor], sequence: int, rest: Sequence[Any] = ()) -> str:
         """A call in words, for errors."""
-        shapes = ", ".join(f"{list(t.shape)} {t.dtype}" for t in tensors)
-        return f"{name} #{sequence} of group {self.group_name} ({shapes})"
+        given = [f"{list(t.shape)} {t.dtype}" for t in tensors]
+        given += [str(value) for value in rest if isinstance(value, (str, int))]
+        return f"{name} #{sequence} of group {self.group_name} ({', '.join(given)})"
 
     def failed(self, what: str, error: Exception, limit: float) -> DistBackendError:
         """The error of a collective that did not end well; the process will end its job."""
@@ -257,12 +265,16 @@ def init_process_group(
         backend: the engine: "mpi" or another that is installed, "nccl" for GPUs, pairs "cpu:mpi,cuda:nccl"; "gloo"
             stands for the CPU's engine. Without it, the CPU's.
         init_method: "env://", which reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE where no launcher of the
-            engine tells; or "tcp://host:port".
+            engine tells; "tcp://host:port", "file:///path", or one of `register_rendezvous_handler`.
         timeout: for what the processes do together; 30 minutes if missing.
         world_size, rank: how many there are and which one this is, where no launcher tells.
-        store, group_name, pg_options, device_id: accepted for PyTorch's sake; engines need none of them.
+        store: by which the processes find each other, in the place of `init_method`; it takes `rank` and `world_size`.
+            Engines that a launcher joins, such as "mpi", need none.
+        device_id: the device that this process shall use, where the engine needs to know.
+        group_name, pg_options: accepted for PyTorch's sake; engines need none of them.
 
     Raises:
+        AssertionError: `store` came together with `init_method`, or without `rank` and `world_size`.
         ValueError: it was called before, or a rank or size is not that of the launcher.
         BackendError: there is no such engine here.
         DistNetworkError: the others did not come in time.
@@ -270,16 +282,24 @@ def init_process_group(
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     limit = seconds(timeout)
-    meeting = rendezvous.meeting(init_method, world_size, rank, limit)
-    rendezvous.agree(meeting, *rendezvous.told())
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if store is not None and (world_size <= 0 or rank < 0):
+        raise AssertionError("world_size must be positive, and rank must not be negative, if using store")
+    said = meeting(init_method, world_size, rank, limit)
+    agree(said, *told())
     joined: dict[str, tuple[Engine, Communicator]] = {}
     by_engine: dict[str, Communicator] = {}
+    complete = replace(
+        said, device=None if device_id is None else device(device_id).index,
+        meet=lambda: places.place(said, init_method, store, list(by_engine.values())),
+    )  # fmt: skip
     for kinds, engine in _chosen(backend):
-        communicator = by_engine.get(engine.name) or engine.join(meeting)
+        communicator = by_engine.get(engine.name) or engine.join(complete)
         by_engine[engine.name] = communicator
         joined.update(dict.fromkeys(kinds, (engine, communicator)))
     first = next(iter(by_engine.values()))
-    rendezvous.agree(meeting, first.rank, first.size)
+    agree(said, first.rank, first.size)
     made = ProcessGroup("0", range(first.size), limit, "default_pg")
     made.joined = joined
     world.default, world.rank, world.size = made, first.rank, first.size
@@ -401,7 +421,7 @@ def get_pg_count() -> int:
 def new_group(
     ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
-    device_id: device | None = None,
+    device_id: device | None = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
     """A group of some processes. All processes of the world call this, in the same order.
 
@@ -410,12 +430,13 @@ def new_group(
         timeout: for what they do together; the world's if missing.
         backend: the engine, one of the world's.
         group_desc: a description.
+        sort_ranks: whether the ranks in the group are in the order of those in the world; else in that of `ranks`.
 
     Returns:
         The group; to a process that is none of it, `GroupMember.NON_GROUP_MEMBER`.
     """
     whole = default_group()
-    chosen = list(range(whole.size())) if ranks is None else sorted(ranks)
+    chosen = list(range(whole.size()) if ranks is None else sorted(ranks) if sort_ranks else ranks)
     if len(set(chosen)) != len(chosen):
         raise ValueError("the group's ranks should be unique")
     if len(chosen) > whole.size():
@@ -427,13 +448,16 @@ def new_group(
     world.count += 1
     if whole.rank() not in chosen:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(
-        str(world.count), chosen, whole.timeout if timeout is None else seconds(timeout), group_desc or ""
-    )
+    return part_of(whole, chosen, whole.timeout if timeout is None else seconds(timeout), group_desc)
+
+
+def part_of(parent: ProcessGroup, chosen: Sequence[int], timeout: float, desc: str | None) -> ProcessGroup:
+    """The group of some processes of another one, which alone call this; `chosen` are their ranks there."""
+    made = ProcessGroup(str(world.count), [parent.ranks[rank] for rank in chosen], timeout, desc or "")
     parts: dict[int, Communicator] = {}
-    for kind, (engine, communicator) in whole.joined.items():
+    for kind, (engine, communicator) in parent.joined.items():
         if id(communicator) not in parts:
-            parts[id(communicator)] = communicator.split(chosen, made.timeout)
+            parts[id(communicator)] = communicator.split(chosen, timeout)
         made.joined[kind] = (engine, parts[id(communicator)])
     world.groups.append(made)
     return made

@@ -7,19 +7,19 @@ import os
 import signal
 import sys
 
-from corefw.distributed import rendezvous
 from corefw.distributed.groups import world
+from corefw.distributed.rendezvous import LOCAL_RANK, LOCAL_SIZE, NODE_RANK, RANK, SIZE, number, told
 from corefw.run import run
 
 
 def tell(environment: dict[str, str] | os._Environ[str] = os.environ) -> None:
     """Set the variables that programs written for torchrun read, from those of the launcher."""
     found = {
-        "RANK": rendezvous.number(rendezvous.RANK, environment),
-        "WORLD_SIZE": rendezvous.number(rendezvous.SIZE, environment),
-        "LOCAL_RANK": rendezvous.number(rendezvous.LOCAL_RANK, environment),
-        "LOCAL_WORLD_SIZE": rendezvous.number(rendezvous.LOCAL_SIZE, environment),
-        "GROUP_RANK": rendezvous.number(rendezvous.NODE_RANK, environment) or 0,
+        "RANK": number(RANK, environment),
+        "WORLD_SIZE": number(SIZE, environment),
+        "LOCAL_RANK": number(LOCAL_RANK, environment),
+        "LOCAL_WORLD_SIZE": number(LOCAL_SIZE, environment),
+        "GROUP_RANK": number(NODE_RANK, environment) or 0,
     }
     environment.update({name: str(value) for name, value in found.items() if value is not None})
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.flush()
         if world.default is not None:
             world.default.any_communicator().abort()
-        elif (rendezvous.told()[1] or 1) > 1:
+        elif (told()[1] or 1) > 1:
             # Launchers end the others of a process that a signal ends, not of one that exits before it is joined.
             os.kill(os.getpid(), signal.SIGTERM)
     return status

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
+from corefw.distributed.algorithms.join import Join, Joinable, JoinHook
+from corefw.distributed.algorithms.model_averaging.averagers import ModelAverager
 from corefw.distributed.collectives import broadcast
 from corefw.distributed.groups import chosen_group, get_group_rank
 from corefw.distributed.objects import gather_object
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.parallel.buckets import flattened
 from corefw.optim.optimizer import Optimizer
+from corefw.refusals import refusing
 from corefw.tensor import Tensor
 
-__all__ = ["ZeroRedundancyOptimizer"]
+__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class _Hook(JoinHook):
+    """Steps the part of a process that has no more inputs, with the averages that `DistributedDataParallel` gave it."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer):
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        """Make one step of the others."""
+        self.optimizer.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer of which each process keeps the states of a part of the parameters, steps that part, and sends it to
     the others (Rajbhandari et al. 2020, stage 1).
 
@@ -44,7 +59,8 @@ class ZeroRedundancyOptimizer(Optimizer):
         self._owners: dict[Tensor, int] = {}
         self._loads = [0] * group.size()
         self._whole: dict[str, Any] | None = None  # the consolidated state
-        super().__init__(params, dict(defaults))
+        Joinable.__init__(self)
+        Optimizer.__init__(self, params, dict(defaults))
         for param_group in self.param_groups:
             self._divide(param_group["params"])
         self.optim = optimizer_class([self._own(param_group) for param_group in self.param_groups], **defaults)
@@ -87,6 +103,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         Args:
             closure: recomputes the loss and its gradients, and returns the loss.
         """
+        Join.notify_join_context(self)
         for param_group, own in zip(self.param_groups, self.optim.param_groups, strict=True):
             _copy_options(param_group, own)
         loss = self.optim.step(closure, **options) if closure is not None else self.optim.step(**options)
@@ -94,6 +111,20 @@ class ZeroRedundancyOptimizer(Optimizer):
             _copy_options(own, param_group)
         self._send()
         return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What `Join` calls in processes without inputs."""
+        return _Hook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the first parameter."""
+        return next(iter(self._owners)).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
 
     def _send(self) -> None:
         """All parameters become those of their owners."""
@@ -149,3 +180,70 @@ class ZeroRedundancyOptimizer(Optimizer):
 def _copy_options(source: dict[str, Any], target: dict[str, Any]) -> None:
     """A group takes the options of another, all but its parameters."""
     target.update((key, value) for key, value in source.items() if key not in ("params", "param_names"))
+
+
+class PostLocalSGDOptimizer(Optimizer):
+    """An optimizer that steps by itself in each process, and averages the parameters from time to time (Lin et al.
+    2020). `post_localSGD_hook` averages gradients before that begins.
+
+    Args:
+        optim: the optimizer of this process.
+        averager: tells when parameters are averaged, such as
+            `corefw.distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
+    """
+
+    def __init__(self, optim: Optimizer, averager: ModelAverager):
+        self.optim, self.averager = optim, averager
+
+    @property
+    def param_groups(self) -> Any:  # type: ignore[override]
+        """Those of the optimizer."""
+        return self.optim.param_groups
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """That of the optimizer."""
+        return self.optim.state
+
+    @property
+    def defaults(self) -> Any:  # type: ignore[override]
+        """Those of the optimizer."""
+        return self.optim.defaults
+
+    def __repr__(self) -> str:
+        return f"PostLocalSGDOptimizer({self.optim!r})"
+
+    def step(self, closure: Callable[[], Any] | None = None, **options: Any) -> Any:
+        """Step this process's parameters, and average them if it is time to.
+
+        Args:
+            closure: recomputes the loss and its gradients, and returns the loss.
+        """
+        loss = self.optim.step(closure, **options) if closure is not None else self.optim.step(**options)
+        self.averager.average_parameters(self.param_groups)
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """As the optimizer's."""
+        self.optim.zero_grad(set_to_none)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """As the optimizer's."""
+        self.optim.add_param_group(param_group)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's, with the averager's ``step``."""
+        return {**self.optim.state_dict(), "step": self.averager.step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave; without a ``step`` the averager begins anew."""
+        self.optim.load_state_dict({key: value for key, value in state_dict.items() if key != "step"})
+        if "step" not in state_dict:
+            warnings.warn(
+                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.",
+                stacklevel=2,
+            )
+        self.averager.step = state_dict.get("step", 0)
+
+
+__getattr__ = refusing(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -107,7 +108,12 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begin several messages at once; returns their Works."""
     if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``.")
-    works = [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]
+    groups = [(chosen_group(op.group), op.tensor.dispatch_key.device.type) for op in p2p_op_list]
+    communicators = {id(c): c for group, kind in groups if group is not None for c in (group.communicator(kind),)}
+    with ExitStack() as stack:
+        for communicator in communicators.values():
+            stack.enter_context(communicator.together())
+        works = [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]
     return [work for work in works if work is not None]
 
 
@@ -123,11 +129,17 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
 
     Raises:
         RuntimeError: on rank 0 the missing ranks; on the others that rank 0 did not answer.
+        NotImplementedError: the group has no engine whose messages the host waits for.
     """
     if (found := chosen_group(group)) is None:
         return
+    if not found.communicator(found.home()).host_waits:
+        raise NotImplementedError(
+            f"monitored_barrier: the host does not wait for messages of the engine '{found.name()}'; join the "
+            f'processes with one for the CPU too: init_process_group("cpu:mpi,cuda:nccl")'
+        )
     limit = found.timeout if timeout is None else seconds(timeout)
-    word = ops.zeros(1)
+    word = ops.zeros(1, device=found.home())
     if found.rank():
         here = isend(word, group=found, tag=_HERE, group_dst=0)
         answer = irecv(word, group=found, tag=_ALL_HERE, group_src=0)

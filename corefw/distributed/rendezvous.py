@@ -1,12 +1,15 @@
-"""Who this process is among those of its job: what launchers and PyTorch's environment variables say."""
+"""Who this process is among those of its job: what launchers, PyTorch's environment variables and addresses say."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from corefw.distributed.engine import Meeting
+from corefw.distributed.stores import FileStore, Store, TCPStore
 
 #: variables that only a launcher sets, for each process that it starts, of its rank and their number
 LAUNCHED_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -36,21 +39,125 @@ def told() -> tuple[int | None, int | None]:
     return number(LAUNCHED_RANK), number(LAUNCHED_SIZE)
 
 
+# -- addresses at which processes meet --------------------------------------------------------------------------------
+Place = tuple[Store, int, int]  # a store that all see, this process's rank, and how many there are
+_USUAL = timedelta(minutes=30)
+
+
+def _served(address: str, port: int, rank: int, size: int, timeout: timedelta) -> TCPStore:
+    """The store that rank 0 serves."""
+    return TCPStore(address, port, size, rank == 0, timeout, multi_tenant=True)
+
+
+def _missing(url: str, what: str) -> ValueError:
+    return ValueError(f"Error initializing torch.distributed using {url} rendezvous: {what}")
+
+
+def _said(url: str, rank: int, size: int) -> tuple[int, int]:
+    """Rank and size of an address, ``scheme://...?rank=0&world_size=2``, or else of the program."""
+    said = parse_qs(urlparse(url).query)
+    return int(said.get("rank", [rank])[0]), int(said.get("world_size", [size])[0])
+
+
+def _needed(url: str, rank: int, size: int) -> tuple[int, int]:
+    rank, size = _said(url, rank, size)
+    for name, value in (("rank", rank), ("world_size", size)):
+        if value < 0:
+            raise _missing(f"{urlparse(url).scheme}://", f"{name} parameter missing")
+    return rank, size
+
+
+def _by_environment(url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = _USUAL) -> Iterator[Place]:
+    rank, size = _said(url, rank, world_size)
+    found: list[Any] = []
+    for name, told in (("RANK", rank), ("WORLD_SIZE", size), ("MASTER_ADDR", -1), ("MASTER_PORT", -1)):
+        value = os.environ.get(name) if told < 0 else told
+        if value is None:
+            raise _missing("env://", f"environment variable {name} expected, but not set")
+        found.append(value)
+    rank, size, address, port = int(found[0]), int(found[1]), found[2], int(found[3])
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        port += 1  # at the port itself PyTorch's launcher serves a store in a protocol of its own
+    yield _served(address, port, rank, size, timeout), rank, size
+
+
+def _by_address(url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = _USUAL) -> Iterator[Place]:
+    parts = urlparse(url)
+    if parts.port is None:
+        raise _missing("tcp://", "port number missing")
+    rank, size = _needed(url, rank, world_size)
+    yield _served(parts.hostname or "", parts.port, rank, size, timeout), rank, size
+
+
+def _by_file(url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = _USUAL) -> Iterator[Place]:
+    if not (path := urlparse(url).path):
+        raise _missing("file://", "path missing")
+    rank, size = _needed(url, rank, world_size)
+    store = FileStore(path, size)
+    store.set_timeout(timeout)
+    yield store, rank, size
+
+
+_handlers: dict[str, Callable[..., Iterator[Place]]] = {
+    "env": _by_environment, "file": _by_file, "tcp": _by_address
+}  # fmt: skip
+
+
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Place]]) -> None:
+    """Let addresses ``scheme://...`` be those of a function.
+
+    Args:
+        scheme: the first part of the addresses.
+        handler: called with the address and keywords, it yields a store, this process's rank, and how many there are.
+
+    Raises:
+        RuntimeError: the scheme has a function.
+    """
+    if scheme in _handlers:
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Place]:
+    """Meet the other processes at an address: yields a store that all see, this one's rank, and how many there are.
+
+    Args:
+        url: ``env://``, ``tcp://host:port``, ``file:///path``, or one of `register_rendezvous_handler`; with
+            ``?rank=0&world_size=2`` where the program does not tell them.
+        rank, world_size: this process's, and how many there are.
+        kwargs: ``timeout`` for the others, and what a handler takes.
+
+    Raises:
+        ValueError: something that the address needs is missing.
+        RuntimeError: there is no handler for it.
+
+    >>> import corefw as torch
+    >>> store, rank, size = next(torch.distributed.rendezvous("tcp://127.0.0.1:0", rank=0, world_size=1))
+    >>> store.set("here", str(rank))
+    """
+    if not isinstance(url, str):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    scheme = urlparse(url).scheme
+    if scheme not in _handlers:
+        raise RuntimeError(f"No rendezvous handler for {scheme}://; there are {', '.join(sorted(_handlers))}")
+    return _handlers[scheme](url, rank=rank, world_size=world_size, **kwargs)
+
+
+# -- what a program says ----------------------------------------------------------------------------------------------
 def meeting(init_method: str | None, size: int, rank: int, timeout: float) -> Meeting:
     """What a program said of its processes, completed by the environment.
 
     >>> meeting("tcp://10.0.0.1:29500", 2, 1, 60.0)
-    Meeting(rank=1, size=2, address='10.0.0.1', port=29500, timeout=60.0)
+    Meeting(rank=1, size=2, address='10.0.0.1', port=29500, timeout=60.0, device=None)
     """
     address, port = os.environ.get("MASTER_ADDR"), number(("MASTER_PORT",))
     if init_method not in (None, "", "env://"):
         parts = urlparse(str(init_method))
+        if parts.scheme not in _handlers:
+            raise RuntimeError(f"No rendezvous handler for {parts.scheme}://; there are {', '.join(sorted(_handlers))}")
+        rank, size = _said(str(init_method), rank, size)
         if parts.scheme == "tcp":
             address, port = parts.hostname, parts.port
-            said = parse_qs(parts.query)
-            rank, size = int(said.get("rank", [rank])[0]), int(said.get("world_size", [size])[0])
-        elif parts.scheme not in ("env", "file"):
-            raise ValueError(f"No rendezvous handler for {parts.scheme}://")
     return Meeting(
         rank if rank >= 0 else number(("RANK",)), size if size > 0 else number(("WORLD_SIZE",)), address, port, timeout
     )

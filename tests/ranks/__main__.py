@@ -13,6 +13,9 @@ from tests.ranks import (
     data_parallel,
     faults,
     going_on,
+    hooks,
+    joining,
+    names,
     sharded,
     sharded_models,
     sharded_optimizers,
@@ -24,6 +27,9 @@ FAMILIES = {
     "data_parallel": data_parallel,
     "faults": faults,
     "going_on": going_on,
+    "hooks": hooks,
+    "joining": joining,
+    "names": names,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
@@ -32,8 +38,9 @@ FAMILIES = {
 
 #: the families that one job of MPI runs; faults come last, since they leave collectives unfinished
 JOBS = (
-    ("collectives", "data_parallel", "going_on", "faults"),
-    ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
+    ("collectives", "going_on"),
+    ("data_parallel", "hooks", "joining", "faults"),
+    ("sharded", "sharded_models", "sharded_optimizers", "checkpoints", "names"),
 )
 
 

@@ -198,8 +198,9 @@ def installed() -> None:
         engines.register(SimpleNamespace(corefw_engine=corefw_engine), "threads")
 
 
-def run(size: int, function: Callable[[int], Any], **options) -> list:
-    """What `function` returns for each rank, each in a thread that is joined to the others; raises the first error."""
+def run(size: int, function: Callable[[int], Any], join: Callable[[int], None] | None = None, **options) -> list:
+    """What `function` returns for each rank, each in a thread that is joined to the others, by this engine or by what
+    `join` does; raises the first error."""
     installed()
     room, results, errors = Room(size), [None] * size, []
 
@@ -207,7 +208,7 @@ def run(size: int, function: Callable[[int], Any], **options) -> list:
         _here.room, _here.rank = room, rank
 
         def work():
-            init_process_group("threads", **options)
+            join(rank) if join else init_process_group("threads", **options)
             results[rank] = function(rank)
             world.clear()
 

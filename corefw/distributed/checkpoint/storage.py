@@ -9,6 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from corefw import dtypes
+from corefw.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    Metadata,
+    TensorProperties,
+    TensorStorageMetadata,
+    chunk,
+)
+from corefw.distributed.checkpoint.planners import DefaultLoadPlanner, DefaultSavePlanner, checked
 from corefw.distributed.fsdp.states import place_of
 from corefw.distributed.groups import chosen_group, is_initialized
 from corefw.distributed.objects import all_gather_object
@@ -16,6 +25,7 @@ from corefw.files import replacing
 from corefw.graph.grad_mode import no_recording
 from corefw.serialization.checkpoint import load as read
 from corefw.serialization.checkpoint import save as write
+from corefw.shapes import Size
 from corefw.tensor import Tensor
 
 METADATA = ".metadata"
@@ -28,9 +38,9 @@ class CheckpointException(RuntimeError):
     Attributes: ``failures`` {rank: the error}.
     """
 
-    def __init__(self, message: str, failures: dict[int, BaseException]):
+    def __init__(self, msg: str, failures: dict[int, BaseException]):
         told = "".join(f"\n  rank {rank}: {type(e).__name__}: {e}" for rank, e in failures.items())
-        super().__init__(message + told)
+        super().__init__(msg + told)
         self.failures = failures
 
 
@@ -52,12 +62,28 @@ class FileSystemWriter(_Folder):
 class FileSystemReader(_Folder):
     """Where to read a checkpoint."""
 
+    def read_metadata(self) -> Metadata:
+        """What the checkpoint holds."""
+        metadata = _metadata(self.path)
+        found: dict[str, Any] = dict.fromkeys(
+            _content(self.path, metadata["files"][0])[_OBJECTS], BytesStorageMetadata()
+        )
+        files = dict.fromkeys(found, metadata["files"][:1])
+        for name, facts in metadata["tensors"].items():
+            chunks = [chunk(start, stop, facts["shape"], block) for _, start, stop, *block in facts["parts"]]
+            properties = TensorProperties(getattr(dtypes, facts["dtype"]))
+            found[name] = TensorStorageMetadata(properties, Size(facts["shape"]), chunks)
+            files[name] = [file for file, *_ in facts["parts"]]
+        return Metadata(
+            found, {name: tuple(name.split(".")) for name in found}, files, version=str(metadata["version"])
+        )
+
 
 class _Team:
     """The processes that write or read together; one alone where none are joined."""
 
     def __init__(self, group: Any, no_dist: bool):
-        self.group = None if no_dist or not is_initialized() else chosen_group(group)
+        self.group = chosen_group(group) if not no_dist and (group is not None or is_initialized()) else None
         self.rank = 0 if self.group is None else self.group.rank()
         self.size = 1 if self.group is None else self.group.size()
 
@@ -119,7 +145,7 @@ def _extent(tensor: Tensor) -> tuple[list[int], range]:
 
 def save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
-    planner: Any = None, process_group: Any = None, no_dist: bool = False,
+    planner: Any = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> None:  # fmt: skip
     """Write a checkpoint: each process writes its parts of what lies in parts, the first one all else.
 
@@ -129,15 +155,19 @@ def save(
     Args:
         state_dict: nested dicts and lists of tensors and other values, with the same keys in all processes.
         checkpoint_id: the folder, which all processes see; or `storage_writer`, a `FileSystemWriter`.
-        planner: must be missing.
+        planner: a `DefaultSavePlanner`.
         process_group: the processes; all if missing.
         no_dist: whether this process writes alone.
+        use_collectives: must be True: files are named once all are whole.
 
     Raises:
         CheckpointException: in all processes, if one could not write.
     """
-    if planner is not None:
-        raise NotImplementedError("distributed.checkpoint.save: planners are not there")
+    checked("save", planner, DefaultSavePlanner)
+    if not use_collectives:
+        raise NotImplementedError(
+            "distributed.checkpoint.save: use_collectives=False is not there; no_dist writes alone"
+        )
     folder, team = _folder(checkpoint_id, storage_writer), _Team(process_group, no_dist)
     token = team.gather(secrets.token_hex(4))[0]
 
@@ -204,27 +234,33 @@ def load(
     Args:
         state_dict: with the keys that are wanted.
         checkpoint_id: the folder; or `storage_reader`, a `FileSystemReader`.
-        planner: must be missing.
+        planner: a `DefaultLoadPlanner`, which may allow keys that the checkpoint lacks.
         process_group: the processes; all if missing.
         no_dist: whether this process reads alone.
 
     Raises:
         CheckpointException: in all processes, if one misses a key, finds another shape, or could not read.
     """
-    if planner is not None:
-        raise NotImplementedError("distributed.checkpoint.load: planners are not there")
+    checked("load", planner, DefaultLoadPlanner)
+    is_partial = planner is not None and planner.allow_partial_load
     folder, team = _folder(checkpoint_id, storage_reader), _Team(process_group, no_dist)
-    team.together(f"distributed.checkpoint.load: {folder}", lambda: _fill(state_dict, folder))
+    team.together(f"distributed.checkpoint.load: {folder}", lambda: _fill(state_dict, folder, is_partial))
 
 
-def _fill(state_dict: dict[str, Any], folder: str) -> None:
+def _metadata(folder: str) -> dict[str, Any]:
     with open(os.path.join(folder, METADATA), "rb") as source:
-        metadata = json.loads(source.read())
+        return json.loads(source.read())
+
+
+def _fill(state_dict: dict[str, Any], folder: str, is_partial: bool) -> None:
+    metadata = _metadata(folder)
     wanted = _named(state_dict)
     known, first = metadata["tensors"], metadata["files"][0]
     objects = _content(folder, first)[_OBJECTS]
     missing = [name for name, (_, v) in wanted.items() if name not in (known if isinstance(v, Tensor) else objects)]
-    if missing:
+    if is_partial:
+        wanted = {name: found for name, found in wanted.items() if name not in missing}
+    elif missing:
         raise RuntimeError(f"Missing key in checkpoint state_dict: {', '.join(missing)}")
     reads: dict[str, list[tuple[str, Tensor, range, range]]] = {}
     for name, (path, value) in wanted.items():

@@ -5,9 +5,12 @@ from corefw.distributed.fsdp.api import (
     CPUOffload,
     FullOptimStateDictConfig,
     FullStateDictConfig,
+    LocalOptimStateDictConfig,
     LocalStateDictConfig,
     MixedPrecision,
     OptimStateDictConfig,
+    OptimStateKeyType,
+    ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     ShardingStrategy,
     StateDictConfig,
@@ -15,8 +18,17 @@ from corefw.distributed.fsdp.api import (
     StateDictType,
 )
 from corefw.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
-from corefw.distributed.fsdp.modules import FSDPModule, UnshardHandle, fully_shard
+from corefw.distributed.fsdp.modules import (
+    FSDPModule,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+    share_comm_ctx,
+)
 from corefw.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from corefw.refusals import refusing
+
+__getattr__ = refusing(__name__)
 
 __all__ = [
     "BackwardPrefetch",
@@ -26,11 +38,14 @@ __all__ = [
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
     "LocalStateDictConfig",
     "MixedPrecision",
     "MixedPrecisionPolicy",
     "OffloadPolicy",
     "OptimStateDictConfig",
+    "OptimStateKeyType",
+    "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
     "StateDictConfig",
@@ -38,4 +53,6 @@ __all__ = [
     "StateDictType",
     "UnshardHandle",
     "fully_shard",
+    "register_fsdp_forward_method",
+    "share_comm_ctx",
 ]

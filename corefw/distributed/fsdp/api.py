@@ -34,6 +34,7 @@ class MixedPrecision:
         param_dtype: of gathered parameters.
         reduce_dtype: in which gradients are averaged; `param_dtype` if missing.
         buffer_dtype: of floating-point buffers.
+        keep_low_precision_grads: must be False: gradients have the parts' dtype.
         cast_forward_inputs: whether each unit brings its inputs to `param_dtype`.
         cast_root_forward_inputs: whether the outermost does.
     """
@@ -41,8 +42,15 @@ class MixedPrecision:
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
     buffer_dtype: dtype | None = None
+    keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
+
+    def __post_init__(self) -> None:
+        if self.keep_low_precision_grads:
+            raise NotImplementedError(
+                "MixedPrecision: keep_low_precision_grads is not there; gradients have the parts' dtype"
+            )
 
 
 @dataclass
@@ -112,6 +120,41 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
     """
 
     rank0_only: bool = False
+
+
+@dataclass
+class LocalOptimStateDictConfig(OptimStateDictConfig):
+    """Options of this process's parts as they lie.
+
+    Args:
+        offload_to_cpu: must be False.
+
+    Raises:
+        NotImplementedError: `offload_to_cpu` is True.
+    """
+
+    offload_to_cpu: bool = False
+
+    def __post_init__(self) -> None:
+        if self.offload_to_cpu:
+            raise NotImplementedError(
+                "LocalOptimStateDictConfig: parts lie where they are; FullOptimStateDictConfig brings whole states to "
+                "the CPU"
+            )
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    """Options of parts that know where they belong."""
+
+    _use_dtensor: bool = False
+
+
+class OptimStateKeyType(Enum):
+    """What names parameters in the state dict of an optimizer: their paths, or their numbers."""
+
+    PARAM_NAME = auto()
+    PARAM_ID = auto()
 
 
 @dataclass

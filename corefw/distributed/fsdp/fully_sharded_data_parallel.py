@@ -15,6 +15,7 @@ from corefw.distributed.fsdp.api import (
     LocalStateDictConfig,
     MixedPrecision,
     OptimStateDictConfig,
+    OptimStateKeyType,
     ShardedStateDictConfig,
     ShardingStrategy,
     StateDictConfig,
@@ -326,6 +327,25 @@ class FullyShardedDataParallel(Module):
         if load_directly:
             optim.load_state_dict(own)
         return own
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: Module
+    ) -> dict[str, Any]:
+        """The state of an optimizer with the parameters' paths in the place of their numbers, or the other way round.
+
+        Args:
+            optim_state_dict: of an optimizer that was made of ``model.parameters()``.
+            optim_state_key_type: what is wanted.
+            model: whose parameters they are.
+        """
+        paths = [clean(name) for name, _ in model.named_parameters()]
+        to_paths = optim_state_key_type is OptimStateKeyType.PARAM_NAME
+        new: dict[Any, Any] = dict(enumerate(paths)) if to_paths else {path: i for i, path in enumerate(paths)}
+        if lost := [key for key in optim_state_dict["state"] if key not in new]:
+            raise ValueError(f"rekey_optim_state_dict: the model has no parameter {lost[0]!r}")
+        groups = [{**g, "params": sorted(new[key] for key in g["params"])} for g in optim_state_dict["param_groups"]]
+        return {"state": {new[key]: value for key, value in optim_state_dict["state"].items()}, "param_groups": groups}
 
 
 def _send(tensors: list[Tensor], group: Any) -> None:

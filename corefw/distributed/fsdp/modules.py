@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from types import MethodType
 from typing import Any, NoReturn
 
 from corefw.distributed.fsdp.policies import MixedPrecisionPolicy, OffloadPolicy
@@ -146,3 +148,41 @@ def fully_shard(
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
     return module
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Let another method of a sharded module compute with the whole parameters, as its forward does. A module that is
+    not sharded stays as it is.
+
+    Args:
+        module: what `fully_shard` returned.
+        method_name: the method's.
+
+    Raises:
+        ValueError: the module has no such method.
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name, None)
+    if not callable(method):
+        raise ValueError(f"{type(module).__name__} does not have a method {method_name}")
+
+    @functools.wraps(method)
+    def whole(self: FSDPModule, *args: Any, **kwargs: Any) -> Any:
+        return self._unit.call(method, args, kwargs)
+
+    setattr(module, method_name, MethodType(whole, module))
+
+
+def share_comm_ctx(modules: list[FSDPModule]) -> None:
+    """Accepted for PyTorch's sake: messages are the engine's, and all modules share it.
+
+    Args:
+        modules: sharded ones.
+
+    Raises:
+        ValueError: one of them is not sharded.
+    """
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"Expects list of FSDPModules but got {type(module).__name__}")

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from corefw.autograd.function import Function
 from corefw.dispatch.declare import ops
 from corefw.distributed.groups import ProcessGroup, chosen_group, get_group_rank, word_of
+from corefw.distributed.groups import group as group
 from corefw.distributed.reduce_op import ReduceOp
 from corefw.tensor import Tensor
 
@@ -98,6 +100,7 @@ def all_to_all_single(
 
 
 __all__ = [
+    "Function",
     "ReduceOp",
     "all_gather",
     "all_reduce",

@@ -105,6 +105,7 @@ class Reducer:
 
     def __init__(self, named: dict[str, Tensor], group: ProcessGroup, sizes: Sequence[int], as_views: bool):
         self.group, self.as_views = group, as_views
+        self.divisor = group.size()  # what sums are divided by
         parameters = list(named.values())
         self._names = {id(p): name for name, p in named.items()}
         self.buckets = parted(parameters, sizes)
@@ -164,10 +165,18 @@ class Reducer:
             bucket.future = self.hook(GradBucket(bucket, index, index == len(self.buckets) - 1))
             return
         with no_recording():
-            bucket.flat.div_(self.group.size())
+            bucket.flat.div_(self.divisor)
         work = all_reduce(bucket.flat, group=self.group, async_op=True)
         assert work is not None
         bucket.future = work.get_future()
+
+    def answer(self) -> None:
+        """Take part in a backward of the others, with gradients that are zero."""
+        for index, bucket in enumerate(self.buckets):
+            with no_recording():
+                bucket.flat.zero_()
+            self._start(index)
+        self._finish()
 
     def _finish(self) -> None:
         self.active = False

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from corefw.autograd.leaves import finish_early, last_uses
+from corefw.distributed.algorithms.join import Join, Joinable
 from corefw.distributed.collectives import broadcast
 from corefw.distributed.groups import chosen_group
 from corefw.distributed.objects import all_gather_object
@@ -14,12 +15,13 @@ from corefw.futures import Future
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.nn.modules.module import Module
 from corefw.nn.parallel.buckets import GradBucket, Reducer, flattened
+from corefw.nn.parallel.joining import DataParallelHook, Step, agreed
 from corefw.tensor import Tensor
 
 _FIRST_BUCKET_MB = 1  # small, so that something is sent soon
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """A model that the processes of a group train together: all start from the parameters of the first, and in each
     backward the gradients become their average over the processes, while the backward still goes on.
 
@@ -55,7 +57,8 @@ class DistributedDataParallel(Module):
         skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
         batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ):  # fmt: skip
-        super().__init__()
+        Module.__init__(self)
+        Joinable.__init__(self)
         if any((mixed_precision, device_mesh, delay_all_reduce_named_params, skip_all_reduce_unused_params)):
             raise NotImplementedError(
                 "DistributedDataParallel: mixed_precision, device_mesh, delay_all_reduce_named_params and "
@@ -85,6 +88,8 @@ class DistributedDataParallel(Module):
         self._check_models(named)
         if init_sync:
             self._send([p for _, p in named] + self._buffers_to_send)
+        self._parameters_to_send = [p for _, p in named]
+        self.divides_by_all = True  # whether averages are over all processes, also those that have no more inputs
         usual: Sequence[float] = [_FIRST_BUCKET_MB, 25] if bucket_cap_mb is None else [bucket_cap_mb]
         sizes = [int(cap * (1 << 20)) for cap in bucket_cap_mb_list or usual]
         self.reducer = Reducer(trained, group, sizes, gradient_as_bucket_view)
@@ -102,20 +107,28 @@ class DistributedDataParallel(Module):
                     f"{self.process_group.ranks[0]}: {differing}"
                 )
 
-    def _send(self, tensors: list[Tensor]) -> None:
-        """Tensors become those of the group's first process."""
+    def _send(self, tensors: list[Tensor], root: int = 0) -> None:
+        """Tensors become those of one of the group's processes."""
         for group, flat in flattened(tensors):
-            broadcast(flat, group=self.process_group, group_src=0)
+            broadcast(flat, group=self.process_group, group_src=root)
             with no_recording():
                 for tensor, part in zip(group, flat.split([t.numel() for t in group])):
                     tensor.detach().copy_(part.view(tensor.shape))
 
     def forward(self, *inputs: Any, **keywords: Any) -> Any:
         """The model's result; prepares the averaging of the gradients that follow."""
-        if self.broadcast_buffers and self.require_backward_grad_sync and self.training and self._buffers_to_send:
-            self._send(self._buffers_to_send)
+        averages = mode.recording and self.require_backward_grad_sync
+        sends = bool(
+            self.broadcast_buffers and self.require_backward_grad_sync and self.training and self._buffers_to_send
+        )
+        root = 0
+        if self._join_config.enable:
+            Join.notify_join_context(self)
+            root = self._prepared(agreed(self, True, sends, averages))
+        if sends:
+            self._send(self._buffers_to_send, root)
         result = self.module(*inputs, **keywords)
-        if mode.recording and self.require_backward_grad_sync:
+        if averages:
             uses = last_uses(tensors_in(result))
             finish_early(self._trained, uses, at_most=self.reducer.active)
             self.reducer.prepare(self._unused_by(uses))
@@ -138,6 +151,54 @@ class DistributedDataParallel(Module):
             yield
         finally:
             self.require_backward_grad_sync = before
+
+    # -- with uneven inputs --------------------------------------------------------------------------------------
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """A block in which processes have different numbers of inputs; see `corefw.distributed.algorithms.Join`.
+
+        Args:
+            divide_by_initial_world_size: whether gradients are summed and divided by the number of all processes; else
+                by that of those that still have inputs.
+            enable: whether inputs are uneven; if not, the block does nothing.
+            throw_on_early_termination: whether all processes raise an error once one has no more inputs.
+        """
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    def join_hook(self, **kwargs: Any) -> DataParallelHook:
+        """What `Join` calls in processes without inputs; ``divide_by_initial_world_size`` is that of `join`."""
+        return DataParallelHook(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the model."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
+
+    def _prepared(self, step: Step) -> int:
+        """Divide by the right number in a step; returns the rank whose buffers all take."""
+        self.reducer.divisor = self.process_group.size() if self.divides_by_all else len(step.present)
+        return step.present[0]
+
+    def answer(self, step: Step) -> None:
+        """Take part in a step of the others."""
+        root = self._prepared(step)
+        if step.sends:
+            self._send(self._buffers_to_send, root)
+        if step.averages:
+            self.reducer.answer()
+
+    def take_over(self, root: int) -> None:
+        """The model of all processes becomes that of one, and averages are over all again."""
+        self._send(self._parameters_to_send + self._buffers_to_send, root)
+        self.reducer.divisor = self.process_group.size()
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Future]) -> None:
         """Let `hook` average the gradients: called with `state` and a bucket, it returns a future of the averages.

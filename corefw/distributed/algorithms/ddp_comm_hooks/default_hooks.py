@@ -15,7 +15,7 @@ from corefw.tensor import Tensor
 Hook = Callable[[Any, GradBucket], Future]
 
 
-def _averaged(group: Any, tensor: Tensor) -> Future[Tensor]:
+def averaged(group: Any, tensor: Tensor) -> Future[Tensor]:
     """The average of a tensor, in place, over the processes of a group."""
     found = chosen_group(group)
     assert found is not None
@@ -27,12 +27,12 @@ def _averaged(group: Any, tensor: Tensor) -> Future[Tensor]:
 
 def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
     """The averages, as without a hook."""
-    return _averaged(process_group, bucket.buffer())
+    return averaged(process_group, bucket.buffer())
 
 
 def _compressed(group: Any, bucket: GradBucket, kind: dtype) -> Future[Tensor]:
     whole = bucket.buffer()
-    return _averaged(group, whole.to(kind)).then(lambda future: whole.copy_(future.value()))
+    return averaged(group, whole.to(kind)).then(lambda future: whole.copy_(future.value()))
 
 
 def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
