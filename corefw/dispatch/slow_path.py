@@ -17,7 +17,8 @@ from corefw.dispatch.overriding import ask_types, overriding_types
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
-from corefw.dispatch.sparse.calls import compute, compute_into, refusal
+from corefw.dispatch.sparse.calls import refusal
+from corefw.dispatch.sparse.keys import kind_in
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.errors import (
     CaptureError,
@@ -83,8 +84,8 @@ def _keywords(op: Op, values) -> tuple[list, dict]:
 def slow_path(op: Op, error: Exception, *values):
     """Called when the hot path failed: turn numbers into tensors and run again, compute what sparse tensors give, or
     raise an error that explains."""
-    if error.__class__ is LayoutError:
-        return compute(op, *values)
+    if error.__class__ is LayoutError and (kind := kind_in(values)) is not None:
+        return kind.compute(op, *values)
     if error.__class__ is AttributeError and (kinds := overriding_types(values, {})):
         positional, keywords = _keywords(op, values)
         return ask_types(op.function, kinds, tuple(positional), keywords)
@@ -121,8 +122,8 @@ def slow_path_body(op: Op, error: AttributeError, *values):
 
 def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
-    if error.__class__ is LayoutError:
-        return compute_into(op, *values)
+    if error.__class__ is LayoutError and (kind := kind_in(values)) is not None:
+        return kind.compute_into(op, *values)
     if LevelDevice.made:
         leveled = current(values)
         if leveled is not None:
