@@ -93,8 +93,8 @@ def target_like(name: str, like, dtype, device, layout=None, pin_memory=False) -
         dispatch_key = like.dispatch_key
     except AttributeError:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(like).__name__}") from None
-    if dtype is None and device is None and layout is None and not pin_memory:
-        return dispatch_key
+    if device is None and layout is None and not pin_memory:
+        return dispatch_key if dtype is None else dispatch_key.with_dtype(dtype_argument(name, dtype))
     return target(
         name, dtype or dispatch_key.dtype, dispatch_key.device if device is None else device, layout, pin_memory
     )

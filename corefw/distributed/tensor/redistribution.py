@@ -132,11 +132,12 @@ def redistributed(
 
 
 def _is_tangled(dim: int, source: Sequence[Placement], target: Sequence[Placement]) -> bool:
-    """Whether a dimension of the tensor that the mesh's `dim` cuts, before or after, is cut by another one too, and one
-    of the two changes."""
+    """Whether a dimension of the tensor that the mesh's `dim` cuts, before or after, is cut by another one too, and
+    `dim` changes or one before it, whose parts it cuts."""
     own = {p.dim for p in (source[dim], target[dim]) if isinstance(p, Shard)}
     return any(
-        (source[dim] != target[dim] or a != b) and any(isinstance(p, Shard) and p.dim in own for p in (a, b))
+        (source[dim] != target[dim] or (i < dim and a != b))
+        and any(isinstance(p, Shard) and p.dim in own for p in (a, b))
         for i, (a, b) in enumerate(zip(source, target))
         if i != dim
     )

@@ -1,0 +1,308 @@
+"""What ops do that are given tensors in parts: each process computes with its parts, where a rule says how these must
+lie; where none does, with the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from math import prod
+from typing import Any
+
+from corefw.dispatch.batching.calls import is_elementwise
+from corefw.dispatch.op import Op
+from corefw.dispatch.out import tensors_in
+from corefw.dispatch.promotion import check_same_shape
+from corefw.dispatch.slow_path import call_of
+from corefw.dispatch.sparse.keys import Kind, LayoutKey, kinds
+from corefw.distributed.device_mesh import DeviceMesh
+from corefw.distributed.tensor.parts import PartsRuntime, assembled, in_parts, local_of, placed, whole_of
+from corefw.distributed.tensor.placements import WHOLE, Partial, Placement, Spec
+from corefw.distributed.tensor.shardings import Labels, Sharding, cheapest, parsed, sizes_of
+from corefw.errors import LayoutError
+from corefw.graph.grad_mode import mode, no_recording
+from corefw.graph.inplace import check_writable
+from corefw.tensor import Constant, Tensor
+
+#: by the op's name, what says for a call how it may be cut, given the op's arguments: a line of the notation, a
+#: `Sharding`, or None where only whole tensors do
+rules: dict[str, Callable[..., str | Sharding | None]] = {}
+#: by the op's name, what it is in other ops, where these have rules and it has none; None leaves the call to its rule
+meanings: dict[str, Callable[..., Any]] = {}
+#: whether plain tensors may stand beside those in parts: the same on all processes
+mixing: ContextVar[bool] = ContextVar("mixing", default=False)
+
+
+def rule(*names: str) -> Callable[[Callable], Callable]:
+    """Make a function the rule of ops. It is given all arguments in the order of the op's signature."""
+
+    def decorate(function: Callable) -> Callable:
+        rules.update(dict.fromkeys(names, function))
+        return function
+
+    return decorate
+
+
+def meaning(*names: str) -> Callable[[Callable], Callable]:
+    """Make a function what ops are in other ops. It is given all arguments in the order of the op's signature."""
+
+    def decorate(function: Callable) -> Callable:
+        meanings.update(dict.fromkeys(names, function))
+        return function
+
+    return decorate
+
+
+@contextmanager
+def whole_beside():
+    """Let plain tensors stand beside those in parts: the same on all processes."""
+    token = mixing.set(True)
+    try:
+        yield
+    finally:
+        mixing.reset(token)
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+_LISTS, _ALONE = ("tensors", "indices"), ("tensor", "optional", "index")
+
+
+def _operands(op: Op, values: Sequence[Any]) -> list[Any]:
+    """The arguments that are tensors, or numbers in their place; None for a missing one."""
+    found: list[Any] = []
+    for p, value in zip(op.parameters, values, strict=True):
+        if p.kind in _LISTS:
+            found += value
+        elif p.kind in _ALONE:
+            found.append(value.number if value.__class__ is Constant else value)
+    return found
+
+
+def _refilled(op: Op, values: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """All arguments of a call, with other operands in the place of its own; a dispatch key becomes that of parts."""
+    rest = iter(operands)
+    return [
+        [next(rest) for _ in value]
+        if p.kind in _LISTS
+        else next(rest)
+        if p.kind in _ALONE
+        else value.dense
+        if value.__class__ is LayoutKey
+        else value
+        for p, value in zip(op.parameters, values, strict=True)
+    ]
+
+
+def _mesh_of(op: Op, operands: Sequence[Any]) -> DeviceMesh:
+    """The mesh of the tensors in parts; refuses several, and plain tensors beside them."""
+    tensors = [t for t in operands if isinstance(t, Tensor)]
+    meshes = list(dict.fromkeys(t.array.spec.mesh for t in tensors if in_parts(t)))
+    if len(meshes) > 1:
+        raise NotImplementedError(f"{op.name}: DTensors on different meshes, {meshes}: bring them to one first")
+    if not mixing.get() and any(not in_parts(t) and t.array.ndim for t in tensors):
+        raise RuntimeError(
+            f"{op.name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+            "distributed operators! distribute_tensor and DTensor.from_local make them"
+        )
+    return meshes[0]
+
+
+def _shape(operand: Any) -> tuple[int, ...] | None:
+    return None if operand is None else tuple(operand.array.shape) if isinstance(operand, Tensor) else ()
+
+
+# -- where they lie ---------------------------------------------------------------------------------------------------
+class _Plan:
+    """Where the operands of a call must lie, how the gradients of their parts lie, and where the results lie.
+
+    Attributes: ``operands, gradients, results`` of each the placements; ``cut`` the label, of those with a function of
+    their own, that is cut.
+    """
+
+    def __init__(self, sharding: Sharding, operands: Sequence[Any], mesh: DeviceMesh):
+        shapes = [_shape(one) for one in operands]
+        self.sizes, self._lengths = sizes_of(sharding, shapes), _lengths(sharding, shapes)
+        now = [t.array.spec.placements if in_parts(t) else (WHOLE,) * mesh.ndim for t in operands]
+        numels = [0 if shape is None else prod(shape) for shape in shapes]
+        self.operands: list[list[Placement]] = [[] for _ in operands]
+        self.gradients: list[list[Placement]] = [[] for _ in operands]
+        self.results: list[list[Placement]] = [[] for _ in sharding.results]
+        self.cut: Any = None
+        self._times: dict[Any, int] = {}
+        for dim, count in enumerate(mesh.shape):
+            choice = cheapest(sharding, [s[dim] for s in now], numels, count, partial(self._fits, count))
+            self._times[choice.label] = self._times.get(choice.label, 1) * count
+            self.cut = choice.label if choice.label in sharding.local else self.cut
+            # Where parts are computed, each process has its term of the gradient of what is whole.
+            term = next((p for p in choice.results if p.is_partial()), Partial())
+            is_whole = all(p.is_replicate() for p in choice.operands)
+            for operand, gradient, p in zip(self.operands, self.gradients, choice.operands):
+                operand.append(p)
+                gradient.append(p if p.is_shard() else WHOLE if p.is_partial() or is_whole else term)
+            for result, p in zip(self.results, choice.results):
+                result.append(p)
+
+    def _fits(self, count: int, label: Any) -> bool:
+        """Whether a label may be cut once more: parts of dimensions of different lengths must be equal."""
+        times = self._times.get(label, 1) * count
+        return len(self._lengths[label]) == 1 or all(n % times == 0 for n in self._lengths[label])
+
+
+def _lengths(sharding: Sharding, shapes: Sequence[Any]) -> dict[Any, set[int]]:
+    """{label: the lengths of its dimensions}, of which views have different ones."""
+    found: dict[Any, set[int]] = {}
+    for labels, shape in [
+        *zip(sharding.operands, shapes),
+        *((labels, sharding.shape or ()) for labels in sharding.results),
+    ]:
+        for label, n in zip(labels, shape or ()):
+            found.setdefault(label, set()).add(n)
+    return found
+
+
+def _sharding(op: Op, values: Sequence[Any], operands: Sequence[Any]) -> Sharding:
+    """What the rule of an op says of a call, or that all must be whole."""
+    shapes = [_shape(one) for one in operands]
+    if op.name in rules:
+        said = rules[op.name](*values)
+    else:
+        said = " ".join(["~..."] * len(shapes)) + " -> ..." if is_elementwise(op) else None
+    if said is None:
+        return Sharding([(None,) * len(shape or ()) for shape in shapes], [()])
+    return parsed(said, shapes) if isinstance(said, str) else said
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+def _run(op: Op, values: Sequence[Any], call: Callable[[list[Any]], Any]) -> Any:
+    """What an op is of tensors in parts: `call` with the arguments, whose tensors are the parts then."""
+    operands = _operands(op, values)
+    mesh = _mesh_of(op, operands)
+    sharding = _sharding(op, values, operands)
+    plan = _Plan(sharding, operands, mesh)
+    moved, parts = [], []
+    for one, placements, gradient in zip(operands, plan.operands, plan.gradients):
+        if isinstance(one, Tensor):
+            moved.append(placed(one if in_parts(one) else whole_of(one, mesh), Spec(mesh, tuple(placements))))
+            one = local_of(moved[-1], gradient)
+        parts.append(one)
+    arguments = _refilled(op, values, parts)
+    if sharding.resized is not None:
+        arguments[sharding.resized] = Spec(mesh, tuple(plan.results[0])).extent(sharding.shape or ())[0]
+    found = call(arguments) if plan.cut is None else sharding.local[plan.cut](moved, *arguments)
+    result = _joined(op, found, plan, sharding, mesh)
+    if op.view:
+        for one in result if isinstance(result, tuple) else (result,):
+            one.version = values[0].version
+            one.array.is_copy = moved[0] is not values[0] or values[0].array.is_copy
+    return result
+
+
+def _joined(op: Op, found: Any, plan: _Plan, sharding: Sharding, mesh: DeviceMesh) -> Any:
+    """The tensors whose parts a call has found."""
+    if isinstance(found, (tuple, list)):
+        several = [(sharding.results[min(i, len(plan.results) - 1)], plan.results[min(i, len(plan.results) - 1)])
+                   for i in range(len(found))]  # fmt: skip
+        made = [_result(op, one, plan, sharding, mesh, *each) for one, each in zip(found, several)]
+        return found._make(made) if hasattr(found, "_make") else type(found)(made)
+    return _result(op, found, plan, sharding, mesh, sharding.results[0], plan.results[0])
+
+
+def _result(op: Op, local: Any, plan: _Plan, sharding: Sharding, mesh: DeviceMesh, labels: Labels, where: Any) -> Any:
+    if not isinstance(local, Tensor):
+        return local
+    shape = sharding.shape
+    if shape is None:
+        shape = tuple(plan.sizes.get(label, n) for label, n in zip(labels, local.shape)) if labels else local.shape
+    return assembled(local, shape, Spec(mesh, tuple(where)), op.node_name)
+
+
+class _InParts(Kind):
+    """Tensors in parts."""
+
+    def runtime(self, dense, layout):
+        return PartsRuntime(dense, layout)
+
+    def refusal(self, name: str) -> LayoutError:
+        return LayoutError(f"{name}: not for tensors in parts")
+
+    def entry(self, op: Op) -> tuple:
+        if op.primitive or op.gradients:
+            raise self.refusal(op.name)
+        return None, partial(self._body, op), None, False
+
+    def _body(self, op: Op, *values: Any, **keywords: Any) -> Any:
+        if op.name in rules or op.name in meanings:
+            return self.compute(op, *values, *keywords.values())
+        with whole_beside():
+            return op.body(*values, **keywords)
+
+    def compute(self, op: Op, *values: Any) -> Any:
+        if op.update:
+            return _update(op, values)
+        if op.name in meanings and (meant := meanings[op.name](*values)) is not NotImplemented:
+            return meant
+        if not any(map(in_parts, tensors_in(values))):
+            return _new(op, values)
+
+        def call(arguments: list[Any]) -> Any:
+            positional, keywords = call_of(op, arguments)
+            return op.function(*positional, **keywords)
+
+        return _run(op, values, call)
+
+    def compute_into(self, op: Op, *values: Any) -> Tensor:
+        target = values[0]
+        if not in_parts(target):
+            raise RuntimeError(f"{op.name}_: a plain tensor cannot take the result of DTensors: distribute it first")
+        if target.array.is_copy:
+            raise RuntimeError(
+                f"{op.name}_: this part of a DTensor had to be moved between processes, so the change would be lost: "
+                "redistribute the tensor so that the part lies as it does, or change to_local()"
+            )
+        is_recorded = mode.recording and any(t.requires_grad for t in tensors_in(values))
+        if is_recorded:
+            check_writable(target)
+        result = self.compute(op, *values)
+        if result.array.shape != target.array.shape:
+            check_same_shape(result.array.shape, target.array.shape)
+        result = placed(result, target.array.spec)
+        with no_recording():
+            target.array.local.copy_(result.array.local)
+        target.version[0] += 1
+        if is_recorded:
+            target.node = result.node
+        return target
+
+
+kinds[Spec] = _InParts()
+
+
+def _new(op: Op, values: Sequence[Any]) -> Any:
+    """What an op makes of a dispatch key and a shape: a tensor that lies as the key says."""
+    key = next(value for value in values if value.__class__ is LayoutKey)
+    if op.name not in ("zeros_at", "full_at"):
+        raise LayoutError(f"{op.name}: not implemented for DTensors")
+    shape = tuple(values[1])
+    spec = key.runtime.spec_of(shape)
+    return assembled(op.function(key.dense, spec.extent(shape)[0], *values[2:]), shape, spec)
+
+
+def _update(op: Op, values: Sequence[Any]) -> None:
+    """Change lists of tensors in place: each process its parts, where those of the first list lie."""
+    specs = [tensor.array.spec if in_parts(tensor) else None for tensor in values[0]]
+    if None in specs:
+        raise RuntimeError(f"{op.name}: got mixed torch.Tensor and DTensor: all that is changed must be DTensors")
+    changed, arguments = [], []
+    for p, value in zip(op.parameters, values, strict=True):
+        if p.kind == "tensors":
+            changed += value if p.role else []
+            moved = [placed(t, spec) if in_parts(t) and not p.role else t for t, spec in zip(value, specs)]
+            value = [t.array.local if in_parts(t) else t for t in moved]
+        elif in_parts(value):
+            value = local_of(placed(value, Spec(value.array.spec.mesh, (WHOLE,) * value.array.spec.mesh.ndim)))
+        arguments.append(value)
+    positional, keywords = call_of(op, arguments)
+    op.function(*positional, **keywords)
+    for tensor in changed:
+        tensor.version[0] += in_parts(tensor)

@@ -1,0 +1,109 @@
+"""Attention, normalisation, embeddings and losses."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from corefw.dispatch.declare import ops
+from corefw.dispatch.registry import registry
+from corefw.distributed.tensor.calls import meaning, rule, whole_beside
+from corefw.distributed.tensor.parts import in_parts, placed
+from corefw.distributed.tensor.placements import WHOLE
+from corefw.distributed.tensor.rules.reductions import letters
+from corefw.distributed.tensor.shardings import parsed
+
+#: whether losses may be computed of logits in parts along the classes, as `loss_parallel` lets them
+by_classes: ContextVar[bool] = ContextVar("by_classes", default=False)
+
+
+@rule("attention")
+def _attention(query, key, value, bias=None, is_causal=False, scale=1.0):
+    q = "Q" if is_causal else "q"  # a query's place is what it may attend to
+    return f"~...{q}D ~...KD ~...KV ~...{q}K -> ...{q}V ...{q}"
+
+
+@rule("layer_normalization")
+def _layer(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    names = "".join(letters(len(normalized_shape), range(len(normalized_shape))))
+    return f"~...{names} ~{names} ~{names} -> ...{names} ...{'1' * len(names)} ...{'1' * len(names)}"
+
+
+@rule("rms_normalization")
+def _root_mean_square(input, normalized_shape, weight=None, eps=0.0):
+    names = "".join(letters(len(normalized_shape), range(len(normalized_shape))))
+    return f"~...{names} ~{names} -> ...{names} ...{'1' * len(names)}"
+
+
+# -- rows of tables in parts ------------------------------------------------------------------------------------------
+def _places(positions: Any, table: Any, dim: int) -> tuple[Any, Any]:
+    """Positions along a dimension of a table as those in this process's part, and which of them are not there."""
+    spec = table.array.spec
+    first, count = spec.extent(table.shape)[1][dim], table.array.local.shape[dim]
+    places = positions - first
+    elsewhere = ops.logical_or(places < 0, places >= count)
+    return places.masked_fill(elsewhere, 0), elsewhere
+
+
+def _filled(table: Any, dim: int) -> Any:
+    """A part with at least one element along a dimension."""
+    if table.shape[dim]:
+        return table
+    shape = list(table.shape)
+    shape[dim] = 1
+    return ops.cat([table, table.new_zeros(shape)], dim)
+
+
+def _rows_of_parts(moved, weight, indices, padding_idx=-1, scale_grad_by_freq=False):
+    places, elsewhere = _places(indices, moved[0], 0)
+    first = moved[0].array.spec.extent(moved[0].shape)[1][0]
+    padding = padding_idx - first if first <= padding_idx < first + weight.shape[0] else -1
+    rows = ops.pick_rows(_filled(weight, 0), places, padding, scale_grad_by_freq)
+    return rows.masked_fill(elsewhere.unsqueeze(-1), 0)
+
+
+@rule("pick_rows")
+def _rows(weight, indices, padding_idx=-1, scale_grad_by_freq=False):
+    found = parsed("vd ~... -> ...d", [weight.shape, indices.shape])
+    found.local["v"] = _rows_of_parts
+    return found
+
+
+@rule("gather")
+def _gathered(input, dim, index, sparse_grad=False):
+    if index.ndim != input.ndim or not input.ndim:
+        return None
+    names = [
+        name if n == m or d == dim else name.upper()
+        for d, (name, n, m) in enumerate(zip(letters(input.ndim), input.shape, index.shape))
+    ]
+    chosen = [name if d != dim else name.upper() for d, name in enumerate(names)]
+    found = parsed(f"{''.join(names)} ~{''.join(chosen)} -> {''.join(chosen)}", [input.shape, index.shape])
+
+    def of_parts(moved, input, dim, index, sparse_grad):
+        places, elsewhere = _places(index, moved[0], dim)
+        return _filled(input, dim).gather(dim, places).masked_fill(elsewhere, 0)
+
+    found.local[names[dim]] = of_parts
+    return found
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+def _loss(name: str) -> None:
+    body = registry.declared[name].body
+
+    @meaning(name)
+    def loss(input: Any, target: Any, *attributes: Any) -> Any:
+        """By its body, in ops that have rules, where something is cut: classes within `loss_parallel` alone."""
+        if in_parts(input):
+            placements, dim = input.array.spec.placements, 0 if input.ndim == 1 else 1
+            if any(p.is_shard(dim) for p in placements) and not by_classes.get():
+                input = placed(input, input.array.spec.replaced([WHOLE if p.is_shard(dim) else p for p in placements]))
+        if not any(p.is_shard() for one in (input, target) if in_parts(one) for p in one.array.spec.placements):
+            return NotImplemented
+        with whole_beside():
+            return body(input, target, *attributes)
+
+
+for _name in ("class_cross_entropy", "class_nll"):
+    _loss(_name)
