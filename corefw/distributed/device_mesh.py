@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class _Entered(threading.local):
 
 
 _entered = _Entered()
+#: {what tells meshes apart: the first such mesh that is still used}
+_known: WeakValueDictionary[tuple, DeviceMesh] = WeakValueDictionary()
 
 
 class DeviceMesh:
@@ -59,7 +62,7 @@ class DeviceMesh:
         array = np.arange(get_world_size()) if mesh is None else np.asarray(_plain(mesh))
         self._take(device_type, array.astype(np.int64), mesh_dim_names)
         if _init_backend:
-            self._groups = [_group_along(self._array, (dim,)) for dim in range(array.ndim)]
+            self._join([_group_along(self._array, (dim,)) for dim in range(array.ndim)])
 
     def _take(self, device_type: str, array: np.ndarray, names: Sequence[str] | None) -> None:
         """Be a mesh of these ranks, whose groups are still to be told."""
@@ -77,6 +80,11 @@ class DeviceMesh:
         self._flat: dict[str, DeviceMesh] = {}  # what `_flatten` made of dimensions, by its name
         found = np.argwhere(array == self._world.rank())
         self._coordinate = tuple(map(int, found[0])) if len(found) else None
+
+    def _join(self, groups: list[ProcessGroup]) -> None:
+        """Have the groups along the dimensions."""
+        self._groups = groups
+        _known.setdefault(self._facts(), self)
 
     # -- what it is ----------------------------------------------------------------------------------------------
     @property
@@ -151,6 +159,9 @@ class DeviceMesh:
     def _facts(self) -> tuple:
         return id(self._world), self.device_type, self.mesh_dim_names, self.shape, self._array.tobytes()
 
+    def __reduce__(self) -> Any:
+        return _again, (self.device_type, self._array.tolist(), self.mesh_dim_names)
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, DeviceMesh) and self._facts() == other._facts())
 
@@ -186,7 +197,8 @@ class DeviceMesh:
     def _part(self, array: np.ndarray, names: Any, dims: tuple[int, ...], groups: list[ProcessGroup]) -> DeviceMesh:
         made: DeviceMesh = object.__new__(DeviceMesh)
         made._take(self.device_type, array, names)
-        made._root, made._dims, made._groups = self._root, dims, groups
+        made._root, made._dims = self._root, dims
+        made._join(groups)
         return made
 
     def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
@@ -223,7 +235,7 @@ class DeviceMesh:
             raise ValueError(f"from_group: {len(groups)} groups for a mesh of {array.ndim} dimensions")
         made: DeviceMesh = object.__new__(DeviceMesh)
         made._take(device_type, array, mesh_dim_names)
-        made._groups = groups
+        made._join(groups)
         return made
 
     def __enter__(self) -> DeviceMesh:
@@ -232,6 +244,12 @@ class DeviceMesh:
 
     def __exit__(self, *error: Any) -> None:
         _entered.meshes.pop()
+
+
+def _again(device_type: str, ranks: list, names: tuple[str, ...] | None) -> DeviceMesh:
+    """The mesh of this process that a pickled one is; one without groups, if the program has not made it."""
+    made = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
+    return _known.get(made._facts(), made)
 
 
 def _plain(mesh: Any) -> Any:
