@@ -17,9 +17,7 @@ from corefw.dispatch.overriding import ask_types, overriding_types
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
-from corefw.dispatch.sparse.calls import refusal
 from corefw.dispatch.sparse.keys import kind_in
-from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.errors import (
     CaptureError,
     CorefwError,
@@ -83,15 +81,13 @@ def call_of(op: Op, values) -> tuple[list, dict]:
 
 
 def slow_path(op: Op, error: Exception, *values):
-    """Called when the hot path failed: turn numbers into tensors and run again, compute what sparse tensors give, or
-    raise an error that explains."""
-    if error.__class__ is LayoutError and (kind := kind_in(values)) is not None:
+    """Called when the hot path failed: turn numbers into tensors and run again, compute what tensors that are no arrays
+    give, or raise an error that explains."""
+    if error.__class__ in (LayoutError, TypeError) and (kind := kind_in(values)) is not None:
         return kind.compute(op, *values)
     if error.__class__ is AttributeError and (kinds := overriding_types(values, {})):
         positional, keywords = call_of(op, values)
         return ask_types(op.function, kinds, tuple(positional), keywords)
-    if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
-        raise refusal(op.name, values)
     if LevelDevice.made and (leveled := current(values) or together(values)) is not None:
         positional, keywords = call_of(op, leveled)
         return op.function(*positional, **keywords)

@@ -95,10 +95,11 @@ def _loss(name: str) -> None:
     @meaning(name)
     def loss(input: Any, target: Any, *attributes: Any) -> Any:
         """By its body, in ops that have rules, where something is cut: classes within `loss_parallel` alone."""
-        if in_parts(input):
-            placements, dim = input.array.spec.placements, 0 if input.ndim == 1 else 1
-            if any(p.is_shard(dim) for p in placements) and not by_classes.get():
-                input = placed(input, input.array.spec.replaced([WHOLE if p.is_shard(dim) else p for p in placements]))
+        if not in_parts(input):
+            return NotImplemented
+        placements, dim = input.array.spec.placements, 0 if input.ndim == 1 else 1
+        if any(p.is_shard(dim) for p in placements) and not by_classes.get():
+            input = placed(input, input.array.spec.replaced([WHOLE if p.is_shard(dim) else p for p in placements]))
         if not any(p.is_shard() for one in (input, target) if in_parts(one) for p in one.array.spec.placements):
             return NotImplemented
         with whole_beside():
