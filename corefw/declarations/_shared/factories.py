@@ -14,6 +14,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.out import store
 from corefw.dispatch.registry import dispatch_key_of
+from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import FLOATING
 from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError
 from corefw.graph.nodes import leaf_node
@@ -169,6 +170,14 @@ def new_memory(dispatch_key: DispatchKey, shape: Shape):
         if isinstance(error, MemoryError):
             raise OutOfMemoryError(str(error)) from error
         raise
+
+
+def new_tensor(dispatch_key: DispatchKey, shape: Shape) -> Tensor:
+    """A tensor with arbitrary content."""
+    result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+    if dispatch_key.__class__ is LayoutKey:
+        result.__class__ = dispatch_key.kind.tensor_class  # type: ignore[attr-defined, assignment]
+    return result
 
 
 def new_strided(dispatch_key: DispatchKey, shape: Shape, strides: Shape) -> Tensor:

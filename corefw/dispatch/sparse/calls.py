@@ -9,7 +9,7 @@ from typing import Any
 from corefw.dispatch.op import Op
 from corefw.dispatch.out import tensors_in
 from corefw.dispatch.sparse.keys import Kind, kinds
-from corefw.dispatch.sparse.tensors import FromValues, is_sparse
+from corefw.dispatch.sparse.tensors import FromValues, SparseTensor, is_sparse
 from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
 from corefw.layouts import layout
@@ -91,6 +91,8 @@ def _body(op: Op, *values: Any, **keywords: Any) -> Any:
 
 class _Sparse(Kind):
     """Sparse tensors."""
+
+    tensor_class = SparseTensor
 
     def compute(self, op: Op, *values: Any) -> Any:
         return compute(op, *values)

@@ -10,10 +10,13 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.op import Op
 from corefw.dtypes import dtype
 from corefw.errors import LayoutError
+from corefw.tensor import Tensor
 
 
 class Kind(ABC):
-    """What ops do that are given tensors of one kind."""
+    """What ops do that are given tensors of one kind, which are of the class `tensor_class`."""
+
+    tensor_class: type[Tensor]
 
     @abstractmethod
     def compute(self, op: Op, *values: Any) -> Any:

@@ -19,7 +19,7 @@ from corefw.dispatch.sparse.keys import Kind, LayoutKey, kinds
 from corefw.distributed.device_mesh import DeviceMesh
 from corefw.distributed.tensor.parts import PartsRuntime, assembled, in_parts, local_of, placed, whole_of
 from corefw.distributed.tensor.placements import WHOLE, Partial, Placement, Spec
-from corefw.distributed.tensor.shardings import Labels, Sharding, cheapest, parsed, sizes_of
+from corefw.distributed.tensor.shardings import Sharding, cheapest, parsed, sizes_of
 from corefw.errors import LayoutError
 from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.inplace import check_writable
@@ -116,32 +116,35 @@ def _shape(operand: Any) -> tuple[int, ...] | None:
 class _Plan:
     """Where the operands of a call must lie, how the gradients of their parts lie, and where the results lie.
 
-    Attributes: ``operands, gradients, results`` of each the placements; ``cut`` the label, of those with a function of
+    Attributes: ``operands, gradients, results`` of each the placements, ``again`` those of the gradients of the results'
+    gradients; ``cut`` the label, of those with a function of
     their own, that is cut.
     """
 
     def __init__(self, sharding: Sharding, operands: Sequence[Any], mesh: DeviceMesh):
-        shapes = [_shape(one) for one in operands]
+        self.sharding, shapes = sharding, [_shape(one) for one in operands]
         self.sizes, self._lengths = sizes_of(sharding, shapes), _lengths(sharding, shapes)
         now = [t.array.spec.placements if in_parts(t) else (WHOLE,) * mesh.ndim for t in operands]
         numels = [0 if shape is None else prod(shape) for shape in shapes]
         self.operands: list[list[Placement]] = [[] for _ in operands]
         self.gradients: list[list[Placement]] = [[] for _ in operands]
         self.results: list[list[Placement]] = [[] for _ in sharding.results]
+        self.again: list[list[Placement]] = [[] for _ in sharding.results]
+        moving = {i for i, t in enumerate(operands) if mode.recording and isinstance(t, Tensor) and t.requires_grad}
         self.cut: Any = None
         self._times: dict[Any, int] = {}
         for dim, count in enumerate(mesh.shape):
-            choice = cheapest(sharding, [s[dim] for s in now], numels, count, partial(self._fits, count))
+            choice = cheapest(sharding, [s[dim] for s in now], numels, moving, count, partial(self._fits, count))
             self._times[choice.label] = self._times.get(choice.label, 1) * count
             self.cut = choice.label if choice.label in sharding.local else self.cut
-            # Where parts are computed, each process has its term of the gradient of what is whole.
-            term = next((p for p in choice.results if p.is_partial()), Partial())
-            is_whole = all(p.is_replicate() for p in choice.operands)
+            # Where a label is cut, each process has its term of the gradient of what is whole.
+            whole = WHOLE if choice.label is None else Partial()
             for operand, gradient, p in zip(self.operands, self.gradients, choice.operands):
                 operand.append(p)
-                gradient.append(p if p.is_shard() else WHOLE if p.is_partial() or is_whole else term)
-            for result, p in zip(self.results, choice.results):
+                gradient.append(p if p.is_shard() else whole)
+            for result, again, p in zip(self.results, self.again, choice.results):
                 result.append(p)
+                again.append(p if p.is_shard() else whole)
 
     def _fits(self, count: int, label: Any) -> bool:
         """Whether a label may be cut once more: parts of dimensions of different lengths must be equal."""
@@ -190,7 +193,7 @@ def _run(op: Op, values: Sequence[Any], call: Callable[[list[Any]], Any]) -> Any
     if sharding.resized is not None:
         arguments[sharding.resized] = Spec(mesh, tuple(plan.results[0])).extent(sharding.shape or ())[0]
     found = call(arguments) if plan.cut is None else sharding.local[plan.cut](moved, *arguments)
-    result = _joined(op, found, plan, sharding, mesh)
+    result = _joined(op, found, plan, mesh)
     if op.view:
         for one in result if isinstance(result, tuple) else (result,):
             one.version = values[0].version
@@ -198,23 +201,22 @@ def _run(op: Op, values: Sequence[Any], call: Callable[[list[Any]], Any]) -> Any
     return result
 
 
-def _joined(op: Op, found: Any, plan: _Plan, sharding: Sharding, mesh: DeviceMesh) -> Any:
+def _joined(op: Op, found: Any, plan: _Plan, mesh: DeviceMesh) -> Any:
     """The tensors whose parts a call has found."""
     if isinstance(found, (tuple, list)):
-        several = [(sharding.results[min(i, len(plan.results) - 1)], plan.results[min(i, len(plan.results) - 1)])
-                   for i in range(len(found))]  # fmt: skip
-        made = [_result(op, one, plan, sharding, mesh, *each) for one, each in zip(found, several)]
+        last = len(plan.results) - 1  # of several parts alike the rule tells once
+        made = [_result(op, one, plan, mesh, min(i, last)) for i, one in enumerate(found)]
         return found._make(made) if hasattr(found, "_make") else type(found)(made)
-    return _result(op, found, plan, sharding, mesh, sharding.results[0], plan.results[0])
+    return _result(op, found, plan, mesh, 0)
 
 
-def _result(op: Op, local: Any, plan: _Plan, sharding: Sharding, mesh: DeviceMesh, labels: Labels, where: Any) -> Any:
+def _result(op: Op, local: Any, plan: _Plan, mesh: DeviceMesh, i: int) -> Any:
     if not isinstance(local, Tensor):
         return local
-    shape = sharding.shape
+    shape, labels = plan.sharding.shape, plan.sharding.results[i]
     if shape is None:
         shape = tuple(plan.sizes.get(label, n) for label, n in zip(labels, local.shape)) if labels else local.shape
-    return assembled(local, shape, Spec(mesh, tuple(where)), op.node_name)
+    return assembled(local, shape, Spec(mesh, tuple(plan.results[i])), op.node_name, again=plan.again[i])
 
 
 class _InParts(Kind):
@@ -263,6 +265,7 @@ class _InParts(Kind):
         is_recorded = mode.recording and any(t.requires_grad for t in tensors_in(values))
         if is_recorded:
             check_writable(target)
+            values = (_copied(target), *values[1:])  # what gradients need of it is as it was
         result = self.compute(op, *values)
         if result.array.shape != target.array.shape:
             check_same_shape(result.array.shape, target.array.shape)
@@ -276,6 +279,14 @@ class _InParts(Kind):
 
 
 kinds[Spec] = _InParts()
+
+
+def _copied(tensor: Any) -> Any:
+    """A tensor with the same elements and history, in memory of its own."""
+    with no_recording():
+        made = tensor.clone()
+    made.node = tensor.node
+    return made
 
 
 def _new(op: Op, values: Sequence[Any]) -> Any:

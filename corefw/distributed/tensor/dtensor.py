@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from corefw.dispatch.declare import ops
+from corefw.dispatch.sparse.keys import kinds
 from corefw.distributed.device_mesh import DeviceMesh, chosen_mesh
 from corefw.distributed.tensor import rules as rules
-from corefw.distributed.tensor.parts import DTensorBase, assembled, in_parts, local_of, placed
+from corefw.distributed.tensor.parts import Parts, assembled, in_parts, local_of, placed
 from corefw.distributed.tensor.placements import WHOLE, Placement, Replicate, Shard, Spec, canonical
 from corefw.graph.grad_mode import no_recording
 from corefw.graph.nodes import leaf_node
@@ -18,7 +19,7 @@ from corefw.shapes import contiguous_strides
 from corefw.tensor import AccumulateGrad, Tensor
 
 
-class DTensor(DTensorBase):
+class DTensor(Tensor):
     """A tensor that lies on the processes of a mesh: in parts, whole on each, or in summands, along each of the mesh's
     dimensions. Ops on it are those of one tensor; each process computes its part of them, and all call the same.
 
@@ -33,6 +34,7 @@ class DTensor(DTensorBase):
     """
 
     __slots__ = ()
+    array: Parts
     printed_as = "DTensor"
     parameter_class: type[Parameter]
 
@@ -174,7 +176,8 @@ class DTensor(DTensorBase):
         return _rebuilt, (*arguments, self.requires_grad)
 
 
-DTensorBase._plain = DTensor
+DTensor._plain = DTensor
+kinds[Spec].tensor_class = DTensor
 
 
 class DTensorParameter(DTensor, Parameter):

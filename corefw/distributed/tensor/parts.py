@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from corefw.devices import DispatchKey
 from corefw.dispatch.runtime import Runtime
-from corefw.dispatch.sparse.keys import LayoutKey, layout_key
+from corefw.dispatch.sparse.keys import LayoutKey, kinds, layout_key
 from corefw.distributed.device_mesh import DeviceMesh
 from corefw.distributed.tensor.placements import WHOLE, Placement, Spec
 from corefw.distributed.tensor.redistribution import redistributed
@@ -98,13 +98,6 @@ def _whole(array: Parts) -> Tensor:
         return redistributed(array.local, array.shape, spec.mesh, spec.placements, whole).contiguous()
 
 
-class DTensorBase(Tensor):
-    """A tensor in parts, before it has its methods."""
-
-    __slots__ = ()
-    array: Parts
-
-
 class Passage(Node):
     """A node between a tensor in parts and its part, or the same tensor elsewhere; `back` brings gradients back."""
 
@@ -132,7 +125,7 @@ def _record(result: Tensor, node: Node | None, back: Callable[[Tensor], Tensor],
 
 
 def _made(local: Tensor, shape: Sequence[int], spec: Spec) -> Any:
-    result = new(DTensorBase._plain)
+    result = new(kinds[Spec].tensor_class)
     result.array = Parts(local, shape, spec)
     result.dispatch_key = layout_key(local.dispatch_key, spec)
     result.node = result.view_info = None
@@ -142,17 +135,18 @@ def _made(local: Tensor, shape: Sequence[int], spec: Spec) -> Any:
 
 def assembled(
     local: Tensor, shape: Sequence[int], spec: Spec, title: str = "FromLocalBackward0",
-    gradient: Sequence[Placement] | None = None,
+    gradient: Sequence[Placement] | None = None, again: Sequence[Placement] | None = None,
 ) -> Any:  # fmt: skip
     """The tensor of `shape` whose part on this process is `local`, as a computation of that.
 
     Args:
         gradient: the placements of the gradient that `local` gets; those of `Spec.of_gradient` if missing.
+        again: how the gradient of that gradient is to be understood; as by `Spec.of_gradient` if missing.
     """
     node = node_of(local) if mode.recording else None
     result = _made(local if node is None and local.view_info is None else local.detach(), shape, spec)
     wanted = spec.of_gradient() if gradient is None else spec.replaced(gradient)
-    return _record(result, node, lambda grad: local_of(placed(grad, wanted)), title)
+    return _record(result, node, lambda grad: local_of(placed(grad, wanted), again), title)
 
 
 def local_of(tensor: Tensor, gradient: Sequence[Placement] | None = None, title: str = "ToLocalBackward0") -> Tensor:

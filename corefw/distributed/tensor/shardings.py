@@ -1,7 +1,7 @@
 """Which dimensions of an op's arguments and results may be cut together: the notation of rules, and the choice of the
 cheapest way.
 
-A rule says it for a call in one line, as ``"...k nk + n -> ...n"`` for a linear layer: a word for each tensor argument
+A rule says it for a call in one line, as ``"...mk ...kn -> ...mn"`` for a product of matrices: a word for each tensor argument
 and, behind the arrow, for each result. A letter is a dimension; where it stands again, the dimension is cut in the same
 way. A letter without a place in the results is summed over: cut, it gives terms of a sum. ``...`` are dimensions that
 broadcast, capitals and ``1`` dimensions that must be whole. The result is linear in each argument by itself, but those
@@ -10,7 +10,7 @@ behind a ``~``; ``+`` stands between terms, as in mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -50,10 +50,9 @@ def _labels(word: str, ndim: int) -> Labels:
 def parsed(rule: str, shapes: Sequence[Sequence[int] | None]) -> Sharding:
     """What a rule says of arguments of these shapes; None stands for one that is missing.
 
-    >>> parsed("...k nk + n -> ...n", [(2, 3), (4, 3), (4,)])
-    ... # doctest: +NORMALIZE_WHITESPACE
-    Sharding(operands=[(-1, 'k'), ('n', 'k'), ('n',)], results=[(-1, 'n')], terms=[[0, 1], [2]], shape=None,
-    resized=None, local={})
+    >>> found = parsed("...mk ...kn -> ...mn", [(5, 2, 3), (3, 4)])
+    >>> found.operands, found.results, found.terms
+    ([(-1, 'm', 'k'), ('k', 'n')], [(-1, 'm', 'n')], [[0, 1]])
     """
     left, _, right = rule.partition("->")
     found, position = Sharding(terms=[[]]), 0
@@ -92,15 +91,17 @@ def sizes_of(sharding: Sharding, shapes: Sequence[Sequence[int] | None]) -> dict
 
 @dataclass
 class Choice:
-    """Where arguments must lie along a dimension of the mesh, and where results lie then; and the label that is cut."""
+    """Where arguments must lie along a dimension of the mesh, and where results lie then; and the label that is cut,
+    if one is."""
 
     operands: list[Placement]
     results: list[Placement]
     label: Any = None
 
 
-def _choices(sharding: Sharding, now: Sequence[Placement]) -> Iterator[Choice]:
-    """The ways to compute along one dimension of the mesh, on which the arguments lie `now`."""
+def _choices(sharding: Sharding, now: Sequence[Placement], moving: Set[int]) -> Iterator[Choice]:
+    """The ways to compute along one dimension of the mesh, on which the arguments lie `now`; those of `moving` want
+    gradients."""
     count, outputs = len(now), len(sharding.results)
     yield Choice([WHOLE] * count, [WHOLE] * outputs)
     cut = {
@@ -112,17 +113,18 @@ def _choices(sharding: Sharding, now: Sequence[Placement]) -> Iterator[Choice]:
         if not all(isinstance(p, Shard) for p in results):
             if any(isinstance(p, Shard) for p in results):
                 continue
-            for term in sharding.terms:
-                if not any(isinstance(operands[i], Shard) for i in term):
-                    operands[term[0]] = Partial()  # what is not summed over is added once
             linear = {i for term in sharding.terms for i in term}
             if any(isinstance(p, Shard) and i not in linear for i, p in enumerate(operands)):
                 continue
+            if not all(any(isinstance(operands[i], Shard) for i in term) for term in sharding.terms):
+                continue  # a term that is not summed over would be added on each process
             results = [Partial() for _ in results]
         yield Choice(operands, results, label)
     for operation in dict.fromkeys(p.reduce_op for p in now if isinstance(p, Partial)):
         factors = [[i for i in term if now[i].is_partial(operation)] for term in sharding.terms]
         for chosen in product(*factors) if operation in ("sum", "avg") and factors else ():
+            if not moving <= {*chosen}:  # gradients of gradients would be whole in part, terms in part
+                continue
             terms = [Partial(operation) if i in chosen else WHOLE for i in range(count)]
             yield Choice(terms, [Partial(operation)] * outputs)
 
@@ -142,8 +144,9 @@ def _cost(now: Placement, wanted: Placement, size: int, count: int) -> float:
 
 
 def cheapest(
-    sharding: Sharding, now: Sequence[Placement], numels: Sequence[int], count: int, fits: Callable[[Any], bool]
-) -> Choice:
+    sharding: Sharding, now: Sequence[Placement], numels: Sequence[int], moving: Set[int], count: int,
+    fits: Callable[[Any], bool],
+) -> Choice:  # fmt: skip
     """The way that moves least along a dimension of the mesh with `count` processes; of equal ones that with the fewest
     changes. `fits` tells whether a label may be cut there."""
 
@@ -151,4 +154,4 @@ def cheapest(
         moves = list(zip(now, choice.operands, numels))
         return sum(_cost(a, b, n, count) for a, b, n in moves), sum(a != b for a, b, _ in moves)
 
-    return min((c for c in _choices(sharding, now) if c.label is None or fits(c.label)), key=cost)
+    return min((c for c in _choices(sharding, now, moving) if c.label is None or fits(c.label)), key=cost)

@@ -8,7 +8,7 @@ from typing import Any
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import registry
 from corefw.distributed.tensor.calls import meaning, rule, whole_beside
-from corefw.distributed.tensor.parts import in_parts, placed
+from corefw.distributed.tensor.parts import in_parts, placed, whole_of
 from corefw.distributed.tensor.placements import WHOLE
 from corefw.distributed.tensor.rules.reductions import letters
 from corefw.distributed.tensor.shardings import parsed
@@ -90,20 +90,23 @@ def _gathered(input, dim, index, sparse_grad=False):
 
 # -- losses -----------------------------------------------------------------------------------------------------------
 def _loss(name: str) -> None:
-    body = registry.declared[name].body
+    op = registry.declared[name]
 
     @meaning(name)
     def loss(input: Any, target: Any, *attributes: Any) -> Any:
-        """By its body, in ops that have rules, where something is cut: classes within `loss_parallel` alone."""
+        """By its body, in ops that have rules, where something is cut: classes within `loss_parallel` alone, where the
+        target may be a plain tensor."""
         if not in_parts(input):
             return NotImplemented
+        if not in_parts(target) and by_classes.get():
+            return op.function(input, whole_of(target, input.array.spec.mesh), *attributes)
         placements, dim = input.array.spec.placements, 0 if input.ndim == 1 else 1
         if any(p.is_shard(dim) for p in placements) and not by_classes.get():
             input = placed(input, input.array.spec.replaced([WHOLE if p.is_shard(dim) else p for p in placements]))
-        if not any(p.is_shard() for one in (input, target) if in_parts(one) for p in one.array.spec.placements):
+        if not in_parts(target) or not any(p.is_shard() for t in (input, target) for p in t.array.spec.placements):
             return NotImplemented
         with whole_beside():
-            return body(input, target, *attributes)
+            return op.body(input, target, *attributes)
 
 
 for _name in ("class_cross_entropy", "class_nll"):
