@@ -132,6 +132,8 @@ class DTensor(Tensor):
         """How the tensor lies along each dimension of the mesh."""
         return self.array.spec.placements
 
+    of_part = staticmethod(assembled)
+
     @property
     def _spec(self) -> Spec:
         return self.array.spec

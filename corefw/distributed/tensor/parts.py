@@ -159,13 +159,13 @@ def local_of(tensor: Tensor, gradient: Sequence[Placement] | None = None, title:
     node = node_of(tensor) if mode.recording else None
     if node is None:
         return parts.local
-    wanted, found = parts.spec.of_gradient(), parts.spec.of_gradient()
+    shape, wanted, found = parts.shape, parts.spec.of_gradient(), parts.spec.of_gradient()
     if gradient is not None:
         found = parts.spec.replaced(gradient)
     at_once = node.__class__ is AccumulateGrad  # a leaf's gradient lies as the leaf; others may be added up as terms
 
     def back(grad: Tensor) -> Tensor:
-        made = assembled(grad, parts.shape, found)
+        made = assembled(grad, shape, found)
         return placed(made, wanted) if at_once else made
 
     result = parts.local.detach()
