@@ -7,16 +7,28 @@ import traceback
 from datetime import timedelta
 
 import corefw.distributed as dist
-from tests.ranks import checkpoints, collectives, data_parallel, faults, sharded, sharded_models, sharded_optimizers
+from tests.ranks import (
+    checkpoints,
+    collectives,
+    data_parallel,
+    faults,
+    mesh,
+    sharded,
+    sharded_models,
+    sharded_optimizers,
+    tensor_parallel,
+)
 
 FAMILIES = {
     "checkpoints": checkpoints,
     "collectives": collectives,
     "data_parallel": data_parallel,
     "faults": faults,
+    "mesh": mesh,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
+    "tensor_parallel": tensor_parallel,
 }
 
 
@@ -25,6 +37,7 @@ JOBS = (
     ("collectives",),
     ("data_parallel",),
     ("faults",),
+    ("mesh", "tensor_parallel"),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
 

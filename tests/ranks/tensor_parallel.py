@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import corefw as torch
 from corefw import nn
+from corefw.distributed import checkpoint
+from corefw.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
 from corefw.distributed.device_mesh import init_device_mesh
+from corefw.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy, fully_shard
 from corefw.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from corefw.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -18,6 +29,7 @@ from corefw.distributed.tensor.parallel import (
     loss_parallel,
     parallelize_module,
 )
+from tests.ranks.checkpoints import in_a_folder
 from tests.ranks.sharded import formula
 
 F = nn.functional
@@ -260,4 +272,136 @@ def inputs_and_outputs(rank, size):
         parallelize_module(Two(), init_device_mesh("cpu", (1, size)), ColwiseParallel())
 
 
-SCENARIOS = [perceptrons, languages, losses_of_classes, embeddings, inputs_and_outputs]
+# -- together with fully_shard ----------------------------------------------------------------------------------------
+def two_dimensions(size):
+    return init_device_mesh("cpu", (2, size // 2) if size % 2 == 0 else (size, 1), mesh_dim_names=("dp", "tp"))
+
+
+def part_of_batch(mesh, tensor):
+    """The samples of this process's place along "dp"."""
+    return tensor.chunk(mesh["dp"].size())[mesh.get_local_rank("dp")]
+
+
+def whole_state(model):
+    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))
+
+
+def same_states(model, single):
+    for (name, value), wanted in zip(whole_state(model).items(), single.state_dict().values(), strict=True):
+        assert torch.allclose(value, wanted, atol=1e-5), name
+
+
+def in_rows(count):
+    return torch.sin(torch.arange(float(count * WIDTH))).reshape(count, WIDTH)
+
+
+def two_dimensional(rank, size):
+    """Parameters in parts over "tp", whose parts are cut over "dp"."""
+    mesh = two_dimensions(size)
+    x = in_rows(12)
+    model, single = nn.Sequential(Perceptron(), Perceptron()), nn.Sequential(Perceptron(), Perceptron())
+    formula(model), formula(single)
+    parallelize_module(model, mesh["tp"], {"*.up": ColwiseParallel(), "*.down": RowwiseParallel()})
+    for layer in model:
+        fully_shard(layer, mesh=mesh["dp"])
+    fully_shard(model, mesh=mesh["dp"])
+    count = sum(p.numel() for p in model.parameters())
+    assert count <= sum(p.numel() for p in single.parameters()) / size + 6 * WIDTH
+    both = [torch.optim.Adam(m.parameters(), lr=0.01, eps=1e-4) for m in (model, single)]
+    for _ in range(3):
+        for m, opt, given in zip((model, single), both, (part_of_batch(mesh, x), x)):
+            opt.zero_grad()
+            (m(given) ** 2).mean().backward()
+        norms = [nn.utils.clip_grad_norm_(m.parameters(), 0.1) for m in (model, single)]
+        assert torch.allclose(norms[0], norms[1], rtol=1e-4)
+        for opt in both:
+            opt.step()
+        same_states(model, single)
+    model[0].unshard()
+    if mesh["tp"].size() > 1:
+        assert model[0].up.weight.placements == (Shard(0),) and model[0].up.weight.shape == single[0].up.weight.shape
+    model[0].reshard()
+    states = [whole_state(model), get_optimizer_state_dict(model, both[0], options=StateDictOptions(True))]
+    fresh = nn.Sequential(Perceptron(), Perceptron())
+    parallelize_module(fresh, mesh["tp"], {"*.up": ColwiseParallel(), "*.down": RowwiseParallel()})
+    fully_shard(fresh, mesh=mesh["dp"])
+    again = torch.optim.Adam(fresh.parameters(), lr=1.0)
+    options = StateDictOptions(full_state_dict=True)
+    set_model_state_dict(fresh, states[0], options=options)
+    set_optimizer_state_dict(fresh, again, states[1], options=options)
+    for m, opt, given in ((fresh, again, part_of_batch(mesh, x)), (single, both[1], x)):
+        opt.zero_grad()
+        (m(given) ** 2).mean().backward()
+        opt.step()
+    same_states(fresh, single)
+
+
+def copies_of_parts(rank, size):
+    """A mesh whose first dimension has copies of the parts along the second one."""
+    mesh = two_dimensions(size)
+    x = in_rows(12)
+    own = x.chunk(size)[rank]
+    makers = (
+        lambda m: fully_shard(m, mesh=mesh),
+        lambda m: FullyShardedDataParallel(m, device_mesh=mesh, sharding_strategy=ShardingStrategy.HYBRID_SHARD),
+        lambda m: fully_shard(m, mesh=init_device_mesh("cpu", (size,))),
+    )
+    for make in makers:
+        model, single = Perceptron(), Perceptron()
+        formula(model), formula(single)
+        model = make(model)
+        both = [torch.optim.Adam(m.parameters(), lr=0.01, eps=1e-4) for m in (model, single)]
+        for _ in range(2):
+            for m, opt, given in zip((model, single), both, (own, x)):
+                opt.zero_grad()
+                (m(given) ** 2).mean().backward()
+            norms = [nn.utils.clip_grad_norm_(m.parameters(), 0.1) for m in (model, single)]
+            assert torch.allclose(norms[0], norms[1], rtol=1e-4)
+            for opt in both:
+                opt.step()
+            same_states(model, single)
+    with pytest.raises(ValueError, match="one or two dimensions"):
+        fully_shard(Perceptron(), mesh=init_device_mesh("cpu", (1, 1, size)))
+    with pytest.raises(ValueError, match="wants a device_mesh|goes with a device_mesh"):
+        FullyShardedDataParallel(Perceptron(), sharding_strategy=ShardingStrategy.HYBRID_SHARD)
+
+
+@in_a_folder
+def checkpoints_of_parts(rank, size, place):
+    """What models in parts have written is read by ones in other parts, and by plain ones."""
+    mesh, flat = two_dimensions(size), init_device_mesh("cpu", (size,))
+    plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+
+    def both():
+        return fully_shard(parallelize_module(Perceptron(), mesh["tp"], plan), mesh=mesh["dp"])
+
+    single = Perceptron()
+    formula(single)
+    makers = {
+        "tensor": lambda: parallelize_module(Perceptron(), flat, plan),
+        "turned": lambda: parallelize_module(Perceptron(), flat, {"up": RowwiseParallel(), "down": ColwiseParallel()}),
+        "both": both,
+        "copies": lambda: fully_shard(Perceptron(), mesh=mesh),
+        "plain": Perceptron,
+    }
+    for written, make in makers.items():
+        model = make()
+        set_model_state_dict(model, single.state_dict(), options=StateDictOptions(full_state_dict=True))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        state = {"model": get_model_state_dict(model), "optim": get_optimizer_state_dict(model, optimizer)}
+        checkpoint.save(state, checkpoint_id=place / written)
+        parts = json.loads((place / written / ".metadata").read_text())["tensors"]["model.up.weight"]["parts"]
+        assert sum(stop - start for _, start, stop, *_ in parts) == 2 * WIDTH * WIDTH  # each element once
+        for read, remake in makers.items():
+            fresh = remake()
+            found = {"model": get_model_state_dict(fresh)}
+            checkpoint.load(found, checkpoint_id=place / written)
+            set_model_state_dict(fresh, found["model"])
+            for name, value in whole_state(fresh).items():
+                assert torch.equal(value, single.state_dict()[name]), (written, read, name)
+
+
+SCENARIOS = [
+    perceptrons, languages, losses_of_classes, embeddings, inputs_and_outputs, two_dimensional, copies_of_parts,
+    checkpoints_of_parts,
+]  # fmt: skip
