@@ -158,12 +158,12 @@ def perceptrons(rank, size):
         assert model.up.weight.to_local().shape == (2 * WIDTH // size, WIDTH)
         assert model.down.weight.to_local().shape == (WIDTH, 2 * WIDTH // size)
         assert isinstance(model.up.weight, nn.Parameter) and model.down.bias.placements == (Replicate(),)
-        trained(model, single, lambda m: (m(x) ** 2).sum(), optimizer)
+        trained(model, single, lambda m: (m(x) ** 2).mean(), optimizer)
     # What its layers have no rule for keeps its whole on each process.
     model, single = Perceptron(), Perceptron()
     formula(model), formula(single)
     parallelize_module(model, mesh, {"up": ColwiseParallel(output_layouts=Replicate())})
-    trained(model, single, lambda m: (m(x) ** 2).sum(), optimizers[0])
+    trained(model, single, lambda m: (m(x) ** 2).mean(), optimizers[0])
 
 
 def languages(rank, size):

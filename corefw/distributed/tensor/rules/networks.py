@@ -111,3 +111,13 @@ def _loss(name: str) -> None:
 
 for _name in ("class_cross_entropy", "class_nll"):
     _loss(_name)
+
+
+# -- chance -----------------------------------------------------------------------------------------------------------
+@meaning("masked_dropout")
+def _dropout(input, p, seed, offset):
+    """Each process draws for the whole and keeps its part, so that the numbers are those of one process."""
+    if input.array.spec.is_whole:
+        return NotImplemented
+    with whole_beside():
+        return registry.declared["masked_dropout"].body(input, p, seed, offset)
