@@ -192,7 +192,9 @@ class DeviceMesh:
             raise KeyError(f"Invalid mesh_dim_names {names} specified. They must be in the order of the mesh.")
         place = self._coordinate or (0,) * self.ndim
         index = tuple(slice(None) if d in dims else i for d, i in enumerate(place))
-        return self._part(self._array[index], names, tuple(self._dims[d] for d in dims), [self._groups[d] for d in dims])
+        return self._part(
+            self._array[index], names, tuple(self._dims[d] for d in dims), [self._groups[d] for d in dims]
+        )
 
     def _part(self, array: np.ndarray, names: Any, dims: tuple[int, ...], groups: list[ProcessGroup]) -> DeviceMesh:
         made: DeviceMesh = object.__new__(DeviceMesh)

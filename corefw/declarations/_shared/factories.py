@@ -176,7 +176,7 @@ def new_tensor(dispatch_key: DispatchKey, shape: Shape) -> Tensor:
     """A tensor with arbitrary content."""
     result = wrap(new_memory(dispatch_key, shape), dispatch_key)
     if dispatch_key.__class__ is LayoutKey:
-        result.__class__ = dispatch_key.kind.tensor_class  # type: ignore[attr-defined, assignment]
+        result.__class__ = dispatch_key.kind.tensor_class
     return result
 
 
@@ -199,6 +199,8 @@ def strides_like(like: Tensor, memory_format) -> Shape:
     """The strides of a new tensor in the shape of `like`."""
     shape = tuple(like.array.shape)
     if memory_format is None or memory_format is preserve_format:
+        if like.dispatch_key.__class__ is LayoutKey:  # it has none
+            return contiguous_strides(shape)
         itemsize = like.dispatch_key.dtype.itemsize
         return preserved_strides(shape, tuple(s // itemsize for s in like.array.strides))
     return permuted_strides(shape, memory_format.order(len(shape)))

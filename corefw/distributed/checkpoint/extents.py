@@ -30,11 +30,11 @@ class Extent:
     """Where the elements of a tensor stand in the whole that it is a part of, on this process.
 
     Args:
-        tensor: a plain tensor, which is a whole; a piece of a parameter that `fully_shard` has cut, or a state that lies
-            so; or a DTensor.
+        tensor: a plain tensor, which is a whole; a piece of a parameter that `fully_shard` has cut, or a state that
+            lies so; or a DTensor.
 
-    Attributes: ``shape`` of the whole; ``block`` of it in which the elements are; ``span`` which of the block's elements
-    they are, one after another; ``values`` the tensor that has them.
+    Attributes: ``shape`` of the whole; ``block`` of it in which the elements are; ``span`` which of the block's
+    elements they are, one after another; ``values`` the tensor that has them.
     """
 
     def __init__(self, tensor: Any):

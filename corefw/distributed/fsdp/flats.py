@@ -137,7 +137,7 @@ class Flat:
     def dressed(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors as the parameters are: of those that lie on a mesh, what has these as its parts."""
         facts = zip(tensors, self._kinds, self.whole_shapes, self.specs)
-        return [t if spec is None else kind.of_part(t, shape, spec) for t, kind, shape, spec in facts]  # type: ignore[attr-defined]
+        return [t if spec is None else kind.of_part(t, shape, spec) for t, kind, shape, spec in facts]
 
     # -- this process's part -------------------------------------------------------------------------------------
     def _attach(self) -> None:

@@ -58,8 +58,8 @@ class FullyShardedDataParallel(Module):
 
     Args:
         module: the model; its parameters are the same in all processes, or `sync_module_states` makes them so.
-        process_group: the processes; all if missing; for the HYBRID strategies a pair of groups, of which the second one
-            holds copies.
+        process_group: the processes; all if missing; for the HYBRID strategies a pair of groups, of which the second
+            one holds copies.
         sharding_strategy: what lies in parts; all if missing.
         cpu_offload: must not offload.
         auto_wrap_policy: which modules below become units of their own; see `corefw.distributed.fsdp.wrap`.
@@ -116,7 +116,8 @@ class FullyShardedDataParallel(Module):
         policy = MixedPrecisionPolicy(given.param_dtype, given.reduce_dtype, None, is_cast)
         unit = Unit(
             module, group, strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD), policy,
-            strategy is not ShardingStrategy.NO_SHARD, ignored, (forward_prefetch, backward_prefetch is not None), copies,
+            strategy is not ShardingStrategy.NO_SHARD, ignored, (forward_prefetch, backward_prefetch is not None),
+            copies,
         )  # fmt: skip
         unit.module = self
         self.__dict__["_fsdp_unit"] = unit

@@ -98,8 +98,8 @@ def groups_of(mesh: Any) -> tuple[ProcessGroup, ProcessGroup | None]:
     """The processes over which an argument `mesh` cuts, all if it is missing, and those that hold the same parts.
 
     Args:
-        mesh: a group, a mesh of one dimension or, with copies along the first one, of two; or a pair of groups, of which
-            the second one holds copies.
+        mesh: a group, a mesh of one dimension or, with copies along the first one, of two; or a pair of groups, of
+            which the second one holds copies.
     """
     if hasattr(mesh, "get_all_groups"):
         if mesh.ndim > 2:

@@ -189,7 +189,10 @@ def own_optimizer_state(model: Module, optimizer: Optimizer, state: dict[str, An
         flat, index = place_of(piece) if piece is not None else (None, 0)
         states[numbers[name]] = {
             key: flat.own(index, value).clone()
-            if flat is not None and isinstance(value, Tensor) and key != "step" and value.shape == flat.whole_shapes[index]
+            if flat is not None
+            and isinstance(value, Tensor)
+            and key != "step"
+            and value.shape == flat.whole_shapes[index]
             else value
             for key, value in values.items()
         }

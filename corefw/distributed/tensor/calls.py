@@ -28,7 +28,7 @@ from corefw.tensor import Constant, Tensor
 #: by the op's name, what says for a call how it may be cut, given the op's arguments: a line of the notation, a
 #: `Sharding`, or None where only whole tensors do
 rules: dict[str, Callable[..., str | Sharding | None]] = {}
-#: by the op's name, what it is in other ops, where these have rules and it has none; None leaves the call to its rule
+#: by the op's name, what a call of it is in other ops; NotImplemented leaves it to its rule
 meanings: dict[str, Callable[..., Any]] = {}
 #: whether plain tensors may stand beside those in parts: the same on all processes
 mixing: ContextVar[bool] = ContextVar("mixing", default=False)
@@ -102,8 +102,8 @@ def _mesh_of(op: Op, operands: Sequence[Any]) -> DeviceMesh:
         raise NotImplementedError(f"{op.name}: DTensors on different meshes, {meshes}: bring them to one first")
     if not mixing.get() and any(not in_parts(t) and t.array.ndim for t in tensors):
         raise RuntimeError(
-            f"{op.name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
-            "distributed operators! distribute_tensor and DTensor.from_local make them"
+            f"{op.name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
+            "calling distributed operators! distribute_tensor and DTensor.from_local make them"
         )
     return meshes[0]
 
@@ -114,11 +114,11 @@ def _shape(operand: Any) -> tuple[int, ...] | None:
 
 # -- where they lie ---------------------------------------------------------------------------------------------------
 class _Plan:
-    """Where the operands of a call must lie, how the gradients of their parts lie, and where the results lie.
+    """Where all that a call has to do with lies.
 
-    Attributes: ``operands, gradients, results`` of each the placements, ``again`` those of the gradients of the results'
-    gradients; ``cut`` the label, of those with a function of
-    their own, that is cut.
+    Attributes: ``operands`` for each the placements that it must have; ``gradients`` those that the gradients of their
+    parts have; ``results``; ``again`` those of the gradients of the results' gradients; ``cut`` the label, of those
+    with a function of their own, that is cut.
     """
 
     def __init__(self, sharding: Sharding, operands: Sequence[Any], mesh: DeviceMesh):
@@ -196,7 +196,7 @@ def _run(op: Op, values: Sequence[Any], call: Callable[[list[Any]], Any]) -> Any
     result = _joined(op, found, plan, mesh)
     if op.view:
         for one in result if isinstance(result, tuple) else (result,):
-            one.version = values[0].version
+            one.version, one.array.is_view = values[0].version, True
             one.array.is_copy = moved[0] is not values[0] or values[0].array.is_copy
     return result
 
@@ -265,6 +265,11 @@ class _InParts(Kind):
         is_recorded = mode.recording and any(t.requires_grad for t in tensors_in(values))
         if is_recorded:
             check_writable(target)
+            if target.array.is_view:
+                raise NotImplementedError(
+                    f"{op.name}_: changes of a view of a DTensor are not recorded: use no_grad, or the function "
+                    f"{op.name} and torch.where"
+                )
             values = (_copied(target), *values[1:])  # what gradients need of it is as it was
         result = self.compute(op, *values)
         if result.array.shape != target.array.shape:
@@ -290,30 +295,34 @@ def _copied(tensor: Any) -> Any:
 
 
 def _new(op: Op, values: Sequence[Any]) -> Any:
-    """What an op makes of a dispatch key and a shape: a tensor that lies as the key says."""
+    """What an op makes of a dispatch key and no tensor: one that lies as the key says. Of what is drawn each process
+    draws the whole, so that the numbers are those of one process."""
     key = next(value for value in values if value.__class__ is LayoutKey)
-    if op.name not in ("zeros_at", "full_at"):
-        raise LayoutError(f"{op.name}: not implemented for DTensors")
-    shape = tuple(values[1])
-    spec = key.runtime.spec_of(shape)
-    return assembled(op.function(key.dense, spec.extent(shape)[0], *values[2:]), shape, spec)
+    if op.name in ("zeros_at", "full_at"):
+        spec = key.runtime.spec_of(values[1])
+        return assembled(op.function(key.dense, spec.extent(values[1])[0], *values[2:]), values[1], spec)
+    made = whole_of(op.function(*(key.dense if value is key else value for value in values)), key.layout.mesh)
+    return placed(made, key.runtime.spec_of(made.array.shape))
 
 
 def _update(op: Op, values: Sequence[Any]) -> None:
     """Change lists of tensors in place: each process its parts, where those of the first list lie."""
     specs = [tensor.array.spec if in_parts(tensor) else None for tensor in values[0]]
-    if None in specs:
-        raise RuntimeError(f"{op.name}: got mixed torch.Tensor and DTensor: all that is changed must be DTensors")
-    changed, arguments = [], []
+    arguments: list[Any] = []
     for p, value in zip(op.parameters, values, strict=True):
         if p.kind == "tensors":
-            changed += value if p.role else []
-            moved = [placed(t, spec) if in_parts(t) and not p.role else t for t, spec in zip(value, specs)]
-            value = [t.array.local if in_parts(t) else t for t in moved]
+            for tensor, spec in zip(value, specs):
+                if in_parts(tensor) != (spec is not None) and tensor.array.ndim:
+                    raise RuntimeError(f"{op.name}: got mixed torch.Tensor and DTensor in '{p.name}' and beside it")
+                if p.role and in_parts(tensor) and tensor.array.spec != spec:
+                    where = tensor.array.spec.placements
+                    raise RuntimeError(f"{op.name}: of '{p.name}' one lies at {where}, what it belongs to elsewhere")
+            value = [placed(t, spec).array.local if in_parts(t) and spec else t for t, spec in zip(value, specs)]
         elif in_parts(value):
-            value = local_of(placed(value, Spec(value.array.spec.mesh, (WHOLE,) * value.array.spec.mesh.ndim)))
+            value = placed(value, value.array.spec.whole).array.local
         arguments.append(value)
     positional, keywords = call_of(op, arguments)
     op.function(*positional, **keywords)
-    for tensor in changed:
-        tensor.version[0] += in_parts(tensor)
+    for p, value in zip(op.parameters, values, strict=True):
+        for tensor in value if p.role else ():
+            tensor.version[0] += in_parts(tensor)

@@ -9,8 +9,8 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.keys import kinds
 from corefw.distributed.device_mesh import DeviceMesh, chosen_mesh
 from corefw.distributed.tensor import rules as rules
-from corefw.distributed.tensor.parts import Parts, assembled, in_parts, local_of, placed
-from corefw.distributed.tensor.placements import WHOLE, Placement, Replicate, Shard, Spec, canonical
+from corefw.distributed.tensor.parts import Parts, assembled, in_parts, local_of, placed, whole_of
+from corefw.distributed.tensor.placements import Placement, Replicate, Shard, Spec, canonical
 from corefw.graph.grad_mode import no_recording
 from corefw.graph.nodes import leaf_node
 from corefw.graph.views import node_of
@@ -157,7 +157,7 @@ class DTensor(Tensor):
         strides = contiguous_strides(self.array.shape)
         return strides if dim is None else strides[dim]
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         node = node_of(self)
         history = "" if node is None else ", requires_grad=True"
         if node is not None and node.__class__ is not AccumulateGrad:
@@ -188,10 +188,10 @@ class DTensorParameter(DTensor, Parameter):
     __slots__ = ()
 
     __new__ = Parameter.__new__  # type: ignore[assignment]
-    __init__ = Parameter.__init__  # type: ignore[assignment]
+    __init__ = Parameter.__init__
     __deepcopy__ = Parameter.__deepcopy__
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
 
@@ -267,13 +267,12 @@ def distribute_tensor(
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     if tensor.device.type not in (mesh.device_type, "meta"):
         tensor = tensor.to(mesh.device_type)
-    whole = Spec(mesh, (WHOLE,) * mesh.ndim)
     with no_recording():
         local = tensor.detach()
         if src_data_rank is not None and tensor.device.type != "meta":
             for dim in range(mesh.ndim):
                 local = ops.broadcasted(local, src_data_rank, mesh.get_group(dim))
-        made = placed(assembled(local, local.shape, whole), whole.replaced(wanted))
+        made = placed(whole_of(local, mesh), Spec(mesh, wanted))
     if tensor.requires_grad:
         made.node = leaf_node(made)
     return made

@@ -9,8 +9,8 @@ from corefw.declarations._shared.factories import size_argument
 from corefw.dispatch.declare import ops
 from corefw.distributed.device_mesh import DeviceMesh, chosen_mesh
 from corefw.distributed.tensor.dtensor import DTensor
-from corefw.distributed.tensor.parts import assembled, placed
-from corefw.distributed.tensor.placements import WHOLE, Placement, Spec, canonical
+from corefw.distributed.tensor.parts import assembled, placed, whole_of
+from corefw.distributed.tensor.placements import Placement, Spec, canonical
 from corefw.graph.grad_mode import no_recording
 from corefw.layouts import layout as layout_type
 from corefw.layouts import strided
@@ -40,7 +40,7 @@ def _drawn(
     spec = _where(size, device_mesh, placements)
     with no_recording():
         made: Tensor = getattr(ops, name)(size, device=spec.mesh.device_type, **options)
-        found = placed(assembled(made, size, spec.replaced([WHOLE] * spec.mesh.ndim)), spec)
+        found = placed(whole_of(made, spec.mesh), spec)
     return found.requires_grad_(requires_grad)
 
 

@@ -27,15 +27,16 @@ class Parts:
     It has the shape of an array, for the engine; whatever else asks it for an array's attributes is refused.
 
     Attributes: ``local`` this process's part, without a history; ``shape`` of the whole; ``spec`` where it lies;
-    ``is_copy`` whether it is what should be a view, but had to be moved.
+    ``is_view`` whether a view op made it, ``is_copy`` whether of other memory, since the parts had to be moved.
     """
 
-    __slots__ = ("is_copy", "local", "shape", "spec")
+    __slots__ = ("is_copy", "is_view", "local", "shape", "spec")
     __array_ufunc__ = None  # NumPy refuses it
     base = object  # held by many: the memory may be another tensor's too, so a gradient is copied before it is kept
 
     def __init__(self, local: Tensor, shape: Sequence[int], spec: Spec):
-        self.local, self.shape, self.spec, self.is_copy = local, tuple(shape), spec, False
+        self.local, self.shape, self.spec = local, tuple(shape), spec
+        self.is_view = self.is_copy = False
 
     @property
     def ndim(self) -> int:
@@ -65,7 +66,7 @@ class PartsRuntime(Runtime):
         return Parts(wrap(made, self.dense.with_dtype(dtype)), shape, spec)
 
     def spec_of(self, shape: Sequence[int]) -> Spec:
-        """Where a new tensor lies: as the one in whose image it is made, whole where that has another shape."""
+        """Where a new tensor lies: as the one in whose image it is made, as far as it has the dimensions."""
         ndim = len(shape)
         return self.spec.replaced(
             [WHOLE if p.is_partial() or (p.is_shard() and p.dim >= ndim) else p for p in self.spec.placements]  # type: ignore[attr-defined]
@@ -73,7 +74,7 @@ class PartsRuntime(Runtime):
 
     def constant(self, number, dtype, index):
         made = wrap(self.inner.constant(number, dtype, index), self.dense.with_dtype(dtype))
-        return Parts(made, (), self.spec.replaced([WHOLE] * len(self.spec.placements)))
+        return Parts(made, (), self.spec.whole)
 
     def clone(self, array):
         return Parts(array.local.clone(), array.shape, array.spec)
@@ -94,8 +95,7 @@ class PartsRuntime(Runtime):
 def _whole(array: Parts) -> Tensor:
     spec = array.spec
     with no_recording():
-        whole = (WHOLE,) * len(spec.placements)
-        return redistributed(array.local, array.shape, spec.mesh, spec.placements, whole).contiguous()
+        return redistributed(array.local, array.shape, spec.mesh, spec.placements, spec.whole.placements).contiguous()
 
 
 class Passage(Node):

@@ -31,7 +31,7 @@ class Placement:
         return ()
 
     def __eq__(self, other: object) -> bool:
-        return self.__class__ is other.__class__ and self._facts() == other._facts()  # type: ignore[attr-defined]
+        return self.__class__ is other.__class__ and self._facts() == other._facts()
 
     def __hash__(self) -> int:
         return hash((self.__class__, self._facts()))
@@ -159,6 +159,11 @@ class Spec:
     def is_whole(self) -> bool:
         """Whether every process has all elements."""
         return all(p.is_replicate() for p in self.placements)
+
+    @property
+    def whole(self) -> Spec:
+        """The same mesh, with all elements on every process."""
+        return self.replaced([WHOLE] * len(self.placements))
 
     def replaced(self, placements: Sequence[Placement]) -> Spec:
         """The same mesh with other placements."""

@@ -1,11 +1,11 @@
 """Which dimensions of an op's arguments and results may be cut together: the notation of rules, and the choice of the
 cheapest way.
 
-A rule says it for a call in one line, as ``"...mk ...kn -> ...mn"`` for a product of matrices: a word for each tensor argument
-and, behind the arrow, for each result. A letter is a dimension; where it stands again, the dimension is cut in the same
-way. A letter without a place in the results is summed over: cut, it gives terms of a sum. ``...`` are dimensions that
-broadcast, capitals and ``1`` dimensions that must be whole. The result is linear in each argument by itself, but those
-behind a ``~``; ``+`` stands between terms, as in mathematics.
+A rule says it for a call in one line, as ``"...mk ...kn -> ...mn"`` for a product of matrices: a word for each tensor
+argument and, behind the arrow, for each result. A letter is a dimension; where it stands again, the dimension is cut in
+the same way. A letter without a place in the results is summed over: cut, it gives terms of a sum. ``...`` are
+dimensions that broadcast, capitals and ``1`` dimensions that must be whole. The result is linear in each argument by
+itself, but those behind a ``~``; ``+`` stands between terms, as in mathematics.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def _choices(sharding: Sharding, now: Sequence[Placement], moving: Set[int]) -> 
     count, outputs = len(now), len(sharding.results)
     yield Choice([WHOLE] * count, [WHOLE] * outputs)
     cut = {
-        labels[p.dim]: None for labels, p in zip(sharding.operands, now) if isinstance(p, Shard) and labels[p.dim] is not None
+        labels[p.dim]: None
+        for labels, p in zip(sharding.operands, now)
+        if isinstance(p, Shard) and labels[p.dim] is not None
     }
     for label in cut:
         operands: list[Placement] = [_cut(labels, label) for labels in sharding.operands]
@@ -125,7 +127,7 @@ def _choices(sharding: Sharding, now: Sequence[Placement], moving: Set[int]) -> 
         for chosen in product(*factors) if operation in ("sum", "avg") and factors else ():
             if not moving <= {*chosen}:  # gradients of gradients would be whole in part, terms in part
                 continue
-            terms = [Partial(operation) if i in chosen else WHOLE for i in range(count)]
+            terms: list[Placement] = [Partial(operation) if i in chosen else WHOLE for i in range(count)]
             yield Choice(terms, [Partial(operation)] * outputs)
 
 

@@ -170,7 +170,9 @@ def _listed(layouts: Layouts) -> tuple[Placement | None, ...] | None:
 
 def _pairs(what: str, values: Sequence[Any], given: Any, wanted: Any) -> list[tuple[Any, Any, Any]]:
     if len(values) != len(given):
-        raise ValueError(f"module {what}s and {what}_layouts should have same length, got {len(values)} and {len(given)}")
+        raise ValueError(
+            f"module {what}s and {what}_layouts should have same length, got {len(values)} and {len(given)}"
+        )
     return list(zip(values, given, wanted, strict=True))
 
 

@@ -23,8 +23,8 @@ _LINEAR = {
     "copy": "~... ... -> ...",
 }
 _NOT_LINEAR = {
-    1: "relu hardtanh threshold leaky_relu hardsigmoid hardswish hardshrink softshrink elu softplus logsigmoid silu mish "
-       "gelu special_entr special_ndtr special_log_ndtr special_ndtri",
+    1: "relu hardtanh threshold leaky_relu hardsigmoid hardswish hardshrink softshrink elu softplus logsigmoid silu "
+       "mish gelu special_entr special_ndtr special_log_ndtr special_ndtri",
     2: "fill ldexp special_xlog1py",
     3: "masked_fill clamp clip",
 }  # fmt: skip
@@ -32,8 +32,8 @@ _NOT_LINEAR = {
 for _name, _rule in _LINEAR.items():
     rules[_name] = lambda *values, said=_rule: said
 for _count, _names in _NOT_LINEAR.items():
-    for _name in _names.split():
-        rules[_name] = lambda *values, said=" ".join(["~..."] * _count): f"{said} -> ..."
+    _rule = f"{' '.join(['~...'] * _count)} -> ..."
+    rules.update(dict.fromkeys(_names.split(), lambda *values, said=_rule: said))
 
 
 @rule("div", "divide")

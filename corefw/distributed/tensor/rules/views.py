@@ -99,7 +99,9 @@ def _matched(before: Sequence[int], after: Sequence[int]) -> tuple[tuple, tuple]
 
 @rule("slice_index", "integer_index", "new_dimension_index")
 def _indexed(input, key):
-    names, left, right = letters(input.ndim), [], []
+    names = letters(input.ndim)
+    left: list[str] = []
+    right: list[str] = []
     rest = input.ndim - sum(item is not None and item is not Ellipsis for item in key)
     for item in [*key] if Ellipsis in key else [*key, Ellipsis]:
         if item is None:
