@@ -47,7 +47,7 @@ class DeviceMesh:
     Attributes: ``device_type``, ``mesh_dim_names``.
 
     >>> import corefw as torch
-    >>> mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    >>> mesh = torch.distributed.device_mesh.DeviceMesh("cpu", [[0]], mesh_dim_names=("dp", "tp"))
     >>> mesh, mesh["tp"].size(), mesh.get_coordinate()
     (DeviceMesh((dp=1, tp=1), 'cpu', stride=(1, 1)), 1, (0, 0))
     >>> torch.distributed.destroy_process_group()
