@@ -78,13 +78,16 @@ class DeviceMesh:
         self._root, self._dims = self, tuple(range(array.ndim))
         self._groups: list[ProcessGroup] = []
         self._flat: dict[str, DeviceMesh] = {}  # what `_flatten` made of dimensions, by its name
+        #: what tells meshes apart
+        self._facts = id(self._world), self.device_type, self.mesh_dim_names, array.shape, array.tobytes()
+        self._hash = hash(self._facts)
         found = np.argwhere(array == self._world.rank())
         self._coordinate = tuple(map(int, found[0])) if len(found) else None
 
     def _join(self, groups: list[ProcessGroup]) -> None:
         """Have the groups along the dimensions."""
         self._groups = groups
-        _known.setdefault(self._facts(), self)
+        _known.setdefault(self._facts, self)
 
     # -- what it is ----------------------------------------------------------------------------------------------
     @property
@@ -156,17 +159,14 @@ class DeviceMesh:
         shown = [f"({', '.join(one)}{',' if len(one) == 1 else ''})" for one in (sizes, list(map(str, steps)))]
         return f"DeviceMesh({shown[0]}, {self.device_type!r}, stride={shown[1]})"
 
-    def _facts(self) -> tuple:
-        return id(self._world), self.device_type, self.mesh_dim_names, self.shape, self._array.tobytes()
-
     def __reduce__(self) -> Any:
         return _again, (self.device_type, self._array.tolist(), self.mesh_dim_names)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DeviceMesh) and self._facts() == other._facts())
+        return self is other or (isinstance(other, DeviceMesh) and self._facts == other._facts)
 
     def __hash__(self) -> int:
-        return hash(self._facts())
+        return self._hash
 
     # -- parts ---------------------------------------------------------------------------------------------------
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
@@ -251,7 +251,7 @@ class DeviceMesh:
 def _again(device_type: str, ranks: list, names: tuple[str, ...] | None) -> DeviceMesh:
     """The mesh of this process that a pickled one is; one without groups, if the program has not made it."""
     made = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
-    return _known.get(made._facts(), made)
+    return _known.get(made._facts, made)
 
 
 def _plain(mesh: Any) -> Any:

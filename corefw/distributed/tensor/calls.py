@@ -3,10 +3,10 @@ lie; where none does, with the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -25,8 +25,10 @@ from corefw.graph.grad_mode import mode, no_recording
 from corefw.graph.inplace import check_writable
 from corefw.tensor import Constant, Tensor
 
+Shapes = tuple[tuple[int, ...] | None, ...]
+
 #: by the op's name, what says for a call how it may be cut, given the op's arguments: a line of the notation, a
-#: `Sharding`, or None where only whole tensors do
+#: `Sharding`, the same for like calls, or None where only whole tensors do
 rules: dict[str, Callable[..., str | Sharding | None]] = {}
 #: by the op's name, what a call of it is in other ops; NotImplemented leaves it to its rule
 meanings: dict[str, Callable[..., Any]] = {}
@@ -116,40 +118,56 @@ def _shape(operand: Any) -> tuple[int, ...] | None:
 class _Plan:
     """Where all that a call has to do with lies.
 
-    Attributes: ``operands`` for each the placements that it must have; ``gradients`` those that the gradients of their
-    parts have; ``results``; ``again`` those of the gradients of the results' gradients; ``cut`` the label, of those
-    with a function of their own, that is cut.
+    Args:
+        sharding: what the rule says.
+        shapes: those of the operands.
+        now: where these lie.
+        moving: those that want gradients.
+        mesh: the processes.
+
+    Attributes: ``operands`` where each must lie; ``gradients`` the placements of the gradients of their parts;
+    ``results`` where each lies; ``again`` the placements of the gradients of the results' gradients; ``cut`` the label,
+    of those with a function of their own, that is cut.
     """
 
-    def __init__(self, sharding: Sharding, operands: Sequence[Any], mesh: DeviceMesh):
-        self.sharding, shapes = sharding, [_shape(one) for one in operands]
-        self.sizes, self._lengths = sizes_of(sharding, shapes), _lengths(sharding, shapes)
-        now = [t.array.spec.placements if in_parts(t) else (WHOLE,) * mesh.ndim for t in operands]
+    def __init__(self, sharding: Sharding, shapes: Shapes, now: Sequence[Any], moving: Set[int], mesh: DeviceMesh):
+        self.sharding, self.cut, self._times = sharding, None, dict[Any, int]()
+        self._sizes, self._lengths = sizes_of(sharding, shapes), _lengths(sharding, shapes)
         numels = [0 if shape is None else prod(shape) for shape in shapes]
-        self.operands: list[list[Placement]] = [[] for _ in operands]
-        self.gradients: list[list[Placement]] = [[] for _ in operands]
-        self.results: list[list[Placement]] = [[] for _ in sharding.results]
-        self.again: list[list[Placement]] = [[] for _ in sharding.results]
-        moving = {i for i, t in enumerate(operands) if mode.recording and isinstance(t, Tensor) and t.requires_grad}
-        self.cut: Any = None
-        self._times: dict[Any, int] = {}
+        operands: list[list[Placement]] = [[] for _ in now]
+        gradients: list[list[Placement]] = [[] for _ in now]
+        results: list[list[Placement]] = [[] for _ in sharding.results]
+        again: list[list[Placement]] = [[] for _ in sharding.results]
         for dim, count in enumerate(mesh.shape):
-            choice = cheapest(sharding, [s[dim] for s in now], numels, moving, count, partial(self._fits, count))
+            choice = cheapest(sharding, [p[dim] for p in now], numels, moving, count, partial(self._fits, count))
             self._times[choice.label] = self._times.get(choice.label, 1) * count
             self.cut = choice.label if choice.label in sharding.local else self.cut
             # Where a label is cut, each process has its term of the gradient of what is whole.
             whole = WHOLE if choice.label is None else Partial()
-            for operand, gradient, p in zip(self.operands, self.gradients, choice.operands):
-                operand.append(p)
-                gradient.append(p if p.is_shard() else whole)
-            for result, again, p in zip(self.results, self.again, choice.results):
-                result.append(p)
-                again.append(p if p.is_shard() else whole)
+            for found, other, placements in (
+                (operands, gradients, choice.operands),
+                (results, again, choice.results),
+            ):
+                for where, of_gradient, p in zip(found, other, placements):
+                    where.append(p)
+                    of_gradient.append(p if p.is_shard() else whole)
+        self.operands, self.results = ([Spec(mesh, tuple(p)) for p in each] for each in (operands, results))
+        self.gradients, self.again = gradients, again
 
     def _fits(self, count: int, label: Any) -> bool:
         """Whether a label may be cut once more: parts of dimensions of different lengths must be equal."""
         times = self._times.get(label, 1) * count
         return len(self._lengths[label]) == 1 or all(n % times == 0 for n in self._lengths[label])
+
+    def result(self, local: Any, i: int, title: str) -> Any:
+        """The tensor whose part a call has found as its result i; of several parts alike the rule tells once."""
+        if not isinstance(local, Tensor):
+            return local
+        i = min(i, len(self.results) - 1)
+        shape, labels = self.sharding.shape, self.sharding.results[i]
+        if shape is None:
+            shape = tuple(self._sizes.get(label, n) for label, n in zip(labels, local.shape)) if labels else local.shape
+        return assembled(local, shape, self.results[i], title, again=self.again[i])
 
 
 def _lengths(sharding: Sharding, shapes: Sequence[Any]) -> dict[Any, set[int]]:
@@ -164,59 +182,59 @@ def _lengths(sharding: Sharding, shapes: Sequence[Any]) -> dict[Any, set[int]]:
     return found
 
 
-def _sharding(op: Op, values: Sequence[Any], operands: Sequence[Any]) -> Sharding:
-    """What the rule of an op says of a call, or that all must be whole."""
-    shapes = [_shape(one) for one in operands]
+@lru_cache(4096)
+def _planned(
+    said: str | Sharding | None, shapes: Shapes, now: tuple, moving: frozenset[int], mesh: DeviceMesh
+) -> _Plan:
+    if said is None:
+        said = Sharding([(None,) * len(shape or ()) for shape in shapes], [()])
+    return _Plan(parsed(said, shapes) if isinstance(said, str) else said, shapes, now, moving, mesh)
+
+
+def _plan(op: Op, values: Sequence[Any], operands: Sequence[Any], mesh: DeviceMesh) -> _Plan:
+    """Where a call has its operands and results, by the rule of the op; all whole if it has none."""
+    shapes = tuple(map(_shape, operands))
+    now = tuple(t.array.spec.placements if in_parts(t) else (WHOLE,) * mesh.ndim for t in operands)
+    wanted = enumerate(operands) if mode.recording else ()
+    moving = frozenset(i for i, t in wanted if isinstance(t, Tensor) and t.requires_grad)
     if op.name in rules:
         said = rules[op.name](*values)
     else:
         said = " ".join(["~..."] * len(shapes)) + " -> ..." if is_elementwise(op) else None
-    if said is None:
-        return Sharding([(None,) * len(shape or ()) for shape in shapes], [()])
-    return parsed(said, shapes) if isinstance(said, str) else said
+    return _planned(said, shapes, now, moving, mesh)
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
-def _run(op: Op, values: Sequence[Any], call: Callable[[list[Any]], Any]) -> Any:
-    """What an op is of tensors in parts: `call` with the arguments, whose tensors are the parts then."""
+def _run(op: Op, values: Sequence[Any]) -> Any:
+    """What an op is of tensors in parts: that of the parts, where they lie as its rule wants them."""
     operands = _operands(op, values)
     mesh = _mesh_of(op, operands)
-    sharding = _sharding(op, values, operands)
-    plan = _Plan(sharding, operands, mesh)
+    plan = _plan(op, values, operands, mesh)
     moved, parts = [], []
-    for one, placements, gradient in zip(operands, plan.operands, plan.gradients):
+    for one, spec, gradient in zip(operands, plan.operands, plan.gradients):
         if isinstance(one, Tensor):
-            moved.append(placed(one if in_parts(one) else whole_of(one, mesh), Spec(mesh, tuple(placements))))
+            moved.append(placed(one if in_parts(one) else whole_of(one, mesh), spec))
             one = local_of(moved[-1], gradient)
         parts.append(one)
-    arguments = _refilled(op, values, parts)
+    arguments, sharding = _refilled(op, values, parts), plan.sharding
     if sharding.resized is not None:
-        arguments[sharding.resized] = Spec(mesh, tuple(plan.results[0])).extent(sharding.shape or ())[0]
-    found = call(arguments) if plan.cut is None else sharding.local[plan.cut](moved, *arguments)
-    result = _joined(op, found, plan, mesh)
+        arguments[sharding.resized] = plan.results[0].extent(sharding.shape or ())[0]
+    if plan.cut is None:
+        positional, keywords = call_of(op, arguments)
+        found = op.function(*positional, **keywords)
+    else:
+        found = sharding.local[plan.cut](moved, *arguments)
+    if not isinstance(found, (tuple, list)):
+        results = [plan.result(found, 0, op.node_name)]
+    else:
+        results = [plan.result(one, i, op.node_name) for i, one in enumerate(found)]
     if op.view:
-        for one in result if isinstance(result, tuple) else (result,):
+        for one in results:
             one.version, one.array.is_view = values[0].version, True
             one.array.is_copy = moved[0] is not values[0] or values[0].array.is_copy
-    return result
-
-
-def _joined(op: Op, found: Any, plan: _Plan, mesh: DeviceMesh) -> Any:
-    """The tensors whose parts a call has found."""
-    if isinstance(found, (tuple, list)):
-        last = len(plan.results) - 1  # of several parts alike the rule tells once
-        made = [_result(op, one, plan, mesh, min(i, last)) for i, one in enumerate(found)]
-        return found._make(made) if hasattr(found, "_make") else type(found)(made)
-    return _result(op, found, plan, mesh, 0)
-
-
-def _result(op: Op, local: Any, plan: _Plan, mesh: DeviceMesh, i: int) -> Any:
-    if not isinstance(local, Tensor):
-        return local
-    shape, labels = plan.sharding.shape, plan.sharding.results[i]
-    if shape is None:
-        shape = tuple(plan.sizes.get(label, n) for label, n in zip(labels, local.shape)) if labels else local.shape
-    return assembled(local, shape, Spec(mesh, tuple(plan.results[i])), op.node_name, again=plan.again[i])
+    if not isinstance(found, (tuple, list)):
+        return results[0]
+    return found._make(results) if hasattr(found, "_make") else type(found)(results)
 
 
 class _InParts(Kind):
@@ -246,12 +264,7 @@ class _InParts(Kind):
             return meant
         if not any(map(in_parts, tensors_in(values))):
             return _new(op, values)
-
-        def call(arguments: list[Any]) -> Any:
-            positional, keywords = call_of(op, arguments)
-            return op.function(*positional, **keywords)
-
-        return _run(op, values, call)
+        return _run(op, values)
 
     def compute_into(self, op: Op, *values: Any) -> Tensor:
         target = values[0]

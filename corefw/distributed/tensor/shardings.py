@@ -20,7 +20,7 @@ from corefw.distributed.tensor.placements import WHOLE, Partial, Placement, Shar
 Labels = tuple[Any, ...]  # for each dimension the letter, or its place among those that broadcast; None if it is whole
 
 
-@dataclass
+@dataclass(eq=False)
 class Sharding:
     """What a rule says of a call.
 

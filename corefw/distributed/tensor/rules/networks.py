@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 from corefw.dispatch.declare import ops
@@ -11,7 +13,7 @@ from corefw.distributed.tensor.calls import meaning, rule, whole_beside
 from corefw.distributed.tensor.parts import in_parts, placed, whole_of
 from corefw.distributed.tensor.placements import WHOLE
 from corefw.distributed.tensor.rules.reductions import letters
-from corefw.distributed.tensor.shardings import parsed
+from corefw.distributed.tensor.shardings import Sharding, parsed
 
 #: whether losses may be computed of logits in parts along the classes, as `loss_parallel` lets them
 by_classes: ContextVar[bool] = ContextVar("by_classes", default=False)
@@ -64,9 +66,12 @@ def _rows_of_parts(moved, weight, indices, padding_idx=-1, scale_grad_by_freq=Fa
 
 @rule("pick_rows")
 def _rows(weight, indices, padding_idx=-1, scale_grad_by_freq=False):
-    found = parsed("vd ~... -> ...d", [weight.shape, indices.shape])
-    found.local["v"] = _rows_of_parts
-    return found
+    return _of_table("vd ~... -> ...d", "v", _rows_of_parts, (tuple(weight.shape), tuple(indices.shape)))
+
+
+def _gathered_of_parts(moved, input, dim, index, sparse_grad=False):
+    places, elsewhere = _places(index, moved[0], dim)
+    return _filled(input, dim).gather(dim, places).masked_fill(elsewhere, 0)
 
 
 @rule("gather")
@@ -77,14 +82,16 @@ def _gathered(input, dim, index, sparse_grad=False):
         name if n == m or d == dim else name.upper()
         for d, (name, n, m) in enumerate(zip(letters(input.ndim), input.shape, index.shape))
     ]
-    chosen = [name if d != dim else name.upper() for d, name in enumerate(names)]
-    found = parsed(f"{''.join(names)} ~{''.join(chosen)} -> {''.join(chosen)}", [input.shape, index.shape])
+    table, chosen = "".join(names), "".join(name if d != dim else name.upper() for d, name in enumerate(names))
+    shapes = tuple(input.shape), tuple(index.shape)
+    return _of_table(f"{table} ~{chosen} -> {chosen}", names[dim], _gathered_of_parts, shapes)
 
-    def of_parts(moved, input, dim, index, sparse_grad):
-        places, elsewhere = _places(index, moved[0], dim)
-        return _filled(input, dim).gather(dim, places).masked_fill(elsewhere, 0)
 
-    found.local[names[dim]] = of_parts
+@lru_cache(1024)
+def _of_table(said: str, label: str, of_parts: Callable, shapes: tuple) -> Sharding:
+    """A rule by which a table may be cut where it is looked up, with a function of its own for that."""
+    found = parsed(said, shapes)
+    found.local[label] = of_parts
     return found
 
 

@@ -4,6 +4,7 @@ are equal."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -58,18 +59,27 @@ def _unsqueezed(input, dim):
 
 @rule("expand")
 def _expanded(input, size):
-    names, size = letters(input.ndim), list(as_shape(size))
-    added = len(size) - input.ndim
-    labels = [None if n == 1 else name for name, n in zip(names, input.shape)]
-    shape = [m if m != -1 else n for m, n in zip(size, [*size[:added], *input.shape])]
-    return Sharding([tuple(labels)], [(*[None] * added, *labels)], [[0]], tuple(shape), resized=1)
+    return _expansion(tuple(input.shape), tuple(as_shape(size)))
+
+
+@lru_cache(1024)
+def _expansion(shape: tuple[int, ...], size: tuple[int, ...]) -> Sharding:
+    added = len(size) - len(shape)
+    labels = [None if n == 1 else name for name, n in zip(letters(len(shape)), shape)]
+    whole = tuple(m if m != -1 else n for m, n in zip(size, [*size[:added], *shape]))
+    return Sharding([tuple(labels)], [(*[None] * added, *labels)], [[0]], whole, resized=1)
 
 
 @rule("view_size", "unsafe_view")
 def _viewed(input, size):
-    shape = tuple(infer_size(as_shape(size), prod(input.shape)))
-    before, after = _matched(tuple(input.shape), shape)
-    return Sharding([before], [after], [[0]], shape, resized=1)
+    return _view(tuple(input.shape), tuple(as_shape(size)))
+
+
+@lru_cache(1024)
+def _view(shape: tuple[int, ...], size: tuple[int, ...]) -> Sharding:
+    whole = tuple(infer_size(size, prod(shape)))
+    before, after = _matched(shape, whole)
+    return Sharding([before], [after], [[0]], whole, resized=1)
 
 
 def _matched(before: Sequence[int], after: Sequence[int]) -> tuple[tuple, tuple]:
