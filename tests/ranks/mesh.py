@@ -245,6 +245,10 @@ CASES = {
     "to": Case(lambda a: a.double() * 2, ((5, 6),), {(S0,): S0, (P,): P}),
     "sort": Case(lambda a: a.sort(0)[0], ((5, 6),), {(S0,): R}),
     "einsum": Case(lambda a, b: torch.einsum("bi,ij->bj", a, b), ((5, 6), (6, 3))),
+    "topk": Case(lambda a: a.topk(2)[0], ((5, 6),), {(S0,): S0}),
+    "conv": Case(F.conv2d, ((5, 3, 5, 5), (12, 3, 3, 3), (12,)), {(S0, R, R): S0, (R, S0, S0): S1}),
+    "groups": Case(lambda x, w: F.conv1d(x, w, groups=2), ((4, 6, 5), (6, 3, 3)), {(S0, R): S0}),
+    "pools": Case(lambda x: F.avg_pool2d(F.max_pool2d(x, 2), 2), ((5, 12, 4, 4),), {(S0,): S0, (S1,): S1}),
     "mse": _row("mse_loss", (5, 6), (5, 6)),
 }
 

@@ -11,7 +11,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import registry
 from corefw.distributed.tensor.calls import meaning, rule, whole_beside
 from corefw.distributed.tensor.parts import in_parts, placed, whole_of
-from corefw.distributed.tensor.placements import WHOLE
+from corefw.distributed.tensor.placements import WHOLE, Shard
 from corefw.distributed.tensor.rules.reductions import letters
 from corefw.distributed.tensor.shardings import Sharding, parsed
 
@@ -35,6 +35,34 @@ def _layer(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 def _root_mean_square(input, normalized_shape, weight=None, eps=0.0):
     names = "".join(letters(len(normalized_shape), range(len(normalized_shape))))
     return f"~...{names} ~{names} -> ...{names} ...{'1' * len(names)}"
+
+
+@rule("convolution")
+def _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    space = "".join(letters(input.ndim - 2, range(input.ndim - 2)))
+    if transposed or groups != 1 or not _suffice(weight.shape[0], input, weight, bias):
+        return f"~nI{space} ~IO{space} ~O -> nO{space}"
+    return f"~nI{space} ~oI{space} ~o -> no{space}"
+
+
+@rule("max_pool", "adaptive_max_pool")
+def _greatest_of_windows(input, size, *attributes):
+    said = _windows(input, size)
+    return f"{said} {said.partition('-> ')[2]}"
+
+
+@rule("avg_pool", "adaptive_avg_pool")
+def _windows(input, size, *attributes):
+    channels = input.ndim - len(size) - 1
+    whole = range(channels + _suffice(input.shape[channels], input), input.ndim)
+    names = "".join(letters(input.ndim, whole))
+    return f"~{names} -> {names}"
+
+
+def _suffice(channels: int, *tensors: Any) -> bool:
+    """Whether there are channels for all processes of the mesh: kernels want some."""
+    count = next(t.array.spec.mesh.size() for t in tensors if in_parts(t))
+    return Shard.local_shard_size_and_offset(channels, count, count - 1)[0] > 0
 
 
 # -- rows of tables in parts ------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def _mean(input, dim=None, keepdim=False, dtype=None):
     return _reduced(input, dim, keepdim, whole=True, linear=True)
 
 
-@rule("amax", "amin", "prod", "logsumexp", "all", "any", "count_nonzero", "nansum", "argmax", "argmin")
+@rule("amax", "amin", "prod", "logsumexp", "all", "any", "count_nonzero", "nansum", "argmax", "argmin", "variance")
 def _whole(input, dim=None, keepdim=False, *attributes):
     return _reduced(input, dim, bool(keepdim), whole=True, linear=False)
 
@@ -66,6 +66,17 @@ def _whole(input, dim=None, keepdim=False, *attributes):
 def _extremes(input, dim, keepdim=False):
     said = _reduced(input, dim, keepdim, whole=True, linear=False)
     return f"{said} {said.partition('-> ')[2]}"
+
+
+@rule("topk")
+def _greatest(input, k, dim, *attributes):
+    return _ordered(input, dim)
+
+
+@rule("sort")
+def _ordered(input, dim, *attributes):
+    names = "".join(letters(input.ndim, dims_of(dim, input.ndim)))
+    return f"~{names} -> {names} {names}" if names else None
 
 
 @rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")
