@@ -264,7 +264,7 @@ def ops_on_one_dimension(rank, size):
         gradients = torch.autograd.grad((wanted * slopes).sum(), plain, create_graph=True)
         second = squares(plain, gradients)
         every = list(itertools.product(*[[R, P, *map(Shard, range(len(s)))] for s in case.shapes]))
-        for ways in dict.fromkeys([*case.kept, *every[:: max(1, len(every) // 6)]]):
+        for ways in dict.fromkeys([*case.kept, *every[:: max(1, len(every) // 3)]]):
             given = [laid(p, mesh, [way], rank) for p, way in zip(plain, ways)]
             found = case.function(*given)
             told = f"{name} {ways}"
