@@ -233,6 +233,7 @@ CASES = {
     "stack": Case(lambda a, b: torch.stack([a, b], 1), ((5, 6), (5, 6)), {(S0, S0): S0, (S1, S1): S2}),
     "tril": Case(lambda a: a.tril(), ((4, 5, 5),), {(S0,): S0}),
     "flip": Case(lambda a: a.flip(1), ((5, 6),), {(S0,): S0}),
+    "roll": Case(lambda a: a.roll(1, 1) - a.roll(2), ((5, 6),), {}),
     "cumsum": Case(lambda a: a.cumsum(1), ((5, 6),), {(S0,): S0}),
     "attention": Case(
         F.scaled_dot_product_attention, ((2, 4, 5, 6),) * 3, {(S0, S0, S0): S0, (S1, S1, S1): S1, (S2, R, R): S2}
@@ -367,6 +368,8 @@ def gradients(rank, size):
     with torch.no_grad():
         assert not (x * 2).requires_grad
     assert not x.detach().requires_grad and isinstance(x.detach(), DTensor) and isinstance(x.data, DTensor)
+    with pytest.raises(RuntimeError, match="expected a DTensor, such as the gradient of one"):
+        (x * 2).backward(torch.ones(4, 6))
     with pytest.raises(RuntimeError, match="scalar outputs"):
         (x * 2).backward()
     total = (x.detach().sum() * 2).item()  # for which all ranks ask

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from corefw.devices import DispatchKey
 from corefw.dispatch.runtime import Runtime
-from corefw.dispatch.sparse.keys import LayoutKey, kinds, layout_key
+from corefw.dispatch.sparse.keys import kinds, layout_key
 from corefw.distributed.device_mesh import DeviceMesh
-from corefw.distributed.tensor.placements import WHOLE, Placement, Spec
+from corefw.distributed.tensor.placements import WHOLE, Placement, Shard, Spec
 from corefw.distributed.tensor.redistribution import redistributed
 from corefw.errors import LayoutError
 from corefw.graph.grad_mode import mode, no_recording
@@ -67,9 +67,8 @@ class PartsRuntime(Runtime):
 
     def spec_of(self, shape: Sequence[int]) -> Spec:
         """Where a new tensor lies: as the one in whose image it is made, as far as it has the dimensions."""
-        ndim = len(shape)
         return self.spec.replaced(
-            [WHOLE if p.is_partial() or (p.is_shard() and p.dim >= ndim) else p for p in self.spec.placements]  # type: ignore[attr-defined]
+            [p if isinstance(p, Shard) and p.dim < len(shape) else WHOLE for p in self.spec.placements]
         )
 
     def constant(self, number, dtype, index):
@@ -149,7 +148,7 @@ def assembled(
     return _record(result, node, lambda grad: local_of(placed(grad, wanted), again), title)
 
 
-def local_of(tensor: Tensor, gradient: Sequence[Placement] | None = None, title: str = "ToLocalBackward0") -> Tensor:
+def local_of(tensor: Tensor, gradient: Sequence[Placement] | None = None) -> Tensor:
     """This process's part of a tensor in parts, as a computation of it.
 
     Args:
@@ -170,11 +169,13 @@ def local_of(tensor: Tensor, gradient: Sequence[Placement] | None = None, title:
 
     result = parts.local.detach()
     result.view_info = None
-    return _record(result, node, back, title)
+    return _record(result, node, back, "ToLocalBackward0")
 
 
 def placed(tensor: Tensor, spec: Spec) -> Any:
     """A tensor in parts where `spec` says, as a computation of it: itself if it lies there."""
+    if not in_parts(tensor):
+        raise RuntimeError("expected a DTensor, such as the gradient of one, but got a torch.Tensor: distribute it")
     parts: Parts = tensor.array
     source = parts.spec
     if source == spec:
@@ -195,8 +196,3 @@ def whole_of(tensor: Tensor, mesh: DeviceMesh) -> Any:
 def in_parts(value: Any) -> bool:
     """Whether a value is a tensor in parts."""
     return isinstance(value, Tensor) and value.array.__class__ is Parts
-
-
-def spec_in_key(key: Any) -> Spec | None:
-    """The placements that a dispatch key says, if it is one of tensors in parts."""
-    return key.layout if key.__class__ is LayoutKey and key.layout.__class__ is Spec else None

@@ -26,7 +26,8 @@ class Sharding:
 
     Attributes: ``operands, results`` the labels of dimensions; ``terms`` for each term of the result the arguments in
     which it is linear; ``shape`` of the results, where labels do not tell; ``resized`` the argument that is that shape;
-    ``local`` computes with parts, instead of the op, where a label is cut: ``local(label, tensors, *arguments)``.
+    ``local`` for each label that needs it what computes with parts, instead of the op, where it is cut, given the
+    tensors and all arguments.
     """
 
     operands: list[Labels] = field(default_factory=list)

@@ -134,10 +134,15 @@ def _selected(input, dim, index=None):
     return _arrow(names, [name for d, name in enumerate(names) if d not in dims])
 
 
-@rule("split_with_sizes", "equal_split", "flip", "roll")
+@rule("split_with_sizes", "equal_split", "flip")
 def _along(input, *attributes):
     names = letters(input.ndim, dims_of(attributes[-1], input.ndim))
     return _arrow(names, names)
+
+
+@rule("roll")
+def _rolled(input, shifts, dims=()):
+    return _along(input, dims) if dims else None  # without dimensions all elements are one row
 
 
 @rule("tril", "triu")
