@@ -221,6 +221,7 @@ CASES = {
     "flatten": Case(lambda a: a.flatten(1), ((5, 12, 3),), {(S0,): S0, (S1,): S1, (S2,): R}),
     "unflatten": Case(lambda a: a.unflatten(0, (12, 2)), ((24, 5),), {(S0,): S0, (S1,): S2}),
     "reshape": Case(lambda a: a.reshape(-1), ((12, 3),), {(S0,): S0}),
+    "turned": Case(lambda a: a.transpose(0, 1).reshape(3, -1), ((5, 6),)),
     "transpose": Case(lambda a: a.transpose(0, 1), ((5, 6),), {(S0,): S1, (P,): P}),
     "permute": Case(lambda a: a.permute(2, 0, 1), ((5, 6, 4),), {(S0,): S1, (S2,): S0}),
     "squeeze": Case(lambda a: a.squeeze(1).unsqueeze(0), ((5, 1, 4),), {(S0,): S1, (S2,): S2}),
@@ -327,6 +328,11 @@ def changes_in_place(rank, size):
     assert part.shape[0] == 0 or part[0].tolist() == [3, 3, 7, 2, 2, 2]
     x.copy_(distribute_tensor(wave(5, 6), mesh, [S1])).relu_()
     assert torch.equal(x.full_tensor(), wave(5, 6).relu()) and x.placements == (S0,)
+    turned = distribute_tensor(wave(4, 6), mesh, [R]).t()
+    with pytest.raises(RuntimeError, match="the change would be lost"):
+        turned.reshape(-1).zero_()
+    turned.view(6, 4)[0].zero_()
+    assert turned.full_tensor()[0].tolist() == [0] * 4
     x.zero_()
     assert torch.equal(x.full_tensor(), torch.zeros(5, 6))
     with pytest.raises(RuntimeError, match="the change would be lost"):
@@ -376,6 +382,10 @@ def gradients(rank, size):
     assert total == pytest.approx(2 * wave(4, 6).sum().item(), abs=1e-5) and float(x.sum()) == pytest.approx(
         total / 2, abs=1e-5
     )
+    for keepdim, function in itertools.product((False, True), (torch.amax, torch.amin)):
+        found = function(x.detach(), 1, keepdim)
+        assert found.placements[0].is_partial() or size == 4
+        assert torch.equal(found.full_tensor(), function(wave(4, 6), 1, keepdim))
     assert x.detach().numpy().shape == (4, 6) and torch.equal(torch.tensor(x.tolist()), wave(4, 6))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -93,6 +94,7 @@ TENSOR = {
     "block.mlp.down": RowwiseParallel(),
     "head": ColwiseParallel(output_layouts=Replicate()),
 }
+HEADS_IN_PARTS = {**TENSOR, "block.attention.[qkv]": ColwiseParallel(use_local_output=False)}
 SEQUENCE = {
     "words": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False),
     "block.norm?": SequenceParallel(),
@@ -167,7 +169,7 @@ def perceptrons(rank, size):
 def languages(rank, size):
     mesh = init_device_mesh("cpu", (size,))
     given, wanted = tokens()
-    for plan in (TENSOR, SEQUENCE):
+    for plan in (TENSOR, HEADS_IN_PARTS, SEQUENCE):
         model, single = parallelize_module(Language(), mesh, plan), Language()
 
         def losses(m, plan=plan):
@@ -177,6 +179,29 @@ def languages(rank, size):
 
         # The biases of keys have the gradient zero but for rounding, which a small eps would make steps of.
         trained(model, single, losses, lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4))
+
+
+def what_is_sent(rank, size):
+    """Gathered is the input of each layer in parts, scattered the sum of its outputs; of logits three numbers for each
+    word are sent, and in the backward nothing."""
+    mesh = init_device_mesh("cpu", (size,))
+    given, wanted = tokens()
+    model, group, counts = parallelize_module(Language(), mesh, SEQUENCE), mesh.get_group(), Counter()
+    start = group.start
+    group.start = lambda name, *rest: (counts.update([name]), start(name, *rest))[1]
+    logits = model(given).flatten(0, 1)
+    assert counts == {"all_gather": 3, "reduce_scatter": 3}
+    counts.clear()
+    with loss_parallel():
+        loss = F.cross_entropy(logits, wanted)
+    assert counts == {"all_reduce": 3}
+    counts.clear()
+    torch.autograd.grad(loss, logits, retain_graph=True)
+    assert counts == {}
+    loss.backward()
+    # Parameters of normalisations, which see some places of the sequence, have their gradients in terms.
+    assert counts == {"all_gather": 3, "reduce_scatter": 3, "all_reduce": 5}
+    del group.start
 
 
 def losses_of_classes(rank, size):
@@ -400,6 +425,6 @@ def checkpoints_of_parts(rank, size, place):
 
 
 SCENARIOS = [
-    perceptrons, languages, losses_of_classes, embeddings, inputs_and_outputs, two_dimensional, copies_of_parts,
-    checkpoints_of_parts,
+    perceptrons, languages, what_is_sent, losses_of_classes, embeddings, inputs_and_outputs, two_dimensional,
+    copies_of_parts, checkpoints_of_parts,
 ]  # fmt: skip

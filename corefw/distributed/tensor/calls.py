@@ -221,7 +221,7 @@ def _run(op: Op, values: Sequence[Any]) -> Any:
         arguments[sharding.resized] = plan.results[0].extent(sharding.shape or ())[0]
     if plan.cut is None:
         positional, keywords = call_of(op, arguments)
-        found = op.function(*positional, **keywords)
+        found = (sharding.instead or op.function)(*positional, **keywords)
     else:
         found = sharding.local[plan.cut](moved, *arguments)
     if not isinstance(found, (tuple, list)):
@@ -229,9 +229,10 @@ def _run(op: Op, values: Sequence[Any]) -> Any:
     else:
         results = [plan.result(one, i, op.node_name) for i, one in enumerate(found)]
     if op.view:
-        for one in results:
+        for one, part in zip(results, found if isinstance(found, tuple) else (found,)):
+            is_shared = moved[0] is values[0] and part.version is parts[0].version
             one.version, one.array.is_view = values[0].version, True
-            one.array.is_copy = moved[0] is not values[0] or values[0].array.is_copy
+            one.array.is_copy = values[0].array.is_copy or not is_shared
     if not isinstance(found, (tuple, list)):
         return results[0]
     return found._make(results) if hasattr(found, "_make") else type(found)(results)
@@ -272,8 +273,8 @@ class _InParts(Kind):
             raise RuntimeError(f"{op.name}_: a plain tensor cannot take the result of DTensors: distribute it first")
         if target.array.is_copy:
             raise RuntimeError(
-                f"{op.name}_: this part of a DTensor had to be moved between processes, so the change would be lost: "
-                "redistribute the tensor so that the part lies as it does, or change to_local()"
+                f"{op.name}_: this view of a DTensor had to be copied, or sent by other processes, so the change would "
+                "be lost: redistribute the tensor so that the view lies as it does, or change to_local()"
             )
         is_recorded = mode.recording and any(t.requires_grad for t in tensors_in(values))
         if is_recorded:

@@ -26,8 +26,8 @@ class Sharding:
 
     Attributes: ``operands, results`` the labels of dimensions; ``terms`` for each term of the result the arguments in
     which it is linear; ``shape`` of the results, where labels do not tell; ``resized`` the argument that is that shape;
-    ``local`` for each label that needs it what computes with parts, instead of the op, where it is cut, given the
-    tensors and all arguments.
+    ``instead`` what is called with the parts in the place of the op; ``local`` for each label that needs it what is
+    called where it is cut, with the tensors and all arguments.
     """
 
     operands: list[Labels] = field(default_factory=list)
@@ -35,6 +35,7 @@ class Sharding:
     terms: list[list[int]] = field(default_factory=list)
     shape: tuple[int, ...] | None = None
     resized: int | None = None
+    instead: Callable[..., Any] | None = None
     local: dict[Any, Callable[..., Any]] = field(default_factory=dict)
 
 

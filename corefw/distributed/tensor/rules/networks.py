@@ -124,13 +124,25 @@ def _of_table(said: str, label: str, of_parts: Callable, shapes: tuple) -> Shard
 
 
 # -- losses -----------------------------------------------------------------------------------------------------------
-def _loss(name: str) -> None:
+def _cross_entropy(input: Any, target: Any, ignore_index: int, reduction: str) -> tuple[Any, None]:
+    """The logarithms of the softmax's denominators without the targets' scores, both whole, so that nothing is sent for
+    the gradient; and no normalizer, which is for the gradient of the op."""
+    dim = 0 if input.ndim == 1 else 1
+    relative, ignored = input - input.detach().amax(dim, True), target == ignore_index
+    denominators = relative.exp().sum(dim).log().masked_fill(ignored, 0)
+    loss = ops.class_nll(relative, target, ignore_index, "none") + denominators
+    if reduction == "none":
+        return loss, None
+    return loss.sum() if reduction == "sum" else loss.sum() / ignored.logical_not().sum(), None
+
+
+def _loss(name: str, of_parts: Callable) -> None:
     op = registry.declared[name]
 
     @meaning(name)
     def loss(input: Any, target: Any, *attributes: Any) -> Any:
-        """By its body, in ops that have rules, where something is cut: classes within `loss_parallel` alone, where the
-        target may be a plain tensor."""
+        """In ops that have rules, where something is cut: classes within `loss_parallel` alone, where the target may be
+        a plain tensor."""
         if not in_parts(input):
             return NotImplemented
         if not in_parts(target) and by_classes.get():
@@ -141,11 +153,11 @@ def _loss(name: str) -> None:
         if not in_parts(target) or not any(p.is_shard() for t in (input, target) for p in t.array.spec.placements):
             return NotImplemented
         with whole_beside():
-            return op.body(input, target, *attributes)
+            return of_parts(input, target, *attributes)
 
 
-for _name in ("class_cross_entropy", "class_nll"):
-    _loss(_name)
+_loss("class_cross_entropy", _cross_entropy)
+_loss("class_nll", registry.declared["class_nll"].body)
 
 
 # -- chance -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import Any
 from corefw.dispatch.declare import ops
 from corefw.distributed.tensor.calls import meaning, rule
 from corefw.distributed.tensor.parts import assembled, local_of, placed
-from corefw.distributed.tensor.placements import WHOLE, Placement, Shard
+from corefw.distributed.tensor.placements import WHOLE, Partial, Placement, Shard
+from corefw.graph.grad_mode import mode
 from corefw.shapes import canonical_dim
 
 
@@ -60,6 +61,32 @@ def _mean(input, dim=None, keepdim=False, dtype=None):
 @rule("amax", "amin", "prod", "logsumexp", "all", "any", "count_nonzero", "nansum", "argmax", "argmin", "variance")
 def _whole(input, dim=None, keepdim=False, *attributes):
     return _reduced(input, dim, bool(keepdim), whole=True, linear=False)
+
+
+def _extreme(name: str, reduction: str) -> None:
+    @meaning(name)
+    def extreme(input, dim=None, keepdim=False):
+        """The extremes of parts, in terms of one; its gradient would want to know who has them."""
+        spec, dims = input.array.spec, dims_of(dim, input.ndim)
+        is_linear = any(p.is_partial() for p in spec.placements)
+        if (
+            is_linear
+            or not _is_cut(input, dims)
+            or (mode.recording and input.requires_grad)
+            or not _all_have_some(input)
+        ):
+            return NotImplemented
+        kept = [d for d in range(input.ndim) if d not in dims or keepdim]
+        where = [
+            (Partial(reduction) if p.dim in dims else Shard(kept.index(p.dim))) if isinstance(p, Shard) else p
+            for p in spec.placements
+        ]
+        found = getattr(ops, name)(input.array.local, dims, keepdim)
+        return assembled(found, [1 if d in dims else input.shape[d] for d in kept], spec.replaced(where))
+
+
+for _name in ("amax", "amin"):
+    _extreme(_name, _name.removeprefix("a"))
 
 
 @rule("max_dim", "min_dim")

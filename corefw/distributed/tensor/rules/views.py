@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from corefw.dispatch.declare import ops
 from corefw.distributed.tensor.calls import rule
 from corefw.distributed.tensor.rules.reductions import dims_of, letters
 from corefw.distributed.tensor.shardings import Sharding
@@ -79,7 +80,7 @@ def _viewed(input, size):
 def _view(shape: tuple[int, ...], size: tuple[int, ...]) -> Sharding:
     whole = tuple(infer_size(size, prod(shape)))
     before, after = _matched(shape, whole)
-    return Sharding([before], [after], [[0]], whole, resized=1)
+    return Sharding([before], [after], [[0]], whole, resized=1, instead=ops.reshape)  # parts have an order of their own
 
 
 def _matched(before: Sequence[int], after: Sequence[int]) -> tuple[tuple, tuple]:
