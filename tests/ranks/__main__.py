@@ -13,6 +13,7 @@ from tests.ranks import (
     data_parallel,
     faults,
     mesh,
+    mesh_ops,
     sharded,
     sharded_models,
     sharded_optimizers,
@@ -25,6 +26,7 @@ FAMILIES = {
     "data_parallel": data_parallel,
     "faults": faults,
     "mesh": mesh,
+    "mesh_ops": mesh_ops,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
@@ -37,7 +39,7 @@ JOBS = (
     ("collectives",),
     ("data_parallel",),
     ("faults",),
-    ("mesh", "tensor_parallel"),
+    ("mesh", "mesh_ops", "tensor_parallel"),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints"),
 )
 

@@ -125,7 +125,7 @@ def same(model, single, tolerance=1e-5):
             assert p.grad.placements == p.placements, name
 
 
-def trained(model, single, losses, optimizer, count=3):
+def trained(model, single, losses, optimizer, count=2):
     """Steps of both, which stay the same; the parameters of the model may be DTensors and plain tensors."""
     both = [optimizer(model.parameters()), optimizer(single.parameters())]
     for _ in range(count):
