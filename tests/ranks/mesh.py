@@ -160,7 +160,7 @@ def local_parts(rank, size):
         distribute_tensor(torch.ones(2))
 
 
-# -- as of other tensors -------------------------------------------------------------------------------------------------
+# -- as of other tensors ---------------------------------------------------------------------------------------------
 def changes_in_place(rank, size):
     mesh = init_device_mesh("cpu", (size,))
     x = distribute_tensor(torch.zeros(5, 6), mesh, [S0])
