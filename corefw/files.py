@@ -94,18 +94,18 @@ def _temporary(directory: str, mode: int) -> tuple[str, int]:
     while True:
         path = os.path.join(directory, _PREFIX + secrets.token_hex(8))
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        _lock(descriptor)
+        _lock(descriptor, waits=True)
         if os.path.exists(path):
             return path, descriptor
         os.close(descriptor)  # another program took it for abandoned before it was locked
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock a file; False if another program has, or the system knows no locks."""
+def _lock(descriptor: int, waits: bool = False) -> bool:
+    """Lock a file; False if another program has, unless this `waits` for it, or the system knows no locks."""
     if fcntl is None:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

@@ -1,5 +1,8 @@
 """Ranks that compute together, on threads and on the processes of MPI."""
 
+import importlib
+import inspect
+import itertools
 import re
 import shutil
 import subprocess
@@ -200,3 +203,34 @@ def test_a_process_that_fails_before_it_is_joined_ends_its_job(tmp_path):
     command = [sys.executable, "-m", "corefw", "launch", "-n", "2", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and "broken early" in done.stderr
+
+
+@pytest.mark.oracle
+def test_meshes_take_pytorchs_arguments():
+    """Whatever PyTorch's functions take by name is taken here, and parts are cut as PyTorch's."""
+    torch = pytest.importorskip("torch")
+    namespaces = ("device_mesh", "tensor", "tensor.parallel")
+    for place in namespaces:
+        theirs = importlib.import_module(f"torch.distributed.{place}")
+        ours = importlib.import_module(f"corefw.distributed.{place}")
+        assert set(theirs.__all__) <= set(ours.__all__), place
+        for name in theirs.__all__:
+            found, wanted = getattr(ours, name), getattr(theirs, name)
+            pairs = [(found, wanted)]
+            if name in ("DTensor", "DeviceMesh"):
+                methods = ("from_local", "to_local", "full_tensor", "redistribute", "get_group", "size", "from_group")
+                pairs = [(getattr(found, m), getattr(wanted, m)) for m in methods if hasattr(wanted, m)]
+            for mine, other in pairs:
+                try:
+                    parameters = inspect.signature(other).parameters
+                except ValueError:  # of a class in C++
+                    continue
+                lacking = [p for p in parameters if p not in inspect.signature(mine).parameters and p[0] != "_"]
+                assert not lacking, (place, name, lacking)
+    shards = importlib.import_module("torch.distributed.tensor").Shard
+    own = importlib.import_module("corefw.distributed.tensor").Shard
+    for size, count in itertools.product(range(8), range(1, 5)):
+        parts = [own.local_shard_size_and_offset(size, count, rank) for rank in range(count)]
+        assert parts == [shards.local_shard_size_and_offset(size, count, rank) for rank in range(count)]
+        chunks = [len(chunk) for chunk in torch.arange(size).chunk(count)]
+        assert [n for n, _ in parts if n] == [n for n in chunks if n]

@@ -228,12 +228,30 @@ def test_abandoned_files_are_removed_and_no_others(tmp_path):
 def test_a_file_swept_before_its_lock_is_made_anew(tmp_path, monkeypatch):
     lock, calls = files._lock, []
 
-    def sweeping(descriptor):
+    def sweeping(descriptor, waits):
         if not calls:
             (found,) = temporaries(tmp_path)
             os.unlink(tmp_path / found)
         calls.append(descriptor)
-        return lock(descriptor)
+        return lock(descriptor, waits)
+
+    monkeypatch.setattr(files, "_lock", sweeping)
+    write(tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"new" and len(calls) == 2
+
+
+def test_a_file_that_is_being_swept_is_made_anew(tmp_path, monkeypatch):
+    """Another program has locked the file to remove it, before this one locks it."""
+    lock, calls = files._lock, []
+
+    def sweeping(descriptor, waits):
+        if not calls:
+            (found,) = temporaries(tmp_path)
+            other = os.open(tmp_path / found, os.O_RDWR)
+            assert lock(other)
+            threading.Timer(0.05, lambda: (os.unlink(tmp_path / found), os.close(other))).start()
+        calls.append(descriptor)
+        return lock(descriptor, waits)
 
     monkeypatch.setattr(files, "_lock", sweeping)
     write(tmp_path / "a")

@@ -177,12 +177,8 @@ def test_device_types_and_dtypes_that_nothing_serves():
         corefw.promote_types(corefw.float8_e5m2, corefw.float32)
 
 
-def test_what_needs_processes_or_a_compiler_is_refused():
-    tensor = importlib.import_module("corefw.distributed.tensor")
-    for kind in (tensor.DTensor, tensor.DeviceMesh, tensor.Shard, tensor.Replicate):
-        with pytest.raises(NotImplementedError, match="not there yet"):
-            kind(0)
-    assert not isinstance(corefw.ones(1), tensor.DTensor)
+def test_what_needs_a_compiler_is_refused():
+    assert not isinstance(corefw.ones(1), importlib.import_module("corefw.distributed.tensor").DTensor)
     with pytest.raises(NotImplementedError, match="symbolic_trace"):
         corefw.export.export(nn.Linear(1, 1), (corefw.ones(1),))
     assert not corefw._dynamo.is_compiling() and corefw._dynamo.disable(abs) is abs

@@ -10,6 +10,7 @@ from typing import Any
 
 from corefw.dispatch.declare import Changed, Tensors, composite, ops, update
 from corefw.dispatch.rules import numbers, same
+from corefw.layouts import contiguous_format
 from corefw.shapes import same_shape
 
 
@@ -81,7 +82,7 @@ def _like_output(input, received, sent, group):
 @composite(dtype=numbers, shape=same_shape, public="")
 def all_reduced(input, operation: str, group: Any):
     """The reduction of the inputs of all ranks; its gradient is that of a sum or an average."""
-    result = input.clone()
+    result = input.clone(memory_format=contiguous_format)
     group.run("all_reduce", [result], operation)
     return result
 
@@ -94,7 +95,7 @@ def all_reduced_vjp(grad, operation, group):
 @composite(dtype=numbers, shape=same_shape, public="")
 def reduced(input, operation: str, root: int, group: Any):
     """The reduction of the inputs of all ranks on rank `root`, zeros on the others."""
-    result = input.clone()
+    result = input.clone(memory_format=contiguous_format)
     group.run("reduce", [result], operation, root)
     return result if group.rank() == root else result.zero_()
 
@@ -107,7 +108,7 @@ reduced.gradients(
 @composite(dtype=same, shape=same_shape, public="")
 def broadcasted(input, root: int, group: Any):
     """The input of rank `root`."""
-    result = input.clone()
+    result = input.clone(memory_format=contiguous_format)
     group.run("broadcast", [result], root)
     return result
 

@@ -9,8 +9,8 @@ from corefw.declarations._shared.factories import (
     checked_strides,
     factory,
     filled,
-    new_memory,
     new_strided,
+    new_tensor,
     number_argument,
     require_grad,
     size_argument,
@@ -21,7 +21,6 @@ from corefw.declarations._shared.families import family
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.numbers import Number, fitting_number
 from corefw.shapes import contiguous_strides
-from corefw.tensor import wrap
 
 
 # -- in shape ---------------------------------------------------------------------------------------------------------
@@ -43,7 +42,7 @@ def _new_like(
             )
             dispatch_key.runtime.copy(result.array, number)
     elif fill is None:
-        result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+        result = new_tensor(dispatch_key, shape)
     elif fill == 0:
         result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     else:
@@ -121,7 +120,7 @@ def _filled_new(name: str, fill: Number | None):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
         shape = size_argument(name, size, named)
         if fill is None:
-            result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+            result = new_tensor(dispatch_key, shape)
         elif fill == 0:
             result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
         else:

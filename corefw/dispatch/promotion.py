@@ -10,7 +10,6 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import check_accepted
 from corefw.dispatch.rules import computed
-from corefw.dispatch.sparse.calls import refusal
 from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import dtype
 from corefw.errors import (
@@ -89,7 +88,7 @@ def _prepare(op: Op, values):
             others.append(value)
     for tensor in operands:
         if tensor.dispatch_key.__class__ is LayoutKey:
-            raise refusal(op.name)
+            raise tensor.dispatch_key.kind.refusal(op.name)
         if isinstance(tensor.dispatch_key.device, LevelDevice):
             to = joined(t.dispatch_key for t in operands + others if t.__class__ is not Constant)
             if any(t.dispatch_key.device is not to for t in operands + others):

@@ -18,7 +18,6 @@ from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
 from corefw.dispatch.runtime import MetaArray
 from corefw.dispatch.settings import settings
-from corefw.dispatch.sparse.calls import entry
 from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
@@ -151,7 +150,7 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     """The table entry for `dispatch_key`: (kernel, result dispatch key or dispatch keys, array type, whether it takes
     ``out=``). With `numbers` the kernel takes 0-d arrays of float32 beside arrays of half types."""
     if dispatch_key.__class__ is LayoutKey:
-        return entry(op, dispatch_key)
+        return dispatch_key.kind.entry(op)
     if dispatch_key.device.__class__ is BatchedDevice:
         return batching.entry(op, dispatch_key, _results, _geometry_kernel, body_kernel)
     if isinstance(dispatch_key.device, LevelDevice):

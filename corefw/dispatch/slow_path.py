@@ -17,8 +17,7 @@ from corefw.dispatch.overriding import ask_types, overriding_types
 from corefw.dispatch.promotion import _common_device, check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import shape_of
-from corefw.dispatch.sparse.calls import compute, compute_into, refusal
-from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
+from corefw.dispatch.sparse.keys import kind_in
 from corefw.errors import (
     CaptureError,
     CorefwError,
@@ -75,28 +74,27 @@ def _check_given(op: Op, values) -> None:
             raise TypeError(f"{op.name}() missing 1 required positional argument: '{p.name}'")
 
 
-def _keywords(op: Op, values) -> tuple[list, dict]:
+def call_of(op: Op, values) -> tuple[list, dict]:
+    """All arguments of an op as its function takes them: by position and by name."""
     positional = [v for p, v in zip(op.parameters, values, strict=True) if not p.keyword_only]
     return positional, {p.name: v for p, v in zip(op.parameters, values, strict=True) if p.keyword_only}
 
 
 def slow_path(op: Op, error: Exception, *values):
-    """Called when the hot path failed: turn numbers into tensors and run again, compute what sparse tensors give, or
-    raise an error that explains."""
-    if error.__class__ is LayoutError:
-        return compute(op, *values)
+    """Called when the hot path failed: turn numbers into tensors and run again, compute what tensors that are no arrays
+    give, or raise an error that explains."""
+    if error.__class__ in (LayoutError, TypeError) and (kind := kind_in(values)) is not None:
+        return kind.compute(op, *values)
     if error.__class__ is AttributeError and (kinds := overriding_types(values, {})):
-        positional, keywords = _keywords(op, values)
+        positional, keywords = call_of(op, values)
         return ask_types(op.function, kinds, tuple(positional), keywords)
-    if error.__class__ is TypeError and SparseTensor.made and any(map(is_sparse, tensors_in(values))):
-        raise refusal(op.name, values)
     if LevelDevice.made and (leveled := current(values) or together(values)) is not None:
-        positional, keywords = _keywords(op, leveled)
+        positional, keywords = call_of(op, leveled)
         return op.function(*positional, **keywords)
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
-        positional, keywords = _keywords(op, converted)
+        positional, keywords = call_of(op, converted)
         return op.function(*positional, **keywords)
     raise_explained(op, error, values, op.name)
 
@@ -115,27 +113,27 @@ def slow_path_body(op: Op, error: AttributeError, *values):
     converted = _convert(op, values)
     if converted is None:
         raise error
-    positional, keywords = _keywords(op, converted)
+    positional, keywords = call_of(op, converted)
     return op.function(*positional, **keywords)
 
 
 def slow_path_into(op: Op, error: Exception, *values):
     """As `slow_path`, for the in-place form."""
-    if error.__class__ is LayoutError:
-        return compute_into(op, *values)
+    if error.__class__ is LayoutError and (kind := kind_in(values)) is not None:
+        return kind.compute_into(op, *values)
     if LevelDevice.made:
         leveled = current(values)
         if leveled is not None:
             become_current(values[0])
         if leveled is not None or error.__class__ is OperandsChanged:
-            positional, keywords = _keywords(op, [values[0], *(leveled or values)[1:]])
+            positional, keywords = call_of(op, [values[0], *(leveled or values)[1:]])
             return op.inplace_function(*positional, **keywords)
         if not is_batched(values[0]) and any(map(is_batched, tensors_in(values))):
             raise shared(op.name + "_")
     _check_given(op, values)
     converted = None if isinstance(error, CorefwError) else _convert(op, values)
     if converted is not None:
-        positional, keywords = _keywords(op, converted)
+        positional, keywords = call_of(op, converted)
         assert op.inplace_function is not None
         return op.inplace_function(*positional, **keywords)
     refuse_read_only(op.name + "_", *(v for v in values[:1] if isinstance(v, Tensor)))

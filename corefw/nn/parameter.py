@@ -31,7 +31,7 @@ class Parameter(Tensor):
         if data is None:
             from_sizes = Tensor(0)  # an empty tensor of the default dtype
             data = from_sizes
-        self = new(cls)
+        self = new(getattr(data, "parameter_class", cls) if cls is Parameter else cls)
         self.array = data.array
         self.dispatch_key = data.dispatch_key
         self.view_info = None

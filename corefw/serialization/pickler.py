@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 from corefw import devices, layouts, shapes
+from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization import rebuild
@@ -76,8 +77,8 @@ class Pickler(_BASE):
         )
 
     def _any_tensor(self, tensor: Tensor) -> tuple:
-        if is_sparse(tensor):
-            return self._sparse(tensor)
+        if tensor.dispatch_key.__class__ is LayoutKey:
+            return self._sparse(tensor) if is_sparse(tensor) else tensor.__reduce_ex__(2)
         kind = type(tensor)
         state = {name: value for name, value in tensor.__dict__.items() if name != "_grad"}
         if kind is Parameter:

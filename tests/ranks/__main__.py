@@ -15,10 +15,13 @@ from tests.ranks import (
     going_on,
     hooks,
     joining,
+    mesh,
+    mesh_ops,
     names,
     sharded,
     sharded_models,
     sharded_optimizers,
+    tensor_parallel,
 )
 
 FAMILIES = {
@@ -29,16 +32,19 @@ FAMILIES = {
     "going_on": going_on,
     "hooks": hooks,
     "joining": joining,
+    "mesh": mesh,
+    "mesh_ops": mesh_ops,
     "names": names,
     "sharded": sharded,
     "sharded_models": sharded_models,
     "sharded_optimizers": sharded_optimizers,
+    "tensor_parallel": tensor_parallel,
 }
 
 
 #: the families that one job of MPI runs; faults come last, since they leave collectives unfinished
 JOBS = (
-    ("collectives", "going_on"),
+    ("collectives", "going_on", "mesh", "mesh_ops", "tensor_parallel"),
     ("data_parallel", "hooks", "joining", "faults"),
     ("sharded", "sharded_models", "sharded_optimizers", "checkpoints", "names"),
 )

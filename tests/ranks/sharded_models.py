@@ -62,7 +62,7 @@ def strategies(rank, size):
         steps(rank, size, model, Layers(), square(size), 3)
     model = FullyShardedDataParallel(Transformer(), auto_wrap_policy=ModuleWrapPolicy({nn.TransformerEncoderLayer}))
     steps(rank, size, model, Transformer(), tokens(size))
-    with pytest.raises(NotImplementedError, match="HYBRID_SHARD"):
+    with pytest.raises(ValueError, match="HYBRID_SHARD goes with"):
         FullyShardedDataParallel(Layers(), sharding_strategy=ShardingStrategy.HYBRID_SHARD)
 
 

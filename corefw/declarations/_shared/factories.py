@@ -14,6 +14,7 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.out import store
 from corefw.dispatch.registry import dispatch_key_of
+from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import FLOATING
 from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError
 from corefw.graph.nodes import leaf_node
@@ -93,8 +94,8 @@ def target_like(name: str, like, dtype, device, layout=None, pin_memory=False) -
         dispatch_key = like.dispatch_key
     except AttributeError:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(like).__name__}") from None
-    if dtype is None and device is None and layout is None and not pin_memory:
-        return dispatch_key
+    if device is None and layout is None and not pin_memory:
+        return dispatch_key if dtype is None else dispatch_key.with_dtype(dtype_argument(name, dtype))
     return target(
         name, dtype or dispatch_key.dtype, dispatch_key.device if device is None else device, layout, pin_memory
     )
@@ -171,6 +172,14 @@ def new_memory(dispatch_key: DispatchKey, shape: Shape):
         raise
 
 
+def new_tensor(dispatch_key: DispatchKey, shape: Shape) -> Tensor:
+    """A tensor with arbitrary content."""
+    result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+    if dispatch_key.__class__ is LayoutKey:
+        result.__class__ = dispatch_key.kind.tensor_class
+    return result
+
+
 def new_strided(dispatch_key: DispatchKey, shape: Shape, strides: Shape) -> Tensor:
     """A tensor with arbitrary content whose elements lie at `strides`."""
     if strides == contiguous_strides(shape) or prod(shape) == 0:
@@ -190,6 +199,8 @@ def strides_like(like: Tensor, memory_format) -> Shape:
     """The strides of a new tensor in the shape of `like`."""
     shape = tuple(like.array.shape)
     if memory_format is None or memory_format is preserve_format:
+        if like.dispatch_key.__class__ is LayoutKey:  # it has none
+            return contiguous_strides(shape)
         itemsize = like.dispatch_key.dtype.itemsize
         return preserved_strides(shape, tuple(s // itemsize for s in like.array.strides))
     return permuted_strides(shape, memory_format.order(len(shape)))

@@ -24,7 +24,7 @@ from corefw.shapes import broadcast, same_shape
 from corefw.tensor import Tensor, wrap
 
 
-def _is_elementwise(op: Op) -> bool:
+def is_elementwise(op: Op) -> bool:
     """Whether each element of the result is one of the operands' elements at its place."""
     kinds = {p.kind for p in op.parameters}
     shaped = op.primitive and op.shape in (broadcast, same_shape)
@@ -46,7 +46,7 @@ def how(op: Op) -> str:
         return "view"
     if op.update or (op.primitive and op.shape is None):
         return "refused"
-    if _is_elementwise(op):
+    if is_elementwise(op):
         return "alignment"
     return "loop" if op.primitive else "body"
 
@@ -127,7 +127,7 @@ def _kernel(op: Op, dispatch_key: DispatchKey, results: Any) -> Callable:
     assert isinstance(level, BatchedDevice)
     inner = dispatch_key_of(level.inner, dispatch_key.dtype)
     call = _inner_call(op, inner)
-    chosen = op.batching or (elementwise if _is_elementwise(op) else one_by_one)
+    chosen = op.batching or (elementwise if is_elementwise(op) else one_by_one)
     kinds = [p.kind for p in op.kernel_parameters]
     keys = results if op.outputs else (results,)
 

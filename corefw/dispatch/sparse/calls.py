@@ -8,10 +8,11 @@ from typing import Any
 
 from corefw.dispatch.op import Op
 from corefw.dispatch.out import tensors_in
-from corefw.dispatch.sparse.keys import LayoutKey
-from corefw.dispatch.sparse.tensors import FromValues, is_sparse
+from corefw.dispatch.sparse.keys import Kind, kinds
+from corefw.dispatch.sparse.tensors import FromValues, SparseTensor, is_sparse
 from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
+from corefw.layouts import layout
 from corefw.tensor import Constant, Tensor
 
 #: by the op's name, functions of its arguments in the order of its signature, of which some are sparse
@@ -88,9 +89,24 @@ def _body(op: Op, *values: Any, **keywords: Any) -> Any:
         raise refusal(op.name, (*values, *keywords.values()), f" (it needs {error})") from None
 
 
-def entry(op: Op, dispatch_key: LayoutKey) -> tuple:
-    """What stands in an op's table for sparse tensors: the body of a composite, in which ops have rules of their own;
-    of others nothing, so that the call comes to the slow path."""
-    if op.primitive or op.gradients:
-        raise refusal(op.name)
-    return None, partial(_body, op), None, False
+class _Sparse(Kind):
+    """Sparse tensors."""
+
+    tensor_class = SparseTensor
+
+    def compute(self, op: Op, *values: Any) -> Any:
+        return compute(op, *values)
+
+    def compute_into(self, op: Op, *values: Any) -> Tensor:
+        return compute_into(op, *values)
+
+    def entry(self, op: Op) -> tuple:
+        if op.primitive or op.gradients:
+            raise refusal(op.name)
+        return None, partial(_body, op), None, False
+
+    def refusal(self, name: str) -> LayoutError:
+        return refusal(name)
+
+
+kinds[layout] = _Sparse()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from corefw import dtypes
+from corefw.distributed.checkpoint.extents import Block, Extent
 from corefw.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     Metadata,
@@ -18,7 +19,6 @@ from corefw.distributed.checkpoint.metadata import (
     chunk,
 )
 from corefw.distributed.checkpoint.planners import DefaultLoadPlanner, DefaultSavePlanner, checked
-from corefw.distributed.fsdp.states import place_of
 from corefw.distributed.groups import chosen_group, is_initialized
 from corefw.distributed.objects import all_gather_object
 from corefw.files import replacing
@@ -134,15 +134,6 @@ def _named(state_dict: dict[str, Any]) -> dict[str, tuple[tuple, Any]]:
     return found
 
 
-def _extent(tensor: Tensor) -> tuple[list[int], range]:
-    """The shape of what a tensor is a part of, and which of its elements it has."""
-    piece = getattr(tensor, "piece", None)
-    if piece is None:
-        return list(tensor.shape), range(tensor.numel())
-    flat, index = place_of(piece)
-    return list(flat.shapes[index]), flat.spans[index]
-
-
 def save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: Any = None,
     planner: Any = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
@@ -180,17 +171,11 @@ def save(
             if not isinstance(value, Tensor):
                 others[name] = value
                 continue
-            shape, span = _extent(value)
-            is_whole = not hasattr(value, "piece")
-            index[name] = {
-                "shape": shape,
-                "dtype": str(value.dtype).rpartition(".")[2],
-                "span": [span.start, span.stop],
-            }
-            if span and (team.rank == 0 or not is_whole):
-                content[name] = value.detach().cpu().reshape(-1).clone()
-            else:
-                index[name]["span"] = [0, 0]
+            extent = Extent(value)
+            index[name] = {"shape": extent.shape, "dtype": str(value.dtype).rpartition(".")[2], "part": None}
+            if extent.is_written_by(team.rank):
+                content[name] = extent.values.detach().cpu().reshape(-1).clone()
+                index[name]["part"] = extent.facts()
         if team.rank == 0:
             content[_OBJECTS] = others
         file = f"{token}_{team.rank}.pt"
@@ -213,8 +198,8 @@ def _write_metadata(folder: str, written: list[tuple[str, dict[str, Any]]]) -> N
     for file, index in written:
         for name, facts in index.items():
             known = tensors.setdefault(name, {"shape": facts["shape"], "dtype": facts["dtype"], "parts": []})
-            if facts["span"]:
-                known["parts"].append([file, *facts["span"]])
+            if facts["part"] is not None:
+                known["parts"].append([file, *facts["part"]])
     files = [file for file, _ in written]
     with replacing(os.path.join(folder, METADATA)) as target:
         target.write(json.dumps({"version": 1, "files": files, "tensors": tensors}).encode())
@@ -262,27 +247,27 @@ def _fill(state_dict: dict[str, Any], folder: str, is_partial: bool) -> None:
         wanted = {name: found for name, found in wanted.items() if name not in missing}
     elif missing:
         raise RuntimeError(f"Missing key in checkpoint state_dict: {', '.join(missing)}")
-    reads: dict[str, list[tuple[str, Tensor, range, range]]] = {}
+    extents: dict[str, Extent] = {}
+    reads: dict[str, list[tuple[str, Block, range]]] = {}
     for name, (path, value) in wanted.items():
         if not isinstance(value, Tensor):
             _put(state_dict, path, objects[name])
             continue
-        shape, span = _extent(value)
-        if shape != known[name]["shape"]:
-            raise ValueError(f"size mismatch between saved {known[name]['shape']} and current {shape} for {name}")
-        for file, start, stop in known[name]["parts"]:
-            if start < span.stop and span.start < stop:
-                reads.setdefault(file, []).append((name, value, span, range(start, stop)))
-    for file, parts in reads.items():
-        content = _content(folder, file)
-        for name, value, span, saved in parts:
-            low, high = max(span.start, saved.start), min(span.stop, saved.stop)
-            part = content[name][low - saved.start : high - saved.start]
-            with no_recording():
-                flat = value.detach() if value.is_contiguous() else value.detach().contiguous()
-                flat.view(-1)[low - span.start : high - span.start].copy_(part)
-                if not value.is_contiguous():
-                    value.detach().copy_(flat)
+        extents[name] = extent = Extent(value)
+        if extent.shape != known[name]["shape"]:
+            raise ValueError(
+                f"size mismatch between saved {known[name]['shape']} and current {extent.shape} for {name}"
+            )
+        for file, start, stop, *block in known[name]["parts"]:
+            if extent.wants(Block(*block), range(start, stop)):
+                reads.setdefault(file, []).append((name, Block(*block), range(start, stop)))
+    with no_recording():
+        for file, parts in reads.items():
+            content = _content(folder, file)
+            for name, block, span in parts:
+                extents[name].take(content[name], block, span)
+        for extent in extents.values():
+            extent.finish()
 
 
 def _content(folder: str, file: str) -> dict[str, Any]:

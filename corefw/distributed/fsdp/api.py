@@ -10,7 +10,8 @@ from corefw.dtypes import dtype
 
 class ShardingStrategy(Enum):
     """What lies in parts: FULL_SHARD parameters, gradients and states, SHARD_GRAD_OP the same but with whole parameters
-    from the forward to the backward, NO_SHARD nothing. The HYBRID ones are refused."""
+    from the forward to the backward, NO_SHARD nothing. The HYBRID ones are as the first
+    two, with copies of the parts on several groups of processes."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()

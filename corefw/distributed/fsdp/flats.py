@@ -24,11 +24,13 @@ Place = tuple[Module, str]  # where a parameter is: a module, and its name there
 class ShardParameter(Parameter):
     """This process's elements of a parameter, in one dimension; none, where all of them lie on other processes.
 
-    Attributes: ``across`` the parameters that it lies together with, and on which processes.
+    Attributes: ``across`` the parameters that it lies together with, and on which processes; ``spec`` where the
+    parameter lies by itself, if it is a DTensor.
     """
 
     __slots__ = ()
     across: Flat
+    spec: Any
 
     def detach(self) -> Tensor:
         """As of any tensor; the result knows of which parameter it is a part, for checkpoints."""
@@ -44,6 +46,21 @@ class Memory(list):
     key: Any
 
 
+def part_of(tensor: Any, spec: Any = None) -> Tensor:
+    """This process's part of a tensor: of a DTensor, or of a whole one that lies as `spec` says on a mesh."""
+    if hasattr(tensor, "_spec"):
+        return tensor.to_local()
+    if spec is not None:
+        for dim, (size, start) in enumerate(zip(*spec.extent(tensor.shape))):
+            tensor = tensor.narrow(dim, start, size)
+    return tensor
+
+
+def whole_of(tensor: Any) -> Any:
+    """A DTensor as a plain tensor; anything else itself."""
+    return tensor.full_tensor() if hasattr(tensor, "_spec") else tensor
+
+
 class Flat:
     """Parameters of one device and dtype, one after another in a tensor that is cut into as many parts as there are
     processes, the last one padded.
@@ -53,16 +70,23 @@ class Flat:
         group: the processes.
         policy: the dtypes of gathered elements and of averaging.
         is_cut: whether each process holds its part alone, rather than all.
+        copies: the processes that hold the same part; this one alone if missing.
     """
 
     def __init__(
-        self, places: Sequence[Sequence[Place]], group: ProcessGroup, policy: MixedPrecisionPolicy, is_cut: bool = True
+        self, places: Sequence[Sequence[Place]], group: ProcessGroup, policy: MixedPrecisionPolicy, is_cut: bool = True,
+        copies: ProcessGroup | None = None,
     ):  # fmt: skip
         parameters = [module._parameters[name] for ((module, name), *_) in places]
-        self.places, self.group, self.policy = places, group, policy
+        self.places, self.group, self.policy, self.copies = places, group, policy, copies
         self.parts, self.part = (group.size(), group.rank()) if is_cut else (1, 0)
-        self.shapes = [p.shape for p in parameters]
-        self.sizes = [p.numel() for p in parameters]
+        self.whole_shapes = [p.shape for p in parameters]
+        #: of parameters that lie on a mesh of their own, where; what is gathered of them is this process's part there
+        self.specs = [getattr(p, "_spec", None) for p in parameters]
+        self._kinds = [type(p) for p in parameters]
+        parts = [part_of(p) for p in parameters]
+        self.shapes = [p.shape for p in parts]
+        self.sizes = [p.numel() for p in parts]
         self.share = -(-sum(self.sizes) // self.parts)
         ends = list(accumulate(self.sizes, initial=-self.part * self.share))
         #: which elements of each parameter are here
@@ -79,11 +103,11 @@ class Flat:
         self._watched: list[Any] = []
         self.held: Tensor | None = None  # gradients of this process that are still to be averaged
         with no_recording():
-            flat = self.joined(parameters, self.share * self.parts)
+            flat = self.joined(parts, self.share * self.parts)
             self.shard = flat[self.part * self.share : (self.part + 1) * self.share].clone()
             self.pieces = [ShardParameter(part, p.requires_grad) for part, p in zip(self.cut(self.shard), parameters)]
-        for piece, parameter in zip(self.pieces, parameters):
-            piece.across = self
+        for piece, parameter, spec in zip(self.pieces, parameters, self.specs):
+            piece.across, piece.spec = self, spec
             parameter._moved_to = piece  # so that a second unit that has it too is noticed
         self._attach()
 
@@ -102,13 +126,18 @@ class Flat:
     def own(self, index: int, value: Tensor) -> Tensor:
         """This process's elements of a tensor of the shape of parameter `index`."""
         span = self.spans[index]
-        return value.detach().reshape(-1)[span.start : span.stop]
+        return part_of(value, self.specs[index]).detach().reshape(-1)[span.start : span.stop]
 
     def views(self, flat: Tensor) -> list[Tensor]:
         """The parameters in a tensor of all elements."""
         padding = flat.numel() - sum(self.sizes)
         parts = flat.split([*self.sizes, padding])
         return [part.view(shape) for part, shape in zip(parts, self.shapes)]
+
+    def dressed(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Tensors as the parameters are: of those that lie on a mesh, what has these as its parts."""
+        facts = zip(tensors, self._kinds, self.whole_shapes, self.specs)
+        return [t if spec is None else kind.of_part(t, shape, spec) for t, kind, shape, spec in facts]
 
     # -- this process's part -------------------------------------------------------------------------------------
     def _attach(self) -> None:
@@ -126,6 +155,11 @@ class Flat:
                 self._filled = -1
             self._attach()
         return self.shard
+
+    @property
+    def is_first_copy(self) -> bool:
+        """Whether this process is the first of those that hold the same part."""
+        return self.copies is None or self.copies.rank() == 0
 
     @property
     def trainable(self) -> bool:
@@ -205,6 +239,10 @@ class Flat:
                 result = flat.new_empty(self.share)
                 work = reduce_scatter_tensor(result, flat, ReduceOp.AVG, self.group, async_op=True)
             assert work is not None
+            if self.copies is not None:
+                work.wait()
+                work = all_reduce(result, ReduceOp.AVG, self.copies, async_op=True)
+                assert work is not None
             self._reducing.append(work)
             if len(self._reducing) > 1 or result.dtype is not self.shard.dtype:  # it is used at once
                 self.finish()
@@ -233,15 +271,29 @@ class Flat:
         """The norm of the gradients of parameters, some of which lie in parts on this group's processes, which all call
         this."""
         zero = self.shard.new_zeros(())
-        cut: list[Tensor] = []
+        cut: dict[Any, list[Tensor]] = {None: []}  # by where they lie on a mesh of their own
         whole: list[Tensor] = []
         for p in parameters:
+            is_cut = isinstance(p, ShardParameter) and p.across.parts > 1
+            found = cut.setdefault(p.spec, []) if isinstance(p, ShardParameter) and is_cut else whole
             if p.grad is not None and p.numel():
-                (cut if isinstance(p, ShardParameter) and p.across.parts > 1 else whole).append(p.grad)
+                found.append(p.grad)
+        combine = ReduceOp.MAX if order == inf else ReduceOp.SUM
         with no_recording():
-            norms = [
-                ops.total_norm([g.to(zero.dtype) for g in found], order) if found else zero for found in (cut, whole)
-            ]
-            power = norms[0] if order == inf else norms[0] ** order
-            all_reduce(power, ReduceOp.MAX if order == inf else ReduceOp.SUM, self.group)
-            return power.maximum(norms[1]) if order == inf else (power + norms[1] ** order) ** (1 / order)
+            total = _power(whole, order, zero)
+            for spec, gradients in cut.items():
+                power = _power(gradients, order, zero)
+                all_reduce(power, combine, self.group)
+                for dim, placement in enumerate(() if spec is None else spec.placements):
+                    if placement.is_shard():
+                        all_reduce(power, combine, spec.mesh.get_group(dim))
+                total = total.maximum(power) if order == inf else total + power
+            return total if order == inf else total ** (1 / order)
+
+
+def _power(tensors: Sequence[Tensor], order: float, zero: Tensor) -> Tensor:
+    """The norm of tensors to the power of its order, which adds up; the greatest modulus as it is."""
+    if not tensors:
+        return zero.clone()
+    norm = ops.total_norm([t.to(zero.dtype) for t in tensors], order)
+    return norm if order == inf else norm**order

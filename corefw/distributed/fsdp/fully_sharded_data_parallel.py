@@ -23,7 +23,7 @@ from corefw.distributed.fsdp.api import (
     StateDictType,
 )
 from corefw.distributed.fsdp.flats import ShardParameter
-from corefw.distributed.fsdp.modules import group_of
+from corefw.distributed.fsdp.modules import groups_of
 from corefw.distributed.fsdp.policies import MixedPrecisionPolicy
 from corefw.distributed.fsdp.states import (
     WRAPPED,
@@ -59,7 +59,8 @@ class FullyShardedDataParallel(Module):
 
     Args:
         module: the model; its parameters are the same in all processes, or `sync_module_states` makes them so.
-        process_group: the processes; all if missing.
+        process_group: the processes; all if missing; for the HYBRID strategies a pair of groups, of which the second
+            one holds copies.
         sharding_strategy: what lies in parts; all if missing.
         cpu_offload: must not offload.
         auto_wrap_policy: which modules below become units of their own; see `corefw.distributed.fsdp.wrap`.
@@ -70,7 +71,8 @@ class FullyShardedDataParallel(Module):
         device_id, limit_all_gathers, use_orig_params: accepted for PyTorch's sake.
         sync_module_states: whether parameters and buffers of the first process replace the others'.
         forward_prefetch: whether the next unit is gathered while one computes.
-        device_mesh: must be missing.
+        device_mesh: a mesh in the place of `process_group`; of two dimensions for the HYBRID strategies, with copies
+            along the first one.
     """
 
     def __init__(
@@ -87,13 +89,14 @@ class FullyShardedDataParallel(Module):
         refused = {
             "cpu_offload": cpu_offload is not None and cpu_offload.offload_params,
             "param_init_fn": param_init_fn is not None,
-            "device_mesh": device_mesh is not None,
-            f"sharding_strategy {strategy.name}": "HYBRID" in strategy.name,
         }
         if any(refused.values()):
             what = ", ".join(name for name, given in refused.items() if given)
             raise NotImplementedError(f"FullyShardedDataParallel: {what}: not there; leave it out")
-        group = group_of(process_group)
+        group, copies = groups_of(process_group if device_mesh is None else device_mesh)
+        if (copies is not None) != ("HYBRID" in strategy.name):
+            wanted = "one group" if copies is not None else "a device_mesh of two dimensions, or two groups"
+            raise ValueError(f"FullyShardedDataParallel: {strategy} goes with {wanted}")
         listed = [*(ignored_modules or ()), *(ignored_states or ())]
         modules = {below for m in listed if isinstance(m, Module) for below in m.modules()}
         ignored = [p for m in modules for p in m._parameters.values() if p is not None]
@@ -102,7 +105,8 @@ class FullyShardedDataParallel(Module):
             _send([*module.parameters(), *module.buffers()], group)
         if auto_wrap_policy is not None:
             options = {
-                "process_group": process_group, "sharding_strategy": strategy, "backward_prefetch": backward_prefetch,
+                "process_group": process_group, "device_mesh": device_mesh, "sharding_strategy": strategy,
+                "backward_prefetch": backward_prefetch,
                 "mixed_precision": mixed_precision, "forward_prefetch": forward_prefetch, "ignored_states": listed,
             }  # fmt: skip
             wrap_below(module, auto_wrap_policy, lambda m, **own: type(self)(m, **{**options, **own}), modules)
@@ -112,8 +116,9 @@ class FullyShardedDataParallel(Module):
         is_cast = given.cast_forward_inputs or given.cast_root_forward_inputs
         policy = MixedPrecisionPolicy(given.param_dtype, given.reduce_dtype, None, is_cast)
         unit = Unit(
-            module, group, strategy is ShardingStrategy.FULL_SHARD, policy, strategy is not ShardingStrategy.NO_SHARD,
-            ignored, (forward_prefetch, backward_prefetch is not None),
+            module, group, strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD), policy,
+            strategy is not ShardingStrategy.NO_SHARD, ignored, (forward_prefetch, backward_prefetch is not None),
+            copies,
         )  # fmt: skip
         unit.module = self
         self.__dict__["_fsdp_unit"] = unit

@@ -96,12 +96,24 @@ class FSDPModule(Module):
         self._unit.preceding = [module._unit for module in modules]
 
 
-def group_of(mesh: Any) -> ProcessGroup:
-    """The processes that an argument `mesh` names: a group; all if missing."""
-    group = chosen_group(mesh)
+def groups_of(mesh: Any) -> tuple[ProcessGroup, ProcessGroup | None]:
+    """The processes over which an argument `mesh` cuts, all if it is missing, and those that hold the same parts.
+
+    Args:
+        mesh: a group, a mesh of one dimension or, with copies along the first one, of two; or a pair of groups, of
+            which the second one holds copies.
+    """
+    if hasattr(mesh, "get_all_groups"):
+        if mesh.ndim > 2:
+            raise ValueError(f"fully_shard: expected a mesh of one or two dimensions, but got {mesh}")
+        *others, cut = mesh.get_all_groups()
+        copies = others[0] if others else None
+    else:
+        cut, copies = mesh if isinstance(mesh, tuple) else (mesh, None)
+    group = chosen_group(cut)
     if group is None:
         raise ValueError("fully_shard: this process is not in the process group")
-    return group
+    return group, copies
 
 
 def fully_shard(
@@ -118,7 +130,8 @@ def fully_shard(
 
     Args:
         module: the module, changed in place; its class gets `FSDPModule`'s methods.
-        mesh: a process group; all processes if missing.
+        mesh: a device mesh of one dimension, or of two, along the first of which the parts are the same and the
+            gradients are averaged; or a process group. All processes if missing.
         reshard_after_forward: whether the whole parameters are given back between forward and backward; if missing, but
             for the outermost module.
         mp_policy: the dtypes of computing and averaging.
@@ -143,7 +156,8 @@ def fully_shard(
     if "_fsdp_unit" in module.__dict__:
         raise ValueError("fully_shard: this module is sharded already")
     ignored = ignored_params or ()
-    unit = Unit(module, group_of(mesh), reshard_after_forward, mp_policy, ignored=ignored)
+    group, copies = groups_of(mesh)
+    unit = Unit(module, group, reshard_after_forward, mp_policy, ignored=ignored, copies=copies)
     module.__dict__["_fsdp_unit"] = unit
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from corefw.distributed.fsdp.flats import Flat, ShardParameter
+from corefw.distributed.fsdp.flats import Flat, ShardParameter, part_of, whole_of
 from corefw.distributed.fsdp.units import Unit, units_of
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.module import Module
@@ -40,9 +40,9 @@ def whole_unit(unit: Unit, writeback: bool, with_grads: bool = False, is_shown: 
     """A block in which the modules of a unit have whole parameters, whose changes are taken over afterwards."""
     shown = []
     for flat in unit.flats:
-        values: list[Tensor] = [Parameter(v, p.requires_grad) for v, p in zip(flat.whole(), flat.pieces)]
+        values: list[Tensor] = [Parameter(v, p.requires_grad) for v, p in zip(flat.dressed(flat.whole()), flat.pieces)]
         if with_grads and any(p.grad is not None for p in flat.pieces):
-            for value, grad in zip(values, flat.whole([_grad_of(p) for p in flat.pieces])):
+            for value, grad in zip(values, flat.dressed(flat.whole([_grad_of(p) for p in flat.pieces]))):
                 value.grad = grad
         shown.append(values)
     if is_shown:
@@ -102,9 +102,10 @@ def full_state(model: Module, to_cpu: bool = False, is_kept: bool = True) -> dic
     for name, piece in pieces_of(model).items():
         flat, index = place_of(piece)
         if id(flat) not in wholes:
-            values = flat.whole()
+            values = [whole_of(value) for value in flat.dressed(flat.whole())]
             wholes[id(flat)] = [value.clone() for value in values] if is_kept else flat.pieces
         state[name] = wholes[id(flat)][index]
+    state = {name: whole_of(value) for name, value in state.items()}
     if not is_kept:
         return {}
     return {name: v.cpu() if to_cpu and isinstance(v, Tensor) else v for name, v in state.items()}
@@ -121,15 +122,26 @@ def load_full_state(model: Module, state: dict[str, Any], strict: bool = True) -
     for name, piece in pieces.items():
         flat, index = place_of(piece)
         value = given.get(name)
-        if value is not None and tuple(value.shape) != tuple(flat.shapes[index]):
-            errors.append(f"{name}: {list(value.shape)} is given, the model has {list(flat.shapes[index])}")
+        if value is not None and tuple(value.shape) != tuple(flat.whole_shapes[index]):
+            errors.append(f"{name}: {list(value.shape)} is given, the model has {list(flat.whole_shapes[index])}")
         elif value is not None:
             given[name] = flat.own(index, value)
     if errors:
         raise RuntimeError(f"Error(s) in loading state_dict for {type(model).__name__}: size mismatch for "
                            + "; ".join(errors))  # fmt: skip
     with as_it_lies(model):
+        for name, own in model.state_dict().items():
+            if clean(name) in given:
+                given[clean(name)] = _as_it_lies(given[clean(name)], own)
         return model.load_state_dict(given, strict)
+
+
+def _as_it_lies(value: Any, own: Any) -> Any:
+    """A whole tensor as a DTensor, where the model has one of its shape."""
+    spec = getattr(own, "_spec", None)
+    if spec is None or not isinstance(value, Tensor) or value.shape != own.shape or hasattr(value, "_spec"):
+        return value
+    return own.of_part(part_of(value, spec).clone(), own.shape, spec)
 
 
 # -- of optimizers ----------------------------------------------------------------------------------------------------
@@ -177,7 +189,10 @@ def own_optimizer_state(model: Module, optimizer: Optimizer, state: dict[str, An
         flat, index = place_of(piece) if piece is not None else (None, 0)
         states[numbers[name]] = {
             key: flat.own(index, value).clone()
-            if flat is not None and isinstance(value, Tensor) and key != "step" and value.shape == flat.shapes[index]
+            if flat is not None
+            and isinstance(value, Tensor)
+            and key != "step"
+            and value.shape == flat.whole_shapes[index]
             else value
             for key, value in values.items()
         }
@@ -193,4 +208,4 @@ def _lies_as(value: Any, piece: Tensor) -> bool:
 def _whole_of(piece: ShardParameter, value: Tensor) -> Tensor:
     flat, index = place_of(piece)
     shards = [value if i == index else p.new_zeros(p.shape, dtype=value.dtype) for i, p in enumerate(flat.pieces)]
-    return flat.whole(shards)[index].clone()
+    return whole_of(flat.dressed(flat.whole(shards))[index]).clone()

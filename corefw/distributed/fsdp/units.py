@@ -152,6 +152,7 @@ class Unit:
         is_cut: whether each process holds a part alone; else all, and gradients are averaged.
         ignored: parameters that are left as they are.
         prefetches: whether the next unit's are gathered while this one computes, in the forward and in the backward.
+        copies: the processes that hold the same parts, over which gradients are averaged too.
 
     Attributes: ``sync`` whether backwards average gradients; ``is_plain`` whether state dicts hold pieces for now.
 
@@ -162,7 +163,7 @@ class Unit:
     def __init__(
         self, module: Module, group: ProcessGroup, reshard_after_forward: bool | None = True,
         policy: MixedPrecisionPolicy | None = None, is_cut: bool = True, ignored: Iterable[Tensor] = (),
-        prefetches: tuple[bool, bool] = (True, True),
+        prefetches: tuple[bool, bool] = (True, True), copies: ProcessGroup | None = None,
     ):  # fmt: skip
         self.module, self.group, self.reshard_after_forward = module, group, reshard_after_forward
         self.policy = policy or MixedPrecisionPolicy()
@@ -175,8 +176,9 @@ class Unit:
         self._before: list[Any] | None = None  # what the backward shows the whole parameters instead of
         kinds: dict[Any, list[list[Place]]] = {}
         for parameter, places in _places(module, ignored):
-            kinds.setdefault((parameter.dispatch_key, parameter.requires_grad), []).append(places)
-        self.flats = [Flat(places, group, self.policy, is_cut) for places in kinds.values()]
+            key = parameter.dispatch_key
+            kinds.setdefault((getattr(key, "dense", key), parameter.requires_grad), []).append(places)
+        self.flats = [Flat(places, group, self.policy, is_cut, copies) for places in kinds.values()]
         self.show([flat.pieces for flat in self.flats])
 
     # -- where parameters are shown ------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ class Unit:
 
     def show_whole(self) -> None:
         """Let the modules have the whole parameters."""
-        self.show([_Gathered.apply(self, flat, *flat.pieces) for flat in self.flats])
+        self.show([flat.dressed(_Gathered.apply(self, flat, *flat.pieces)) for flat in self.flats])
 
     def show_pieces(self) -> None:
         """Let the modules have this process's pieces."""

@@ -1,10 +1,18 @@
-"""Tensors in parts on several processes, which are not there yet; the names are for what asks whether one is."""
+"""Tensors on the processes of a mesh: in parts, whole on each, or in summands.
 
-from __future__ import annotations
+>>> import corefw as torch
+>>> from corefw.distributed.tensor import Replicate, Shard, distribute_tensor
+>>> mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+>>> weight = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)])
+>>> (distribute_tensor(torch.ones(3, 2), mesh, [Replicate()]) @ weight.t()).placements
+(Shard(dim=1),)
+>>> torch.distributed.destroy_process_group()
+"""
 
-from typing import Any, NoReturn
-
-from corefw.tensor import Tensor
+from corefw.distributed.device_mesh import DeviceMesh, init_device_mesh
+from corefw.distributed.tensor.dtensor import DTensor, distribute_module, distribute_tensor
+from corefw.distributed.tensor.factories import empty, full, ones, rand, randn, zeros
+from corefw.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 
 __all__ = [
     "DTensor",
@@ -15,79 +23,11 @@ __all__ = [
     "Shard",
     "distribute_module",
     "distribute_tensor",
+    "empty",
+    "full",
     "init_device_mesh",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
 ]
-
-
-def _refuse(name: str) -> NoReturn:
-    raise NotImplementedError(f"{name}: tensors in parts on several processes are not there yet; use the whole tensor")
-
-
-class _Refused:
-    """What needs several processes.
-
-    Raises:
-        NotImplementedError: always.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any):
-        _refuse(type(self).__name__)
-
-
-class DTensor(Tensor):
-    """A tensor in parts on several processes; refused."""
-
-    def __new__(cls, *arguments: Any, **options: Any) -> DTensor:
-        _refuse("DTensor")
-
-    @staticmethod
-    def from_local(*arguments: Any, **options: Any) -> NoReturn:
-        """Refused."""
-        _refuse("DTensor.from_local")
-
-
-class DeviceMesh(_Refused):
-    """Processes in an array; refused."""
-
-
-class Placement:
-    """How a tensor lies on the processes of a mesh."""
-
-
-class Shard(_Refused, Placement):
-    """In parts along a dimension; refused."""
-
-
-class Replicate(_Refused, Placement):
-    """Whole on every process; refused."""
-
-
-class Partial(_Refused, Placement):
-    """In summands; refused."""
-
-
-def init_device_mesh(*arguments: Any, **options: Any) -> NoReturn:
-    """Refused.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    _refuse("init_device_mesh")
-
-
-def distribute_tensor(*arguments: Any, **options: Any) -> NoReturn:
-    """Refused.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    _refuse("distribute_tensor")
-
-
-def distribute_module(*arguments: Any, **options: Any) -> NoReturn:
-    """Refused.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    _refuse("distribute_module")

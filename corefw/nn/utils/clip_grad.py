@@ -52,6 +52,8 @@ def get_total_norm(
         return ops.zeros(())
     with no_recording():
         norms = [ops.total_norm(group, norm_type) for group in _by_place(tensors)]
+        if any(norm.__class__ is Tensor for norm in norms):  # beside gradients in parts
+            norms = [norm.full_tensor() if hasattr(norm, "full_tensor") else norm for norm in norms]
         first = norms[0]
         total = first if len(norms) == 1 else ops.total_norm([n.to(first) for n in norms], norm_type)
     if error_if_nonfinite and not total.isfinite():
