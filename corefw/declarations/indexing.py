@@ -20,7 +20,7 @@ from corefw.dispatch.promotion import check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.rules import first, promote, same
 from corefw.errors import DeviceError, PositionError, ShapeError
-from corefw.shapes import broadcast
+from corefw.shapes import broadcast, turned_slice
 from corefw.tensor import Tensor, wrap
 from corefw.tracebacks import hide_internal_frames, warn
 
@@ -184,11 +184,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
                 _write(self, None, value)
         else:
             part, indices, backward = _part(self, key)
-            if not backward:
-                _write(part, indices, value)
-            else:
-                turned = part.flip(backward)
-                _write(turned, indices, value)
+            turned = part.flip(backward) if backward else part
+            _write(turned, indices, value)
+            if backward:
                 part.copy_(turned.flip(backward))
     except Exception as error:
         hide_internal_frames(error)
@@ -280,7 +278,7 @@ def _part(self: Tensor, key):
         elif item is None or item.__class__ is slice:
             if item is not None and item.step is not None and operator.index(item.step) < 0:
                 before = sum(through if i is Ellipsis else _taken(i) for i in items[:at])
-                item = _forward(item, self.array.shape[before])
+                item = turned_slice(item, self.array.shape[before])
                 backward.append(sum(1 if i is None else _taken(i) for i in indices))
             basic.append(item)
             indices.append(None)
@@ -297,12 +295,6 @@ def _part(self: Tensor, key):
     if all(item is Ellipsis or (item.__class__ is slice and item == _WHOLE) for item in basic):
         return self, indices, backward
     return ops.basic_index(self, tuple(basic)), indices, backward
-
-
-def _forward(item: slice, size: int) -> slice:
-    """The slice that shows what one with a negative step shows of a dimension, in reverse order."""
-    shown = range(size)[item]
-    return slice(shown[-1], shown[0] + 1, -shown.step) if shown else slice(0, 0)
 
 
 def _means_tuple(key) -> bool:
