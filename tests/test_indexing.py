@@ -390,6 +390,16 @@ def test_copy_converts_and_broadcasts():
         torch.zeros(1).copy_(torch.tensor([1j]))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64])
+def test_negative_numbers_wrap_in_unsigned_types(backend, dtype):
+    """All of them, however many are converted at once."""
+    with torch.backend(backend):
+        for source in (torch.float32, torch.float64, torch.int64):
+            found = torch.full((19,), -4, dtype=source).to(dtype)
+            assert set(found.tolist()) == {2 ** (8 * dtype.itemsize) - 4}, source
+
+
 def test_scatter_takes_numbers_and_reductions():
     x, index = torch.ones(3), torch.tensor([0, 2, 2])
     assert x.scatter(0, index, 5).tolist() == x.scatter(0, index, value=5).tolist() == [5, 1, 5]
