@@ -1608,7 +1608,7 @@ class Tensor:
         r"""The tensor with another dtype, on another device, or both; itself if nothing changes."""
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: builtins.bool | None = None) -> Tensor:
         r"""The tensor as a dense one; itself if it is dense."""
-    def to_device(self, device: str | _device | builtins.int, *, stream: Any = None) -> Any:
+    def to_device(self, device: str | _device | builtins.int, *, stream: Any = None) -> Tensor:
         r"""The tensor on another device, by the name that the Python array API standard gives `to`; itself if
         it is there."""
     def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: _layout | None = None) -> Tensor:

@@ -158,7 +158,7 @@ def __array_namespace__(self, /, *, api_version: str | None = None):
 
 
 @method
-def to_device(self, device, /, *, stream=None):
+def to_device(self, device, /, *, stream=None) -> Tensor:
     """The tensor on another device, by the name that the Python array API standard gives `to`; itself if it is there.
 
     Args:
