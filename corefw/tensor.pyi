@@ -157,6 +157,9 @@ class Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:
         r"""The number of values."""
+    def _repr_html_(self) -> str | None:
+        r"""What a notebook shows: a picture of (H, W), (1, H, W) or (3, H, W) bytes or reals from 0 to 1, a
+        table of a small matrix or vector; None, for the text, of anything else."""
     def _typed_storage(self) -> _TypedStorage: ...
     def _values(self) -> Tensor:
         r"""The values, coalesced or not, without history."""
