@@ -90,7 +90,6 @@ ALL = (
 _BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
-_UNSIGNED = frozenset({uint16, uint32, uint64})  # PyTorch promotes these with floating types only
 
 
 def of_name(name: str) -> dtype:
@@ -167,7 +166,7 @@ def of_number(value) -> dtype:
 
 
 # -- promotion -------------------------------------------------------------------------------------------------------
-_SIGNED_ORDER = (int8, int16, int32, int64)
+_SIGNED = (int8, int16, int32, int64)
 _FLOAT_ORDER = (float16, bfloat16, float32, float64)
 
 
@@ -178,12 +177,6 @@ def _join(a: dtype, b: dtype) -> dtype:
         a, b = b, a
     if a in _BYTES or b in _BYTES:
         raise DtypeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.title} and {b.title}")
-    if a in _UNSIGNED or b in _UNSIGNED:
-        if b.category == FLOATING:
-            return b
-        raise DtypeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.title} and {b.title}"
-        )
     if b.category == COMPLEX:
         real = _join(a.to_real(), b.to_real()) if a.category >= FLOATING else b.to_real()
         return real.to_complex()
@@ -193,19 +186,25 @@ def _join(a: dtype, b: dtype) -> dtype:
         if {a, b} == {float16, bfloat16}:
             return float32
         return max(a, b, key=_FLOAT_ORDER.index)
-    if uint8 in (a, b):  # uint8 with a signed type: the narrowest signed type that holds both
-        other = a if b is uint8 else b
-        return max(int16, other, key=_SIGNED_ORDER.index)
-    return max(a, b, key=_SIGNED_ORDER.index)
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if unsigned is uint64:
+        raise DtypeError(
+            f"Promotion of {a.title} and {b.title} is not supported: no integer type holds the values of both"
+        )
+    size = max(signed.itemsize, 2 * unsigned.itemsize)
+    return next(d for d in _SIGNED if d.itemsize == size)
 
 
 _PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The narrowest dtype that holds the values of both, by PyTorch's table.
+    """The narrowest dtype that holds the values of both, by PyTorch's table; where that has no rule (uint16, uint32 and
+    uint64 with other integers, bools and complex types), by the Python array API's.
 
-    Raises RuntimeError where PyTorch has no rule (uint16, uint32, uint64 with other integers).
+    Raises RuntimeError for uint64 with a signed type, and for the types of 8 bits that float.
 
     >>> promote_types(int64, float16), promote_types(uint8, int8)
     (torch.float16, torch.int16)
@@ -244,6 +243,13 @@ def check_castable(result: dtype, target: dtype) -> None:
         raise DtypeError(f"result type {result.title} can't be cast to the desired output type {target.title}")
 
 
+def _checked(name: str, type: Any) -> dtype:
+    """`type`, which is an element type."""
+    if type.__class__ is not dtype:
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+    return type
+
+
 class finfo:
     """Limits of a floating dtype: ``bits, eps, max, min, tiny, smallest_normal, resolution``.
 
@@ -252,7 +258,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None):
-        type = get_default_dtype() if type is None else type
+        type = get_default_dtype() if type is None else _checked("finfo", type)
         if type.category < FLOATING:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         info = ml_dtypes.finfo(type.to_real().numpy)
@@ -277,7 +283,7 @@ class iinfo:
     """
 
     def __init__(self, type: dtype):
-        if type.category != INTEGER:
+        if _checked("iinfo", type).category != INTEGER:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy)
         self.bits, self.dtype = info.bits, type.name

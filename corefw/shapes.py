@@ -196,6 +196,16 @@ def extent(shape: Shape, strides: Shape, offset: int = 0) -> int:
 MOST_ELEMENTS = 2**60 - 1
 
 
+def turned_slice(item: slice, size: int) -> slice:
+    """The slice of positive step that shows what `item`, of negative step, shows of a dimension: in reverse order.
+
+    >>> turned_slice(slice(None, None, -2), 4)
+    slice(1, 4, 2)
+    """
+    shown = range(size)[item]
+    return slice(shown[-1], shown[0] + 1, -shown.step) if shown else slice(0, 0)
+
+
 def check_storage(sizes: Shape, itemsize: int) -> None:
     """Raise ShapeError for sizes whose elements, of `itemsize` bytes each, are too many to count.
 

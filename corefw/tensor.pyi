@@ -157,6 +157,9 @@ class Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:
         r"""The number of values."""
+    def _repr_html_(self) -> str | None:
+        r"""What a notebook shows: a picture of (H, W), (1, H, W) or (3, H, W) bytes or reals from 0 to 1, a
+        table of a small matrix or vector; None, for the text, of anything else."""
     def _typed_storage(self) -> _TypedStorage: ...
     def _values(self) -> Tensor:
         r"""The values, coalesced or not, without history."""
@@ -1608,6 +1611,9 @@ class Tensor:
         r"""The tensor with another dtype, on another device, or both; itself if nothing changes."""
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: builtins.bool | None = None) -> Tensor:
         r"""The tensor as a dense one; itself if it is dense."""
+    def to_device(self, device: str | _device | builtins.int, *, stream: Any = None) -> Tensor:
+        r"""The tensor on another device, by the name that the Python array API standard gives `to`; itself if
+        it is there."""
     def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: _layout | None = None) -> Tensor:
         r"""The tensor in a sparse layout; of a dense one the elements that are not zero."""
     def to_sparse_coo(self) -> Tensor:

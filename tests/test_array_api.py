@@ -188,8 +188,38 @@ def test_special_values(name):
         if name in UNARY:
             check(lambda m, x: getattr(m, name)(x), [SPECIAL])
         else:
-            pairs = [a.flatten() for a in np.meshgrid(SPECIAL, SPECIAL)]
+            values = (
+                SPECIAL[~np.isinf(SPECIAL)] if name == "floor_divide" else SPECIAL
+            )  # NumPy is not the standard there
+            pairs = [a.flatten() for a in np.meshgrid(values, values)]
             check(lambda m, x, y: getattr(m, name)(x, y), pairs)
+
+
+def test_floor_divide_of_infinity():
+    inf, nan = float("inf"), float("nan")
+    table = {(inf, 2): inf, (inf, -2): -inf, (-inf, 2): -inf, (-inf, -2): inf, (inf, -inf): nan, (nan, inf): nan}
+    table |= {(3, inf): 0.0, (3, -inf): -0.0, (-3, inf): -0.0, (-3, -inf): 0.0, (inf, 0.0): inf, (-0.0, inf): -0.0}
+    a, b = (torch.tensor(column, dtype=torch.float64) for column in zip(*table, strict=True))
+    found, wanted = xp.floor_divide(a, b).numpy(), np.array([*table.values()])
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted) | (np.isnan(wanted) & np.signbit(found)))
+
+
+def test_expm1_of_complex_numbers_that_are_not_finite():
+    inf, nan = float("inf"), float("nan")
+    given = [complex(inf, 0.0), complex(inf, inf), complex(-inf, inf), complex(-inf, nan), complex(nan, 0.0), -0.0 + 0j]
+    wanted = [complex(inf, 0.0), complex(inf, nan), -1 + 0j, -1 + 0j, complex(nan, 0.0), 0j]
+    for dtype in (torch.complex64, torch.complex128):
+        found = xp.expm1(torch.tensor(given, dtype=dtype)).numpy()
+        np.testing.assert_array_equal(
+            found.view(found.real.dtype), np.array(wanted, found.dtype).view(found.real.dtype)
+        )
+        assert not np.signbit(found[-1].real)
+
+
+def test_nan_stays_nan_without_axes():
+    for function in (xp.var, xp.std):
+        assert function(torch.tensor(float("nan"))).isnan() and function(torch.tensor(3.0)) == 0
 
 
 REDUCTIONS = {"sum": "numeric", "prod": "numeric", "mean": "floating", "var": "floating", "std": "floating"} | {
@@ -285,6 +315,14 @@ def test_unique(function):
     check(lambda m, x: getattr(m, function)(x), [np.empty((0, 2))])
 
 
+def test_unique_complex_numbers():
+    x = torch.tensor([1 + 2j, 1 - 2j, 0j, 1 + 2j, complex("nan+1j"), complex("nan+1j")])
+    found = xp.unique_all(x)
+    assert found.values[:3].tolist() == [0j, 1 - 2j, 1 + 2j] and found.values[3:].isnan().tolist() == [True, True]
+    assert found.counts.tolist() == [1, 1, 2, 1, 1] and found.indices.tolist() == [2, 1, 0, 4, 5]
+    assert found.inverse_indices.tolist() == [2, 1, 0, 2, 3, 4]
+
+
 def test_types():
     assert xp.isdtype(torch.float16, "real floating")
     for a, b in mixed("all"):
@@ -295,6 +333,24 @@ def test_types():
     assert set(info.dtypes()) == set(strict.__array_namespace_info__().dtypes())
     assert info.default_device() in info.devices()
     assert isinstance(xp.finfo(xp.float32).eps, float) and xp.iinfo(xp.int8).min == -128
+
+
+def test_operators_promote_unsigned_integers():
+    """Those of tensors do, as the functions do, where PyTorch refuses."""
+    for a, b in mixed("integer"):
+        x, y = (torch.tensor([3, 1], dtype=getattr(torch, name)) for name in (a, b))
+        total = x + y
+        assert total.dtype is xp.result_type(x, y) and total.tolist() == [6, 2], (a, b)
+        assert (x == y).tolist() == [True, True]
+    with pytest.raises(TypeError, match="no integer type holds the values of both"):
+        torch.ones(1, dtype=torch.uint64) + torch.ones(1, dtype=torch.int8)
+
+
+def test_to_device():
+    x = torch.ones(2)
+    assert x.to_device("cpu") is x and x.to_device(torch.device("meta")).device.type == "meta"
+    with pytest.raises(ValueError, match="stream=None"):
+        x.to_device("cpu", stream=3)
 
 
 def test_refusals():
@@ -308,6 +364,9 @@ def test_refusals():
         xp.reshape(torch.ones(2, 3).T, (6,), copy=False)
     with pytest.raises(ValueError, match="no kind"):
         xp.isdtype(xp.int8, "integer")
+    for limits in (torch.finfo, torch.iinfo):
+        with pytest.raises(TypeError, match=r"argument 'type' \(position 1\) must be torch.dtype, not Tensor"):
+            limits(torch.ones(1))
     with pytest.raises(ValueError, match="needs an axis"):
         xp.cumulative_sum(torch.ones(2, 2))
     with pytest.raises(ValueError, match="needs an axis"):

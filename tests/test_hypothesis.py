@@ -25,24 +25,24 @@ def needs_oracle(test):
 
 
 # -- promotion --------------------------------------------------------------------------------------------------------
-#: PyTorch's torch.promote_types; -- where it refuses
+#: PyTorch's torch.promote_types; with a star where it refuses and the array API has a rule, -- where no one has
 PROMOTED = """
-    b1 u1 i1 i2 i4 i8 u2 u4 u8 f2 bf f4 f8 c8 cx
-b1  b1 u1 i1 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cx
-u1  u1 u1 i2 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cx
-i1  i1 i2 i1 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cx
-i2  i2 i2 i2 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cx
-i4  i4 i4 i4 i4 i4 i8 -- -- -- f2 bf f4 f8 c8 cx
-i8  i8 i8 i8 i8 i8 i8 -- -- -- f2 bf f4 f8 c8 cx
-u2  -- -- -- -- -- -- u2 -- -- f2 bf f4 f8 -- --
-u4  -- -- -- -- -- -- -- u4 -- f2 bf f4 f8 -- --
-u8  -- -- -- -- -- -- -- -- u8 f2 bf f4 f8 -- --
-f2  f2 f2 f2 f2 f2 f2 f2 f2 f2 f2 f4 f4 f8 c8 cx
-bf  bf bf bf bf bf bf bf bf bf f4 bf f4 f8 c8 cx
-f4  f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 f8 c8 cx
-f8  f8 f8 f8 f8 f8 f8 f8 f8 f8 f8 f8 f8 f8 cx cx
-c8  c8 c8 c8 c8 c8 c8 -- -- -- c8 c8 c8 cx c8 cx
-cx  cx cx cx cx cx cx -- -- -- cx cx cx cx cx cx
+    b1  u1  i1  i2  i4  i8  u2  u4  u8  f2 bf f4 f8 c8  cx
+b1  b1  u1  i1  i2  i4  i8  u2* u4* u8* f2 bf f4 f8 c8  cx
+u1  u1  u1  i2  i2  i4  i8  u2* u4* u8* f2 bf f4 f8 c8  cx
+i1  i1  i2  i1  i2  i4  i8  i4* i8* --  f2 bf f4 f8 c8  cx
+i2  i2  i2  i2  i2  i4  i8  i4* i8* --  f2 bf f4 f8 c8  cx
+i4  i4  i4  i4  i4  i4  i8  i4* i8* --  f2 bf f4 f8 c8  cx
+i8  i8  i8  i8  i8  i8  i8  i8* i8* --  f2 bf f4 f8 c8  cx
+u2  u2* u2* i4* i4* i4* i8* u2  u4* u8* f2 bf f4 f8 c8* cx*
+u4  u4* u4* i8* i8* i8* i8* u4* u4  u8* f2 bf f4 f8 c8* cx*
+u8  u8* u8* --  --  --  --  u8* u8* u8  f2 bf f4 f8 c8* cx*
+f2  f2  f2  f2  f2  f2  f2  f2  f2  f2  f2 f4 f4 f8 c8  cx
+bf  bf  bf  bf  bf  bf  bf  bf  bf  bf  f4 bf f4 f8 c8  cx
+f4  f4  f4  f4  f4  f4  f4  f4  f4  f4  f4 f4 f4 f8 c8  cx
+f8  f8  f8  f8  f8  f8  f8  f8  f8  f8  f8 f8 f8 f8 cx  cx
+c8  c8  c8  c8  c8  c8  c8  c8* c8* c8* c8 c8 c8 cx c8  cx
+cx  cx  cx  cx  cx  cx  cx  cx* cx* cx* cx cx cx cx cx  cx
 """
 _SHORT = {
     **{"b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64"},
@@ -63,7 +63,7 @@ def test_promotion_table(pair, result):
         with pytest.raises(RuntimeError, match="Promotion"):
             dtypes.promote_types(first, second)
     else:
-        assert dtypes.promote_types(first, second) is dtypes.of_name(_SHORT[result])
+        assert dtypes.promote_types(first, second) is dtypes.of_name(_SHORT[result.removesuffix("*")])
 
 
 @needs_oracle
@@ -74,7 +74,7 @@ def test_promotion_table_is_pytorchs():
             said = str(torch.promote_types(getattr(torch, _SHORT[a]), getattr(torch, _SHORT[b])))
         except RuntimeError:
             said = "torch.--"
-        assert said == f"torch.{_SHORT.get(result, result)}"
+        assert said == f"torch.{'--' if '*' in result else _SHORT.get(result, result)}"
 
 
 _KINDS = ("dimensions", "zero-dimensional", "number")
@@ -104,11 +104,7 @@ def test_result_type_is_pytorchs():
         assert repr(ours) == repr(theirs), f"{first} with {second}: {ours}, PyTorch says {theirs}"
 
 
-@given(
-    st.lists(
-        st.sampled_from([d for d in dtypes.ALL if d.name not in ("uint16", "uint32", "uint64")]), min_size=3, max_size=3
-    )
-)
+@given(st.lists(st.sampled_from([d for d in dtypes.ALL if d is not dtypes.uint64]), min_size=3, max_size=3))
 def test_promotion_is_a_join_up_to_half_types(three):
     """Promotion does not depend on the order of two, nor (except between the two half types) on grouping."""
     a, b, c = three

@@ -24,7 +24,8 @@ quick = settings(max_examples=150, deadline=None)
 @st.composite
 def keys(draw, mixed: bool):
     """A shape and a key for it: tuples of ints, slices, None, Ellipsis, bools, index arrays and masks. Unless `mixed`,
-    there are no bools, and no ints beside index arrays, where NumPy and PyTorch differ."""
+    there are no bools, and no ints beside index arrays, where NumPy and PyTorch differ; if `mixed`, no slices with a
+    negative step, which PyTorch refuses."""
     shape = draw(st.sampled_from(SHAPES))
     advanced = draw(st.booleans())
     common = draw(st.sampled_from(((), (1,), (2,), (3,), (2, 3))))
@@ -49,7 +50,11 @@ def keys(draw, mixed: bool):
                 break  # only entries that take no dimension follow the Ellipsis
             elif kind == "slice":
                 bounds = st.none() | st.integers(-size - 1, size + 1)
-                entries.append(slice(draw(bounds), draw(bounds), draw(st.sampled_from((None, 1, 2, 3)))))
+                entries.append(
+                    slice(
+                        draw(bounds), draw(bounds), draw(st.sampled_from((None, 1, 2, 3, *(() if mixed else (-1, -2)))))
+                    )
+                )
                 at -= 1
             elif kind == "mask":
                 dims = draw(st.integers(1, at))
@@ -99,7 +104,8 @@ def test_getitem_means_what_numpy_means(shape_and_key, form):
     np.testing.assert_array_equal(found.numpy(), array[key])
     basic = all(item is None or item is ... or item.__class__ in (int, slice) for item in key)
     if basic and array[key].size:
-        assert np.shares_memory(found.numpy(), array)
+        backward = any(item.__class__ is slice and (item.step or 1) < 0 for item in key)
+        assert np.shares_memory(found.numpy(), array) is not backward
 
 
 @quick
@@ -166,6 +172,20 @@ def test_forms_of_keys(key, expected):
     np.testing.assert_array_equal(torch.tensor(X)[key].numpy(), expected)
 
 
+def test_slices_with_a_negative_step_have_gradients():
+    x = torch.arange(4.0, requires_grad=True)
+    (x[::-2] * torch.tensor([10.0, 20.0])).sum().backward()
+    assert x.grad.tolist() == [0.0, 20.0, 0.0, 10.0]
+    y = x.detach().clone().requires_grad_()
+    z = y * 1
+    z[::-2] = z[:2]  # read before it is written
+    assert z.tolist() == [0.0, 1.0, 2.0, 0.0]
+    (z * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert y.grad.tolist() == [5.0, 2.0, 3.0, 0.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        y[::-1] = 0
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8])
 @pytest.mark.parametrize(("shape", "mask"), [((3,), (0,)), ((3, 2), (3, 0)), ((3000,), (0,)), ((3000, 2), (2999,))])
@@ -215,7 +235,6 @@ def test_uint8_tensors_are_masks():
         ((0, 0, 0, torch.tensor([0])), IndexError, "too many indices for tensor of dimension 3"),
         (1.0, IndexError, "only integers, slices .* are valid indices"),
         ("a", IndexError, "only integers, slices .* are valid indices"),
-        (slice(None, None, -1), ValueError, "step must be greater than zero"),
         (slice(None, None, 0), ValueError, "step"),
         (torch.tensor([5]), IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
         (torch.tensor([-3]), IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
@@ -369,6 +388,16 @@ def test_copy_converts_and_broadcasts():
     assert x.copy_(torch.tensor([1.7, 2.9])) is x and x.tolist() == [[1, 2], [1, 2]]
     with pytest.warns(UserWarning, match="discards the imaginary part"):
         torch.zeros(1).copy_(torch.tensor([1j]))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64])
+def test_negative_numbers_wrap_in_unsigned_types(backend, dtype):
+    """All of them, however many are converted at once."""
+    with torch.backend(backend):
+        for source in (torch.float32, torch.float64, torch.int64):
+            found = torch.full((19,), -4, dtype=source).to(dtype)
+            assert set(found.tolist()) == {2 ** (8 * dtype.itemsize) - 4}, source
 
 
 def test_scatter_takes_numbers_and_reductions():

@@ -142,6 +142,6 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return corefw.triu(x, k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinate arrays of the grid that vectors span; the first two axes change places with `indexing` "xy"."""
-    return tuple(corefw.meshgrid(*arrays, indexing=indexing)) if arrays else ()
+    return list(corefw.meshgrid(*arrays, indexing=indexing)) if arrays else []

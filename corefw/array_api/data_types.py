@@ -57,23 +57,6 @@ def is_floating(d: dtype) -> bool:
     return isdtype(d, ("real floating", "complex floating"))
 
 
-def _promote(a: dtype, b: dtype) -> dtype:
-    """The type that two types promote to; unlike the ops, also for unsigned integers of more than 8 bits."""
-    kinds = [isdtype(d, "unsigned integer") for d in (a, b)]
-    if not any(kinds) or a is b:
-        return dtypes.promote_types(a, b)
-    unsigned, other = (a, b) if kinds[0] else (b, a)
-    if all(kinds):
-        return a if a.itemsize >= b.itemsize else b
-    if not isdtype(other, "signed integer"):
-        return unsigned if other is dtypes.bool_ else other
-    size = max(2 * unsigned.itemsize, other.itemsize)
-    for d in KINDS["signed integer"]:
-        if d.itemsize == size:
-            return d
-    raise TypeError(f"{a} and {b} have no common integer type; convert one of them with astype")
-
-
 def result_type(*arrays_and_dtypes: Any) -> dtype:
     """The element type that arrays, element types and Python numbers promote to; the number of dimensions is without
     effect, and a Python number raises the kind only.
@@ -91,7 +74,7 @@ def result_type(*arrays_and_dtypes: Any) -> dtype:
         raise ValueError("result_type: at least one array or dtype is required")
     result = strong[0]
     for other in strong[1:]:
-        result = _promote(result, other)
+        result = dtypes.promote_types(result, other)
     for number in found:
         if isinstance(number, dtype):
             continue
@@ -142,7 +125,7 @@ def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
     (True, False)
     """
     try:
-        return _promote(from_.dtype if isinstance(from_, Tensor) else from_, to) is to
+        return dtypes.promote_types(from_.dtype if isinstance(from_, Tensor) else from_, to) is to
     except TypeError:
         return False
 

@@ -57,6 +57,13 @@ def _sign(x: Tensor) -> Tensor:
     return corefw.where(x.isnan(), x, result) if x.is_floating_point() else result
 
 
+def _floor_divide(x1: Tensor, x2: Tensor) -> Tensor:
+    result = corefw.floor_divide(x1, x2)  # which gives NaN and -1 where one is infinite
+    if not result.is_floating_point():
+        return result
+    return corefw.where(x1.isinf() | x2.isinf(), corefw.floor(x1 / x2), result)
+
+
 abs = _unary("abs", corefw.abs)
 acos = _unary("acos", corefw.acos)
 acosh = _unary("acosh", corefw.acosh)
@@ -104,7 +111,7 @@ bitwise_xor = _binary("bitwise_xor", corefw.bitwise_xor)
 copysign = _binary("copysign", corefw.copysign)
 divide = _binary("divide", corefw.div)
 equal = _binary("equal", corefw.eq)
-floor_divide = _binary("floor_divide", corefw.floor_divide)
+floor_divide = _binary("floor_divide", _floor_divide)
 greater = _binary("greater", corefw.gt)
 greater_equal = _binary("greater_equal", corefw.ge)
 hypot = _binary("hypot", corefw.hypot)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import corefw
 from corefw import dtypes
-from corefw.array_api.data_types import promoted
+from corefw.array_api.data_types import is_complex, promoted
 from corefw.tensor import Tensor
 
 
@@ -110,6 +110,14 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
+def _order(x: Tensor) -> Tensor:
+    """The positions that put equal elements side by side; complex ones by their real parts, then the imaginary ones."""
+    if not is_complex(x.dtype):
+        return corefw.argsort(x, stable=True)
+    order = corefw.argsort(x.imag, stable=True)
+    return order[corefw.argsort(x.real[order], stable=True)]
+
+
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct elements in ascending order, where each occurs first, which of them each element of `x` is, and how
     often each occurs. NaNs are distinct from each other; zeros of both signs are equal.
@@ -119,7 +127,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     tensor([1, 0])
     """
     flat = x.detach().flatten()
-    order = corefw.argsort(flat, stable=True)
+    order = _order(flat)
     ordered = flat[order]
     first = corefw.ones_like(ordered, dtype=dtypes.bool_)
     if flat.numel():

@@ -66,7 +66,7 @@ def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: b
     """The variance along axes, with N - `correction` in the denominator."""
     axes = _axes(x, axis)
     if not axes:
-        return corefw.zeros_like(x) / (1 - correction)
+        return (x - x) / (1 - correction)  # NaN stays NaN
     return corefw.var(x, axes, correction=correction, keepdim=keepdims)
 
 

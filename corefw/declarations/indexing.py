@@ -20,7 +20,7 @@ from corefw.dispatch.promotion import check_same_shape
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.rules import first, promote, same
 from corefw.errors import DeviceError, PositionError, ShapeError
-from corefw.shapes import broadcast
+from corefw.shapes import broadcast, turned_slice
 from corefw.tensor import Tensor, wrap
 from corefw.tracebacks import hide_internal_frames, warn
 
@@ -145,11 +145,12 @@ _WHOLE = slice(None)
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks take part.
 
-    Integers, also as 0-d tensors, select first; what the other index tensors mean together is said at `index`.
+    Integers, also as 0-d tensors, select first; what the other index tensors mean together is said at `index`. A slice
+    with a negative step copies, because no view runs backward.
 
     Raises:
         PositionError: an index is out of range, or `key` has more entries than `self` has dimensions.
-        ValueError: a slice's step is negative.
+        ValueError: a slice's step is zero.
     """
     kind = key.__class__
     try:
@@ -159,7 +160,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return ops.slice_index(self, (key,))
         if kind is tuple and _is_basic(key):
             return ops.basic_index(self, key)
-        part, indices = _part(self, key)
+        part, indices, backward = _part(self, key)
+        if backward:
+            part = part.flip(backward)
         return part if indices is None else _index(part, indices)
     except Exception as error:
         hide_internal_frames(error)
@@ -175,37 +178,44 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """
     try:
         if key.__class__ is int:
-            part, indices = ops.integer_index(self, (key,)), None
+            _write(ops.integer_index(self, (key,)), None, value)
         elif key.__class__ is bool:
-            if not key:
-                return
-            part, indices = self, None
+            if key:
+                _write(self, None, value)
         else:
-            part, indices = _part(self, key)
-        if isinstance(value, Tensor):
-            shape = value.array.shape
-            if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
-                # further dimensions in front do no harm if their size is 1
-                ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
-                value = value.reshape(shape[ones:])
-            if value.version is part.version and value.array.shape != part.array.shape:
-                value = value.clone()  # a part that is spread over the whole is read before it is written
-            if indices is None:
-                part.copy_(value)
-            else:
-                if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and is_mask(indices):
-                    value = _as_element(value, part)
-                part.index_put_(indices, value)
-        elif isinstance(value, (int, float, complex, np.generic)):
-            if indices is None:
-                part.fill_(assigned_operand(value, part.dispatch_key))
-            else:
-                part.index_put_(indices, assigned_operand(value, part.dispatch_key))
-        else:
-            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dispatch_key.dtype.title}Tensor")
+            part, indices, backward = _part(self, key)
+            turned = part.flip(backward) if backward else part
+            _write(turned, indices, value)
+            if backward:
+                part.copy_(turned.flip(backward))
     except Exception as error:
         hide_internal_frames(error)
         raise
+
+
+def _write(part: Tensor, indices: list | None, value: Any) -> None:
+    """Write `value` into a view, or into the places of it that `indices` give."""
+    if isinstance(value, Tensor):
+        shape = value.array.shape
+        if shape and shape[0] == 1 and (indices is not None or len(shape) > part.array.ndim):
+            # further dimensions in front do no harm if their size is 1
+            ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+            value = value.reshape(shape[ones:])
+        if value.version is part.version and value.array.shape != part.array.shape:
+            value = value.clone()  # a part that is spread over the whole is read before it is written
+        if indices is None:
+            part.copy_(value)
+        else:
+            if value.dispatch_key is not part.dispatch_key and prod(shape) == 1 and is_mask(indices):
+                value = _as_element(value, part)
+            part.index_put_(indices, value)
+    elif isinstance(value, (int, float, complex, np.generic)):
+        if indices is None:
+            part.fill_(assigned_operand(value, part.dispatch_key))
+        else:
+            part.index_put_(indices, assigned_operand(value, part.dispatch_key))
+    else:
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{part.dispatch_key.dtype.title}Tensor")
 
 
 def _as_element(value: Tensor, part: Tensor) -> Tensor:
@@ -237,16 +247,17 @@ def _are_positions(self: Tensor, key: tuple) -> bool:
 
 
 def _part(self: Tensor, key):
-    """The view of `self` that the basic entries of `key` show, and the index tensors to apply to it, or None."""
+    """The view of `self` that the basic entries of `key` show, the index tensors to apply to it, or None, and the
+    dimensions of the view that slices with a negative step show in reverse order."""
     if key.__class__ is tuple and _is_basic(key):
-        return ops.basic_index(self, key), None
+        return ops.basic_index(self, key), None, None
     if key.__class__ is tuple and len(key) <= self.array.ndim and _are_positions(self, key):
-        return self, list(key)
+        return self, list(key), None
     if isinstance(key, Tensor) and key.array.ndim:
         indices: list = [_positions(self, key)]
         if _taken(indices[0]) > self.array.ndim:
             raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
-        return self, indices
+        return self, indices, None
     if key.__class__ is not tuple:
         key = tuple(key) if isinstance(key, tuple) or _means_tuple(key) else (key,)
     items = [_item(self, item) for item in key]
@@ -257,13 +268,18 @@ def _part(self: Tensor, key):
         raise PositionError("an index can only have a single ellipsis ('...')")
     basic: list = []
     indices = []  # for the dimensions of the view
-    for item in items:
+    backward = []
+    for at, item in enumerate(items):
         if item.__class__ is int:
             basic.append(item)
         elif item is Ellipsis:
             basic.append(item)
             indices += [None] * through
         elif item is None or item.__class__ is slice:
+            if item is not None and item.step is not None and operator.index(item.step) < 0:
+                before = sum(through if i is Ellipsis else _taken(i) for i in items[:at])
+                item = turned_slice(item, self.array.shape[before])
+                backward.append(sum(1 if i is None else _taken(i) for i in indices))
             basic.append(item)
             indices.append(None)
         elif item.__class__ is bool:  # a mask without dimensions: a new dimension, of size 1 or 0
@@ -275,10 +291,10 @@ def _part(self: Tensor, key):
     while indices and indices[-1] is None:
         indices.pop()
     if not indices:
-        return ops.basic_index(self, tuple(basic)), None
+        return ops.basic_index(self, tuple(basic)), None, backward
     if all(item is Ellipsis or (item.__class__ is slice and item == _WHOLE) for item in basic):
-        return self, indices
-    return ops.basic_index(self, tuple(basic)), indices
+        return self, indices, backward
+    return ops.basic_index(self, tuple(basic)), indices, backward
 
 
 def _means_tuple(key) -> bool:
@@ -299,8 +315,6 @@ def _taken(item) -> int:
 def _item(self: Tensor, item):
     """An entry of a key as int, slice, None, Ellipsis, bool or a tensor with dimensions."""
     kind = item.__class__
-    if kind is slice and item.step is not None and operator.index(item.step) < 0:
-        raise ShapeError("step must be greater than zero")
     if kind in _BASIC or kind is bool:
         return item
     if isinstance(item, np.bool_):

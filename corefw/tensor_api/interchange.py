@@ -157,6 +157,25 @@ def __array_namespace__(self, /, *, api_version: str | None = None):
     return import_module("corefw.array_api")
 
 
+@method
+def to_device(self, device, /, *, stream=None) -> Tensor:
+    """The tensor on another device, by the name that the Python array API standard gives `to`; itself if it is there.
+
+    Args:
+        device: where it is wanted.
+        stream: None; copies take the device's current stream.
+
+    Raises ValueError for a stream.
+
+    >>> import corefw as torch
+    >>> torch.ones(1).to_device("meta").device
+    device(type='meta')
+    """
+    if stream is not None:
+        raise ValueError("to_device: a copy takes the device's current stream; leave stream=None, and choose it there")
+    return self.to(device)
+
+
 #: of the standard, each of which extends the one before
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 

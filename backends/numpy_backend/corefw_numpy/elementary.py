@@ -42,6 +42,13 @@ def kernels(xp):
         result.imag = xp.arctan2(y, 1 + x)
         return result
 
+    def expm1(input):
+        if input.dtype.kind != "c":
+            return xp.expm1(input)
+        result = xp.asarray(xp.where(xp.isfinite(input), xp.expm1(input), xp.exp(input) - 1))
+        result.real += 0.0  # of zeros of both signs it is 0
+        return result
+
     def xlogy(input, other):
         return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other))
 
@@ -68,7 +75,7 @@ def kernels(xp):
         "erfc": in_double(erfc),
         "exp": xp.exp,
         "exp2": xp.exp2,
-        "expm1": xp.expm1,
+        "expm1": expm1,
         "hypot": xp.hypot,
         "log": xp.log,
         "log10": xp.log10,

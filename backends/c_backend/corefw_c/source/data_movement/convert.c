@@ -12,6 +12,7 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
     TO(INT8, int8_t) TO(UINT8, uint8_t) TO(INT16, int16_t) TO(UINT16, uint16_t) TO(INT32, int32_t)                     \
         TO(UINT32, uint32_t) TO(INT64, int64_t) TO(UINT64, uint64_t) TO(FLOAT32, float) TO(FLOAT64, double)
 
+#define AS(type, x) ((type)(x))
 #define FROM uint8_t
 #define OF_FROM(name) name##_bool8
 #define READ(x) ((x) != 0)
@@ -42,6 +43,10 @@ typedef void (*converter)(ssize_t n, const void *source, void *target);
 #define FROM uint64_t
 #define OF_FROM(name) name##_u64
 #include "data_movement/convert.inc"
+/* Negative numbers wrap in wide unsigned types as in narrow ones, where vectors' own conversion gives the largest. */
+#undef AS
+#define AS(type, x)                                                                                                    \
+    _Generic((type)0, uint32_t: (type)(int64_t)(x), uint64_t: (x) < 0 ? (type)(int64_t)(x) : (type)(x), default: (type)(x))
 #define FROM float
 #define OF_FROM(name) name##_f32
 #include "data_movement/convert.inc"
