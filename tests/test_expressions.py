@@ -172,6 +172,19 @@ def test_every_layout(ufuncs, expression):
             np.testing.assert_array_equal(ufunc(*(x[:n] for x in tensors), *others), expected[:n])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda t: t.__name__)
+def test_an_element_is_the_same_wherever_it_lies(ufuncs, dtype):
+    """In a vector, or behind the last whole one: no compiler joins a product and a sum in only one of these."""
+    rng = np.random.default_rng(5)
+    for expression in (e for e in EXPRESSIONS if "floating" in e.formulas and e.cost < 60):
+        tensors = [np.concatenate([rng.normal(0, 2, 250), rng.uniform(0, 1, 250)]).astype(dtype) for _ in "xyz"]
+        tensors = tensors[: expression.tensors]
+        numbers = [np.array(number, dtype) for number in (0.5, 1.5, 2.0)[: expression.numbers]]
+        ufunc = ufuncs[expression.name]
+        alone = [ufunc(*(x[i : i + 1] for x in tensors), *numbers) for i in range(500)]
+        np.testing.assert_array_equal(np.concatenate(alone), ufunc(*tensors, *numbers), err_msg=expression.name)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=lambda t: t.__name__)
 def test_half_types_are_rounded_once(ufuncs, dtype):
     every = np.arange(2**16, dtype=np.uint16).view(dtype)

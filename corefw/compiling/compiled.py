@@ -158,7 +158,7 @@ class Compiled:
         surroundings = self._surroundings(others)
         recorded = record(self._function, args, kwargs, tensors, surroundings, self._options.passes, rates)
         self._functions.update(recorded.functions)
-        if recorded.entry is not None and len(recorded.entry.plan.calls) < self._options.least:
+        if recorded.entry is not None and recorded.calls < self._options.least:
             self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")
         elif recorded.entry is not None:
             entries = self._entries.setdefault(key, [])

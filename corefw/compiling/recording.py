@@ -38,12 +38,14 @@ class Refusal(Exception):
 
 @dataclass
 class Recorded:
-    """What a recorded call returned, the functions that ran in it, and what became of the recording."""
+    """What a recorded call returned, the functions that ran in it, what became of the recording, and how many calls of
+    kernels it had before the passes."""
 
     result: Any
     functions: dict
     entry: Entry | None
     refusal: Refusal | None
+    calls: int
 
 
 def record(
@@ -61,10 +63,11 @@ def record(
     surroundings.rates = {(id(group), key) for group, key in rates}
     recording = _Recording(tensors, surroundings, rates)
     result = recording.call(function, args, kwargs)
+    calls, functions = len(recording.tape.plan.calls), recording.watching.functions
     try:
-        return Recorded(result, recording.watching.functions, recording.entry(result, passes), None)
+        return Recorded(result, functions, recording.entry(result, passes), None, calls)
     except Refusal as refusal:
-        return Recorded(result, recording.watching.functions, None, refusal)
+        return Recorded(result, functions, None, refusal, calls)
     finally:
         recording.end()
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from corefw import dtypes
+from corefw.dispatch.fusion import Fusion
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
 
-API_VERSION = (1, 1)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+API_VERSION = (1, 2)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Backend:
     run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
     backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
-    are only like one of them are told; ``api`` the interface version it was written for.
+    are only like one of them are told; ``fuse`` gives the kernel of several ops in one, or None where there is none;
+    ``api`` the interface version it was written for.
     """
 
     name: str
@@ -62,4 +64,5 @@ class Backend:
     unusable: str | None = None
     set_num_threads: Callable[[int], None] | None = None
     settings: tuple[str, ...] = ()
+    fuse: Callable[[Fusion], Callable | None] | None = None
     api: tuple[int, int] = API_VERSION

@@ -16,6 +16,7 @@ they refuse is their `Call`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -204,6 +205,13 @@ EXPRESSIONS = (
     ),
 )
 
+
+def statements(formula: str, element: str) -> str:
+    """A formula over an element type as the body of a C function."""
+    *definitions, result = [part.strip() for part in re.sub(r"\bT\(", f"({element})(", formula).split(";")]
+    return "; ".join([f"const {element} {definition}" for definition in definitions] + [f"return {result}"])
+
+
 #: the files of special_functions in the order in which one needs another
 _SPECIAL_FUNCTIONS = (
     *("sums", "gamma", "incomplete_gamma_coefficients", "incomplete_gamma", "modified_bessel", "bessel", "airy"),
@@ -237,6 +245,8 @@ ULPS: dict[str, tuple[float, float]] = {
 # -- ops that are not the formula of their name -----------------------------------------------------------------------
 #: by op the expression that it is, which is another op too
 ALIASES = {"clamp_max": "minimum", "clamp_min": "maximum"}
+#: by a number that is the exponent of all elements the expression that is its power
+POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal", 3.0: "cube"}
 
 
 @dataclass(frozen=True)

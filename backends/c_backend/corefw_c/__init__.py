@@ -11,7 +11,7 @@ import pluggy
 from corefw import __version__, dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
-from corefw_c import allocator, library
+from corefw_c import allocator, fusion, library
 
 
 def table(lib) -> list[Kernel]:
@@ -31,7 +31,8 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         detail=level,
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         set_num_threads=lib.set_thread_count,
-        settings=("C_CACHE", "C_LEVEL", "C_LEVELS"),
+        fuse=fusion.maker(lib, level),
+        settings=("C_CACHE", "C_COMPILER", "C_LEVEL", "C_LEVELS"),
     )
 
 

@@ -19,13 +19,13 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, Call
+from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, POWERS, Call
 from corefw.dispatch.registry import registry
 from corefw.errors import DtypeError
 from corefw_c.interface import numpy_function
 
 #: dtypes by their numbers in array.h
-_DTYPES = (
+DTYPES = (
     *(dtypes.bool_, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32),
     *(dtypes.int64, dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
     *(dtypes.complex64, dtypes.complex128),
@@ -57,6 +57,21 @@ def _ufunc(name: str, function: int, loops: list[tuple[tuple[int, ...], int]]) -
     return made
 
 
+def rows(lib) -> list[tuple[str, list, object]]:
+    """All loops: (name of the function, element types, that of the result last; loop in C)."""
+    ffi = _cffi_backend.FFI()
+    found = []
+    group = 0
+    while loops := lib.elementwise_loops(group):
+        group += 1
+        i = 0
+        while loops[i].op:
+            types = [DTYPES[loops[i].types[j]] for j in (*range(loops[i].tensors + loops[i].numbers), 5)]
+            found.append((ffi.string(loops[i].op).decode(), types, loops + i))
+            i += 1
+    return found
+
+
 def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
     """By name of the function its ufunc and its loops: (element types, of the result last; loop in C)."""
     ffi = _cffi_backend.FFI()
@@ -66,14 +81,8 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
 
     run = address(ffi.addressof(lib, "elementwise_run"))
     found: dict[str, list] = {}
-    group = 0
-    while rows := lib.elementwise_loops(group):
-        group += 1
-        i = 0
-        while rows[i].op:
-            types = [_DTYPES[rows[i].types[j]] for j in (*range(rows[i].tensors + rows[i].numbers), 5)]
-            found.setdefault(ffi.string(rows[i].op).decode(), []).append((types, rows + i))
-            i += 1
+    for name, types, loop in rows(lib):
+        found.setdefault(name, []).append((types, loop))
     made = {}
     for name, loops in found.items():
         numbered = [(tuple(t.numpy.num for t in types), address(loop)) for types, loop in loops]
@@ -200,8 +209,7 @@ def _by_operands(table: dict[str, Callable]) -> dict[str, Callable]:
     def lerp(input, end, weight, out=None):
         return table["lerp" if weight.ndim else "lerp_number"](input, end, weight, out=out)
 
-    quick = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal", 3.0: "cube"}
-    powers = {exponent: table[name] for exponent, name in quick.items()}
+    powers = {exponent: table[name] for exponent, name in POWERS.items()}
 
     def pow(input, exponent, out=None):
         number = exponent.ndim == 0 and (input.ndim or input.dtype is exponent.dtype)  # not beside a half exponent

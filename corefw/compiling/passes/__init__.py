@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from corefw.compiling.passes.common import common
+from corefw.compiling.passes.constants import constants
+from corefw.compiling.passes.dead import dead
+from corefw.compiling.passes.fusion import fusion
 from corefw.compiling.plan import Plan
 
 #: in the order in which they run
-PASSES: dict[str, Callable[[Plan], Plan]] = {}
+PASSES: dict[str, Callable[[Plan], Plan]] = {
+    "constants": constants,
+    "common": common,
+    "dead": dead,
+    "fusion": fusion,
+}
 
 
 def improved(plan: Plan, names: Sequence[str] | None = None) -> Plan:
-    """A plan that does the same, made better by the passes of these names (None: all)."""
+    """A plan that does the same, made better by the passes of these names (None: all). The one given is used up:
+    some of its calls and cells are those of the result."""
     for name, run in PASSES.items():
         if names is None or name in names:
             plan = run(plan)

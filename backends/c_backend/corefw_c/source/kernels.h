@@ -36,6 +36,35 @@ int elementwise_broadcast(const struct elementwise_loop *loop, int count, const 
  * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
 void *with_fast_path(void *pair);
 
+/* -- fusion: several elementwise loops, one after the other -- */
+enum { FUSED_INPUTS = 16, FUSED_OUTPUTS = 8, FUSED_STEPS = 48, FUSED_NUMBERS = 144, FUSED_PLACES = 256 };
+/* Places hold blocks of values of which half types are float: those of the inputs come first, then the numbers, then
+ * blocks that steps write to. */
+struct fused_step {
+    const struct elementwise_loop *loop; /* NULL for a conversion from one type to another one */
+    int operands[5], result;             /* places */
+    int from, to, rounded;               /* enum dtype; a half type to whose numbers the results are rounded */
+};
+typedef void (*fused_span)(intptr_t n, char *const *places);
+struct fusion {
+    int inputs, outputs, numbers, blocks, steps;
+    int widest, cost; /* the size of the largest elements in bytes; the cost of an element */
+    int input_types[16], output_types[8], output_places[8];
+    int summed, sum_type, mean; /* the place of what is summed, -1 if nothing is */
+    uint64_t dims;              /* bit d is set for each dimension to sum over */
+    uint64_t number[144];       /* the bytes of float or double */
+    struct fused_step step[48];
+    fused_span compiled; /* what does the work of the steps, NULL if nothing does */
+};
+struct fusion *fusion_new(const struct fusion *program); /* a copy that stays; NULL without memory */
+/* Have a function, whose address is given, do the work of the steps; whether it does on samples, arrays of a block's size
+ * at least in the types that places hold. */
+void fusion_compiled(struct fusion *fusion, uintptr_t span);
+int fusion_agrees(const struct fusion *fusion, uintptr_t span, int count, const uintptr_t *samples);
+/* arrays: the inputs, which broadcast, the outputs, contiguous, and the sums. An output may be an input. UNSUPPORTED
+ * where arrays overlap otherwise, or are not aligned. */
+int fused_run(const struct fusion *fusion, int count, const uintptr_t *arrays);
+
 /* -- activation (softmax) -- */
 int softmax(uintptr_t input, int dim, uintptr_t output);
 int log_softmax(uintptr_t input, int dim, uintptr_t output);

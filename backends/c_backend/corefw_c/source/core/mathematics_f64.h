@@ -258,7 +258,8 @@ INLINE double acos_f64(double x) {
     double root = a < 0.5 ? x : sqrt_f64(z), tail = root * asin_tail_f64(z);
     double middle = 1.5707963267948966 - (root - (6.123233995736766e-17 - tail));
     double outer = 2 * (root + tail);
-    return a < 0.5 ? middle : x > 0 ? outer : 3.1415926535897931 - (outer - 1.2246467991473532e-16);
+    double turned = 3.1415926535897931 - (outer - 1.2246467991473532e-16);
+    return select_f64(-(uint64_t)(a < 0.5), middle, select_f64(-(uint64_t)(x > 0), outer, turned));
 }
 
 /* The angle of the vector (x, y) with 0 <= y, 0 <= x, not both 0 (reduction and coefficients of Cephes, atan.c). */
@@ -357,8 +358,8 @@ INLINE double erf_f64(double x) {
 }
 
 INLINE double erfc_f64(double x) {
-    double a = abs_f64(x), rest = x * erf_near_f64(x * x), far = erfc_far_f64(a);
-    double near = x < 0.25 ? 1 - (x + rest) : 0.5 - ((x - 0.5) + rest);
+    double a = abs_f64(x), part = select_f64(-(uint64_t)(x < 0.25), 0, 0.5);
+    double near = (1 - part) - ((x - part) + x * erf_near_f64(x * x)), far = erfc_far_f64(a);
     return select_f64(-(uint64_t)(a < 0.85), near, x < 0 ? 2 - far : far);
 }
 

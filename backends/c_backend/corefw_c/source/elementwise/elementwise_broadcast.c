@@ -1,27 +1,14 @@
 /* Elementwise loops over operands that broadcast or are strided: blocks of rows, in parallel. */
-#include "elementwise/elementwise.h"
-#include "core/halves.h"
-#include "core/strided.h"
 #include "core/threads.h"
-
-#include <string.h>
+#include "elementwise/operands.h"
 
 enum {
     MOST_OPERANDS = 6,
-    BLOCK = 8192,        /* bytes of an operand in a block */
     LONG_ROW = 512,      /* elements; from so many on a block is of one row */
     REPEATED = 512,      /* columns of a block if repeated elements have to be written out, once per strip */
     SMALLEST_BLOCK = 64, /* elements; smaller ones cost more than NumPy's iterator does */
     TILE_ROWS = 32,      /* of a block some of whose operands are transposed */
     STRIP = 8,           /* blocks */
-};
-
-struct operand {
-    int dtype;
-    bool widen; /* a half type, computed in float */
-    ssize_t size;
-    char *data;
-    ssize_t strides[MAX_DIMS]; /* of the loops, in bytes; 0 where elements are repeated */
 };
 
 struct job {
@@ -34,65 +21,6 @@ struct job {
     ssize_t strip;              /* columns of neighbouring blocks, which have the repeated elements in common */
     ssize_t strips, row_blocks; /* so many cover the inner two loops */
 };
-
-/* What a thread has in its buffers: an operand's block of that many rows and columns from there. */
-struct buffer {
-    const char *from;
-    ssize_t rows, columns;
-    char elements[BLOCK] __attribute__((aligned(64)));
-};
-
-static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
-
-/* -- blocks -- */
-/* Whether a block's elements lie one after the other. */
-static bool is_dense(const struct operand *o, ssize_t rows, ssize_t columns) {
-    return o->strides[0] == o->size && (rows == 1 || o->strides[1] == columns * o->size);
-}
-
-/* Rows times columns of elements from one place to another one, either strided. */
-static void copy_block(ssize_t rows, ssize_t columns, ssize_t size, char *to, const ssize_t *to_strides,
-                       const char *from, const ssize_t *from_strides) {
-    bool transposed = (from_strides[1] == size) != (to_strides[1] == size) && columns > 1;
-    if (transposed && from_strides[0] != 0) {
-        ssize_t shape[] = {rows, columns}, targets[] = {to_strides[1], to_strides[0]};
-        copy_strided(2, shape, to, targets, from, (ssize_t[]){from_strides[1], from_strides[0]}, (size_t)size);
-        return;
-    }
-    for (ssize_t i = 0; i < rows; i++)
-        copy_row(columns, to + i * to_strides[1], to_strides[0], from + i * from_strides[1], from_strides[0],
-                 (size_t)size);
-}
-
-/* The block from `from` as the loop takes it, where it lies or in the buffer. */
-static char *read_block(const struct operand *o, ssize_t rows, ssize_t columns, char *from, struct buffer *buffer) {
-    bool dense = is_dense(o, rows, columns);
-    if (dense && !o->widen) return from;
-    if (from == buffer->from && columns == buffer->columns && rows <= buffer->rows) return buffer->elements;
-    buffer->from = from, buffer->rows = rows, buffer->columns = columns;
-    uint16_t halves[BLOCK / sizeof(float)];
-    const uint16_t *source = (const uint16_t *)from;
-    if (!dense) {
-        char *copy = o->widen ? (char *)halves : buffer->elements;
-        copy_block(rows, columns, o->size, copy, (ssize_t[]){o->size, columns * o->size}, from, o->strides);
-        source = halves;
-    }
-    if (o->widen)
-        (o->dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(rows * columns, source, buffer->elements);
-    return buffer->elements;
-}
-
-/* A block of results, to where the caller wants them. */
-static void write_block(const struct operand *o, ssize_t rows, ssize_t columns, const char *results, char *to) {
-    bool dense = is_dense(o, rows, columns);
-    uint16_t halves[BLOCK / sizeof(float)], *narrowed = dense ? (uint16_t *)to : halves;
-    if (o->widen) {
-        (o->dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(rows * columns, results, narrowed);
-        results = (const char *)halves;
-    }
-    if (!dense)
-        copy_block(rows, columns, o->size, to, o->strides, results, (ssize_t[]){o->size, columns * o->size});
-}
 
 static void run_block(const struct job *job, ssize_t rows, ssize_t columns, char *const *at, struct buffer *buffers) {
     int inputs = job->inputs;
@@ -133,35 +61,6 @@ static void run_strips(void *context, ssize_t begin, ssize_t end) {
 }
 
 /* -- loops -- */
-static ssize_t distance(ssize_t stride) { return stride < 0 ? -stride : stride; }
-
-/* The stride of an operand in dimension d of the result. */
-static ssize_t stride_in(array a, array out, int d) {
-    int own = d - (out->ndim - a->ndim);
-    return own < 0 || a->shape[own] == 1 ? 0 : a->strides[own];
-}
-
-static bool broadcasts_to(array a, array out) {
-    int missing = out->ndim - a->ndim;
-    if (a->ndim < 0 || missing < 0) return false;
-    for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] != 1 && a->shape[d] != out->shape[d + missing]) return false;
-    return true;
-}
-
-static bool is_aligned(array a, ssize_t unit) {
-    uintptr_t bits = (uintptr_t)a->data;
-    for (int d = 0; d < a->ndim; d++) bits |= (uintptr_t)a->strides[d];
-    return (bits & (uintptr_t)(unit - 1)) == 0;
-}
-
-/* Whether a result may be written block by block while the input is read. */
-static bool is_apart(array a, array out) {
-    if (!overlap(a, out)) return true;
-    return a->data == out->data && same_shape(a, out) && size_of(dtype_of(a)) == size_of(dtype_of(out)) &&
-           !memcmp(a->strides, out->strides, (size_t)a->ndim * sizeof *a->strides);
-}
-
 /* The dimensions of more than one element, the shortest stride first; returns how many. */
 static int order_of(array out, int *order) {
     int ndim = 0;

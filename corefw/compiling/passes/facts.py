@@ -1,0 +1,71 @@
+"""What passes ask of a plan: who uses a cell, what is written when, which calls may be left out."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from dataclasses import dataclass, field
+
+from corefw.compiling.elementwise import is_constant
+from corefw.compiling.plan import Call, Cell, Plan, Rate, Seed
+from corefw.dispatch.calls import shares_memory
+from corefw.dispatch.runtime import Runtime
+
+
+def varies(call: Call) -> bool:
+    """Whether a call draws random numbers, or is given another number in each run."""
+    arguments = (item for a in call.arguments for item in (a if a.__class__ in (list, tuple) else (a,)))
+    return any(isinstance(item, Seed | Rate) for item in arguments)
+
+
+def only_computes(call: Call) -> bool:
+    """Whether all that a call does is to return its results, the same ones for equal arrays."""
+    return bool(call.results) and not varies(call) and next(call.changed(), None) is None
+
+
+@dataclass
+class Facts:
+    """Of a plan as it is when this is made.
+
+    Attributes:
+        uses: by cell the calls that read or write to it, by their places.
+        writes: the calls that change memory, each with the cells that own it, in order.
+        returned: the cells whose memory a run returns.
+    """
+
+    uses: dict[Cell, list[int]] = field(default_factory=dict)
+    writes: list[tuple[int, list[Cell]]] = field(default_factory=list)
+    returned: set[Cell] = field(default_factory=set)
+    _runtime: Runtime | None = None
+    _shared: dict[tuple[Cell, Cell], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan) -> Facts:
+        """The facts of a plan."""
+        made = cls(returned={cell.memory for cell in plan.returned})
+        for i, call in enumerate(plan.calls):
+            for cell in dict.fromkeys(call.cells()):
+                made.uses.setdefault(cell, []).append(i)
+            if written := [cell.memory for cell in call.changed()]:
+                made.writes.append((i, written))
+        if plan.calls:
+            made._runtime = plan.calls[0].dispatch_key.runtime
+        return made
+
+    def writes_between(self, start: int, stop: int) -> list[tuple[int, list[Cell]]]:
+        """Those of the writes that stand in some places, the last one among them."""
+        first, last = (bisect(self.writes, place, key=lambda write: write[0]) for place in (start - 1, stop))
+        return self.writes[first:last]
+
+    def may_share(self, cell: Cell, other: Cell) -> bool:
+        """Whether two cells may lie in one memory: what is given may lie over all that comes from outside."""
+        cell, other = cell.memory, other.memory
+        if cell is other:
+            return True
+        if "result" in (cell.kind, other.kind) or is_constant(cell) or is_constant(other):
+            return False
+        if "given" in (cell.kind, other.kind):
+            return True
+        if (cell, other) not in self._shared:
+            assert self._runtime is not None
+            self._shared[cell, other] = shares_memory(self._runtime, cell.array, other.array)
+        return self._shared[cell, other]
