@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from corefw import dtypes
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
 
-API_VERSION = (1, 1)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+API_VERSION = (1, 2)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Kernel:
     that would read outside of its arrays; ``deterministic`` whether equal arguments always give equal bits: False for
     one that is not asked while `use_deterministic_algorithms` is on, "if asked" for one that works in order then, since
     it looks at `settings.deterministic`; ``max_ulp`` what its elements may be wrong by, in units of the last place,
-    where that is not what the dtype's tolerance says.
+    where that is not what the dtype's tolerance says; ``looks_at`` the parameters of which the function looks at
+    elements in Python, to choose what it does.
     """
 
     op: str
@@ -35,6 +36,7 @@ class Kernel:
     check_shapes: bool = False
     deterministic: bool | Literal["if asked"] = True
     max_ulp: float | None = None
+    looks_at: tuple[str, ...] = ()
 
 
 @dataclass
@@ -48,7 +50,8 @@ class Backend:
     run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
     backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
-    are only like one of them are told; ``api`` the interface version it was written for.
+    are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
+    None if Python is to make one call after the other; ``api`` the interface version it was written for.
     """
 
     name: str
@@ -62,4 +65,5 @@ class Backend:
     unusable: str | None = None
     set_num_threads: Callable[[int], None] | None = None
     settings: tuple[str, ...] = ()
+    executor: Callable[[Any], Callable] | None = None
     api: tuple[int, int] = API_VERSION
