@@ -6,39 +6,31 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
+from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Rate, Seed
 from corefw_c import allocator
 from corefw_c.arrays import like, thread
 from corefw_c.replaying.places import Memory, Place, Span, address_of, placed
-from corefw_c.replaying.recording import Note, Recording, owner_of
+from corefw_c.replaying.recording import REALS, Note, Recording, StepStruct, owner_of
+from corefw_c.replaying.trying import Trial, Unproved
 from corefw_c.replaying.words import Functions, Words
 
-_OFFSETS = 1 << 64
-_OTHER_MARK = 0x5A  # as unlikely as MARK, and another one
+_MOST = 1 << 64  # seeds and offsets
 
 
-class Copy:
-    """Memory to try calls on, in place of a span: as long, and aligned as it is."""
+class Numbers(NamedTuple):
+    """What is another number in each run: (seed, offset) of each generator, and rates."""
 
-    def __init__(self, span: Span, content: bytes | int):
-        size, room = span.end - span.begin, np.empty(span.end - span.begin + 128, np.uint8)
-        start = (span.begin - address_of(room)) % 64
-        self.span, self.bytes = span, room[start : start + size]
-        self.bytes[:] = content if isinstance(content, int) else np.frombuffer(content, np.uint8)
+    draws: Sequence[tuple[int, int]]
+    rates: Sequence[float]
 
-    def of(self, array: np.ndarray) -> np.ndarray:
-        """The array that lies here as one does in the span."""
-        made = np.ndarray(array.shape, array.dtype, self.bytes, address_of(array) - self.span.begin, array.strides)
-        made.flags.writeable = array.flags.writeable
-        return made
-
-
-class Unproved(Exception):
-    """Why a call stays Python's."""
+    def others(self) -> Numbers:
+        """Other ones."""
+        draws = [((seed + 1) % _MOST, (offset + 1) % _MOST) for seed, offset in self.draws]
+        return Numbers(draws, [rate * 1.5 + 0.25 for rate in self.rates])
 
 
 @dataclass
@@ -115,7 +107,7 @@ class FirstRun:
         self._arrays: dict[Cell, np.ndarray] = {}
         self._changed = {cell.memory for call in plan.calls for cell in call.changed()}
 
-    def __call__(self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    def __call__(self, given: Sequence[np.ndarray], numbers: Numbers) -> list[np.ndarray]:
         """Run the plan."""
         for cell, array in zip(self.plan.given, given, strict=True):
             self._put(cell, array, placed(array, Memory("given", cell)))
@@ -126,7 +118,7 @@ class FirstRun:
         for cell, i in self.plan.last_uses().items():
             gone.setdefault(i, []).append(cell)
         for i, call in enumerate(self.plan.calls):
-            self.steps.append(self._run(call, draws))
+            self.steps.append(self._run(call, numbers))
             self._use(i, call)
             for cell in gone.get(i, ()):
                 del self._arrays[cell]
@@ -147,9 +139,9 @@ class FirstRun:
                     operand.place.memory.use(i)
 
     # -- one call -----------------------------------------------------------------------------------------------------
-    def _run(self, call: Call, draws: Sequence[tuple[int, int]]) -> Step | None:
+    def _run(self, call: Call, numbers: Numbers) -> Step | None:
         """Make a call, and find what runs for it from now on."""
-        arguments = [filled(argument, self._arrays, draws) for argument in call.arguments]
+        arguments = [filled(argument, self._arrays, numbers) for argument in call.arguments]
         options = {} if call.out is None else {"out": self._arrays[call.out]}
         if call.op.view or call.op is DEEDS["empty"]:
             results = results_of(call, call.kernel(*arguments, **options))
@@ -172,7 +164,7 @@ class FirstRun:
             return self._in_python(call, arguments, options, str(reason))
         notes = self.twins.recording.notes
         try:
-            places = self._proved(call, arguments, notes, results, before)
+            places = self._proved(call, numbers, notes, results, before)
         except Unproved as reason:
             return self._made(call, results, str(reason))
         for cell, array, place in zip(call.results, results, places, strict=True):
@@ -248,7 +240,7 @@ class FirstRun:
         return next(iter(found.values()), None)
 
     def _proved(
-        self, call: Call, arguments: list, notes: list[Note], results: list, before: dict[Span, bytes]
+        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, bytes]
     ) -> list[Place]:
         """The places of a call's results, and of all operands, if its notes alone lead to the same; else Unproved."""
         recording = self.twins.recording
@@ -256,9 +248,7 @@ class FirstRun:
             raise Unproved(recording.refusal)
         if not notes:
             raise Unproved("computed by NumPy")
-        blocks: dict[int, Memory] = {}
-        copies = [Copy(span, content) for span, content in before.items()]
-        trials: dict[int, Copy] = {}
+        trial, blocks = Trial(before), {}
 
         def place_of(array: np.ndarray) -> Place | None:
             found = self._place(call, array)
@@ -266,21 +256,9 @@ class FirstRun:
             if found is None and recording.unwritten.get(id(owner), (None, False))[1]:
                 if id(owner) not in blocks:
                     blocks[id(owner)] = Memory("block", size=owner.nbytes)
-                    trials[id(owner)] = Copy(Span.of(owner), _OTHER_MARK)
+                    trial.replace(owner)
                 found = placed(array, blocks[id(owner)], address_of(array) - address_of(owner))
             return found
-
-        def trial_of(array: np.ndarray) -> np.ndarray:
-            if not array.size:
-                return array
-            span = Span.of(array)
-            for copy in copies:
-                if copy.span.contains(span):
-                    return copy.of(array)
-                if copy.span.overlaps(span):
-                    raise Unproved("an argument shares memory with what is changed")
-            trial = trials.get(id(owner_of(array)))
-            return array if trial is None else trial.of(array)
 
         for note in notes:
             for operand in note.operands():
@@ -288,32 +266,39 @@ class FirstRun:
         places = [place_of(array) for array in results]
         if not all(places):
             raise Unproved("NumPy makes its result")
+        self._mark_rates(call, notes, numbers)
         functions = self.twins.functions
-        words = Words(functions, notes, lambda operand: trial_of(operand.array))
-        if functions.lib.run_prepared(words.calls, 0, len(notes)) != len(notes):
-            raise Unproved("it fails when it is made again")
-        if any(_bits(array) != _bits(trial_of(array)) for array in results):
-            raise Unproved("its calls in C give another result")
-        if any(copy.bytes.tobytes() != copy.span.content() for copy in copies):
-            raise Unproved("its calls in C change its arguments in another way")
-        if any(isinstance(argument, Seed) for argument in arguments):
-            self._check_draws(call, arguments, words, results, trial_of)
+        words = Words(functions, notes, lambda operand: trial.of(operand.array))
+        expected = [array.tobytes() for array in results], [span.content() for span in before]
+        trial.run(functions, words, results, expected)
+        given = [a for a in call.arguments if isinstance(a, Seed | Rate)]
+        if given:
+            if len(words.varied) < len(given):
+                raise Unproved("it computes with numbers that are others in each run")
+            other = numbers.others()
+            for target, i, what in words.varied:
+                target[i] = filled(what, {}, other)
+            trial.begin()
+            trial.run(functions, words, results, self._expected(call, other, before))
         del words
         self._let_go(notes)
         return places
 
-    def _check_draws(self, call: Call, arguments: list, words: Words, results: list, trial_of: Callable) -> None:
-        """Raise Unproved unless the words that are seeds and offsets are all that a draw depends on."""
-        drawn = [i for i, argument in enumerate(arguments) if isinstance(argument, Seed)]
-        if len(words.seeds) < len(drawn) or not results:
-            raise Unproved("it computes with its seed")
-        others = [int(argument) + 1 if i in drawn else argument for i, argument in enumerate(arguments)]
-        for number, seed in words.seeds:
-            words.words[number] = int(seed) + 1
-        self.twins.functions.lib.run_prepared(words.calls, 0, len(words.calls))
-        expected = results_of(call, call.kernel(*others))
-        if any(_bits(array) != _bits(trial_of(result)) for array, result in zip(expected, results, strict=True)):
-            raise Unproved("it computes with its seed")
+    def _mark_rates(self, call: Call, notes: list[Note], numbers: Numbers) -> None:
+        """Tell the structs of optimizers which of their numbers are others in each run."""
+        steps = [argument for note in notes for argument in note.arguments if argument.__class__ is StepStruct]
+        for p, argument in zip(call.op.kernel_parameters, call.arguments, strict=False):
+            for step in steps if argument.__class__ is Rate else ():
+                step.rates[REALS[p.name]] = filled(argument, {}, numbers)
+
+    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> tuple[list[bytes], list[bytes]]:
+        """The results, and what is changed, of a call with other numbers on copies of what it changes."""
+        copies = Trial(before)
+        arrays = {cell: copies.of(self._arrays[cell]) for cell in call.cells()}
+        arguments = [filled(argument, arrays, numbers) for argument in call.arguments]
+        options = {} if call.out is None else {"out": arrays[call.out]}
+        results = results_of(call, call.kernel(*arguments, **options))
+        return [array.tobytes() for array in results], copies.contents()
 
     def _let_go(self, notes: list[Note]) -> None:
         """Keep of the operands' arrays those that are the same in each run: held ones, and what others keep."""
@@ -331,18 +316,20 @@ class FirstRun:
                 raise Unproved("NumPy makes an array for it")
 
 
-def filled(argument: Any, arrays: dict[Cell, np.ndarray], draws: Sequence[tuple[int, int]]) -> Any:
-    """An argument of a call, with arrays in place of cells, and seeds and offsets as they are in this run."""
+def filled(argument: Any, arrays: dict[Cell, np.ndarray], numbers: Numbers) -> Any:
+    """An argument of a call, with arrays in place of cells, and numbers as they are in a run."""
     kind = argument.__class__
     if kind is Cell:
         return arrays[argument]
     if kind in (list, tuple):
-        return kind([filled(item, arrays, draws) for item in argument])
+        return kind([filled(item, arrays, numbers) for item in argument])
     if kind is Seed:
-        return Seed(draws[argument.source][0], argument.source)
+        return Seed(numbers.draws[argument.source][0], argument.source)
     if kind is Offset:
-        start = draws[argument.source][1]
-        return Offset((start + argument - argument.start) % _OFFSETS, argument.source, start)
+        start = numbers.draws[argument.source][1]
+        return Offset((start + argument - argument.start) % _MOST, argument.source, start)
+    if kind is Rate:
+        return Rate(numbers.rates[argument.source], argument.source)
     return argument
 
 
@@ -363,7 +350,3 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
         else:
             joined.append(span)
     return joined
-
-
-def _bits(array: np.ndarray) -> bytes:
-    return array.tobytes()

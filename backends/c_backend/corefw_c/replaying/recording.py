@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from corefw.compiling.plan import Rate
 from corefw.dispatch.records import Layout
 
 #: functions that are given an array of addresses, unless `count` is 1: the numbers of these two parameters
 _OF_ADDRESSES = dict.fromkeys(("index_read", "index_write", "index_sum"), (2, 3))
+_MEMBERS = Layout("lists", "rates", "numbers").members
 #: how many addresses of lists stand at the beginning of an optimizer's struct
-LISTS = sum(kind == "uintptr_t" for kind in Layout("lists", "rates", "numbers").members.values())
+LISTS = sum(kind == "uintptr_t" for kind in _MEMBERS.values())
+#: where its members of type double stand
+REALS = {name: 8 * i for i, (name, kind) in enumerate(_MEMBERS.items()) if kind == "double"}
 
 
 @dataclass(eq=False)
@@ -41,8 +45,17 @@ class Integers(tuple):
     """Integers that a function is given in a C array."""
 
 
-class Step(tuple):
-    """The lists of an optimizer's step, or None, and after them the rest of its struct."""
+@dataclass(eq=False)
+class StepStruct:
+    """The struct of an optimizer's step.
+
+    Attributes: ``lists`` its lists, or None, which stand first; ``rest`` the bytes after them; ``rates`` where it has
+    numbers that are others in each run, and which.
+    """
+
+    lists: tuple[ArrayList | None, ...]
+    rest: bytes
+    rates: dict[int, Rate] = field(default_factory=dict)
 
 
 class Note(NamedTuple):
@@ -60,6 +73,8 @@ def _operands(arguments: Iterable) -> Iterator[Operand]:
     for argument in arguments:
         if argument.__class__ is Operand:
             yield argument
+        elif argument.__class__ is StepStruct:
+            yield from _operands(argument.lists)
         elif isinstance(argument, tuple):
             yield from _operands(argument)
 
@@ -184,7 +199,7 @@ class Recording:
                 return Addresses(map(self._at, argument))
             if item == "char":
                 addresses = memoryview(argument)[: 8 * LISTS].cast("P")
-                return Step((*map(self._at, addresses), argument[8 * LISTS :]))
+                return StepStruct(tuple(map(self._at, addresses)), argument[8 * LISTS :])
             return Integers(argument) if item == "intptr_t" else argument
         if not isinstance(argument, int | float) or isinstance(argument, np.generic):
             self.refuse(f"a {type(argument).__name__} is read for a number")

@@ -10,15 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import Call, Cell, Offset, Plan, Seed, cells_in
+from corefw.compiling.plan import Call, Cell, Offset, Plan, Rate, Seed, cells_in
 from corefw.compiling.straight import Run, straight
 from corefw.dispatch.backend import Kernel
 from corefw.shapes import contiguous_strides
 from corefw_c.replaying import arena
-from corefw_c.replaying.preparing import FirstRun, Memory, Place, Twins, address_of, filled, placed, results_of
+from corefw_c.replaying.preparing import FirstRun, Numbers, Twins, filled, results_of
+from corefw_c.replaying.places import Memory, Place, address_of, placed
 from corefw_c.replaying.recording import Operand
 from corefw_c.replaying.words import Functions, Words
-from corefw_c.replaying.writing import Writer, as_before, shown
+from corefw_c.replaying.writing import Writer, as_before, number, shown
+
+
+ALIGNED, WRITABLE = 0x100, 0x400  # among NumPy's flags
 
 
 class MemoryUse(NamedTuple):
@@ -46,26 +50,34 @@ class Replay:
         self.steps: list = []
         self.memory = MemoryUse(0, 0, 0)
 
-    def __call__(self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    def __call__(
+        self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
+    ) -> list[np.ndarray]:
         """Run the plan."""
         if not self._lock.acquire(blocking=False):
-            self._aside = self._aside or straight(self.plan)
-            return self._aside(given, draws)
+            return self._straight(given, draws, rates)
         try:
             if self._run is not None:
-                return self._run(given, draws)
-            return self._first(given, draws)
+                return self._run(given, draws, rates)
+            return self._first(given, Numbers(draws, rates))
         finally:
             self._lock.release()
 
-    def _first(self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    def _straight(
+        self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
+    ) -> list[np.ndarray]:
+        """A run of the plan in Python."""
+        self._aside = self._aside or straight(self.plan)
+        return self._aside(given, draws, rates)
+
+    def _first(self, given: Sequence[np.ndarray], numbers: Numbers) -> list[np.ndarray]:
         with self._twins.lock, np.errstate(all="ignore"):
             first = FirstRun(self.plan, self._twins)
-            results = first(given, draws)
+            results = first(given, numbers)
         if first.refusal:
-            self._run = self._aside = straight(self.plan)
+            self._run = self._straight
             return results
-        program = Program(self.plan, first, self._twins.functions)
+        program = Program(self.plan, first, self._twins.functions, self._straight)
         self.steps, self.memory, self._run = first.steps, program.memory, program.run()
         return results
 
@@ -79,8 +91,9 @@ def maker(level: str, kernels: Iterable[Kernel], table: Callable[[Any], Iterable
 class Program:
     """A prepared plan: its memory, its arrays, its calls in C, and the Python function around them."""
 
-    def __init__(self, plan: Plan, first: FirstRun, functions: Functions):
+    def __init__(self, plan: Plan, first: FirstRun, functions: Functions, otherwise: Run):
         self.plan, self.places, self.steps, self.functions = plan, first.places, first.steps, functions
+        self.otherwise = otherwise  # for arrays that are not as aligned or writable as they were
         self.returned = {self.places[cell].memory for cell in plan.returned}
         self.fresh = [memory for memory in self.returned if memory.kind == "block"]
         self._lay_out()
@@ -133,18 +146,15 @@ class Program:
     def run(self) -> Run:
         """The function that runs the plan."""
         writer = Writer()
-        lines, lib = writer.lines, self.functions.lib
+        lines = writer.lines
         for i, memory in enumerate(self.fresh):
             whole = next((p for p in map(self.places.get, self.plan.returned) if _is_all(p, memory)), None)
             shape, dtype = (whole.shape, whole.dtype) if whole else (memory.size, np.dtype(np.uint8))
             lines.append(f"f{i} = {writer.name(np.empty)}({writer.name(shape)}, {writer.name(dtype)})")
         sources = [self.places[cell].memory for cell in self.plan.given] + self.fresh
         self._point(writer, sources, ", ".join(["*given", *(f"f{i}" for i in range(len(self.fresh)))]))
-        words = writer.name(self.words.words)
-        for number, seed in self.words.seeds:
-            drawn = f"draws[{seed.source}]"
-            value = f"({drawn}[1] + {seed - seed.start}) % {1 << 64}" if isinstance(seed, Offset) else f"{drawn}[0]"
-            lines.append(f"{words}[{number}] = {value}")
+        for target, i, what in self.words.varied:
+            lines.append(f"{writer.name(target)}[{i}] = {number(what)}")
         begin = end = 0
         made: dict[Cell, int] = {}
         for i, (call, step) in enumerate(zip(self.plan.calls, self.steps)):
@@ -161,24 +171,30 @@ class Program:
             self._let_go(writer, made, i + 1)
         self._run_prepared(writer, begin, end)
         lines.append(f"return [{', '.join(self._returned(writer, cell) for cell in self.plan.returned)}]")
-        return writer.function("run(given, draws)")
+        return writer.function("run(given, draws, rates)")
 
     def _point(self, writer: Writer, sources: list[Memory], arrays: str) -> None:
         """Let arrays show the memory of others, which are known only now."""
         rows = [
-            (id(array), i, offset) for i, memory in enumerate(sources) for array, offset in self.pointed.get(memory, ())
+            (id(array), i, offset, ALIGNED | (WRITABLE if self._is_writable(memory) else 0))
+            for i, memory in enumerate(sources)
+            for array, offset in self.pointed.get(memory, ())
         ]
         if rows:
-            table, point = self.functions.ffi.new("struct pointed[]", rows), writer.name(self.functions.lib.point_arrays)
+            table = self.functions.ffi.new("struct pointed[]", rows)
+            point = writer.name(self.functions.lib.point_arrays)
             writer.lines.append(f"sources = [{arrays}]")
             writer.lines.append(f"if {point}({writer.name(table)}, {len(rows)}, id(sources)):")
-            writer.lines.append("    raise RuntimeError('a run of a plan is given other objects than arrays')")
+            writer.lines.append(f"    return {writer.name(self.otherwise)}(given, draws, rates)")
+
+    def _is_writable(self, memory: Memory) -> bool:
+        return memory.source is None or self.places[memory.source].writable
 
     def _run_prepared(self, writer: Writer, begin: int, end: int) -> None:
         if begin < end:
             run = f"{writer.name(self.functions.lib.run_prepared)}({writer.name(self.words.calls)}"
             writer.lines.append(f"n = {run}, {begin}, {end})")
-            writer.lines.append(f"while n < {end}: n = {run}, {writer.name(self.again)}(n, draws), {end})")
+            writer.lines.append(f"while n < {end}: n = {run}, {writer.name(self.again)}(n, draws, rates), {end})")
 
     def _let_go(self, writer: Writer, made: dict[Cell, int], i: int) -> None:
         """Let go of the arrays that no call from number `i` on uses."""
@@ -197,9 +213,9 @@ class Program:
         results += "," if call.several and len(call.results) == 1 else ""
         writer.lines.append(f"{results} = {made}" if results else made)
         for cell in call.results:
-            array = f"m{cell.number}"
-            writer.lines.append(f"{array} = {writer.name(as_before)}({array}, {writer.name(call)}, {writer.name(cell)})")
-            self._point(writer, [self.places[cell].memory], array)
+            array, place = f"m{cell.number}", self.places[cell]
+            writer.lines.append(f"{array} = {writer.name(as_before)}({array}, {writer.name(call)}, {writer.name(place)})")
+            self._point(writer, [place.memory], array)
 
     def _argument(self, writer: Writer, argument: Any) -> str:
         kind = argument.__class__
@@ -208,10 +224,8 @@ class Program:
         if kind in (list, tuple) and any(cells_in((argument,))):
             items = "".join(f"{self._argument(writer, item)}, " for item in argument)
             return f"[{items}]" if kind is list else f"({items})"
-        if kind is Seed:
-            return f"draws[{argument.source}][0]"
-        if kind is Offset:
-            return f"(draws[{argument.source}][1] + {argument - argument.start}) % {1 << 64}"
+        if kind in (Seed, Offset, Rate):
+            return number(argument)
         return writer.name(argument)
 
     def _variable(self, cell: Cell) -> str:
@@ -235,12 +249,12 @@ class Program:
         shape, dtype, offset, strides = map(writer.name, (place.shape, place.dtype, place.offset, place.strides))
         return f"{writer.name(np.ndarray)}({shape}, {dtype}, {source}, {offset}, {strides})"
 
-    def again(self, n: int, draws: Sequence[tuple[int, int]]) -> int:
+    def again(self, n: int, draws: Sequence[tuple[int, int]], rates: Sequence[float]) -> int:
         """Run the kernel of a call whose prepared call number `n` failed, for it explains or knows another way; returns
         the number of the next call's first one."""
         call = self.plan.calls[self.calls[n]]
         arrays = {cell: self.array(self.places[cell]) for cell in (*call.cells(), *call.results)}
-        arguments = [filled(argument, arrays, draws) for argument in call.arguments]
+        arguments = [filled(argument, arrays, Numbers(draws, rates)) for argument in call.arguments]
         options = {} if call.out is None else {"out": arrays[call.out]}
         with np.errstate(all="ignore"):
             for cell, array in zip(call.results, results_of(call, call.kernel(*arguments, **options)), strict=True):

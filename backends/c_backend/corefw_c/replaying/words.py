@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.compiling.plan import Seed
-from corefw_c.replaying.recording import LISTS, AddressArray, Addresses, ArrayList, Integers, Note, Operand, Step
+from corefw.compiling.plan import Rate, Seed
+from corefw_c.replaying.recording import LISTS, AddressArray, Addresses, ArrayList, Integers, Note, Operand, StepStruct
 
 _MOST = 1 << 64
 
@@ -44,25 +44,27 @@ class Words:
 
     Attributes:
         calls: what `run_prepared` takes.
-        words: all arguments, one after the other.
-        seeds: the numbers of the words that are seeds or offsets, with what they were.
+        varied: (words, number of one among them, seed, offset or rate): what is another one in each run.
     """
 
     def __init__(self, functions: Functions, notes: list[Note], array_of: Callable[[Operand], np.ndarray]):
         self._ffi, self._array_of = functions.ffi, array_of
         self._kept: list[Any] = []
-        self.seeds: list[tuple[int, Seed]] = []
+        self.varied: list[tuple[Any, int, Seed | Rate]] = []
         values: list[int] = []
-        starts = []
+        starts, varied = [], []
         for note in notes:
             starts.append(len(values))
             for kind, argument in zip(functions.parameters(note.function), note.arguments, strict=True):
-                if isinstance(argument, Seed):
-                    self.seeds.append((len(values), argument))
+                if isinstance(argument, Seed | Rate):
+                    varied.append((len(values), argument))
                 values.append(self._word(kind, argument))
-        self.words = self._ffi.new("uint64_t[]", values)
+        words = self._ffi.new("uint64_t[]", values)
+        self._kept.append(words)
+        reals = self._ffi.cast("double *", words)
+        self.varied += [(words if isinstance(what, Seed) else reals, number, what) for number, what in varied]
         self.calls = self._ffi.new("struct prepared[]", len(notes))
-        first = self._ffi.cast("union word *", self.words)
+        first = self._ffi.cast("union word *", words)
         for call, note, start in zip(self.calls, notes, starts):
             call.run, call.arguments = functions.trampolines[note.function], first + start
 
@@ -77,9 +79,12 @@ class Words:
             return self._pointer(self._ffi.new("uintptr_t[]", list(map(self._address, argument))))
         if argument.__class__ is Integers:
             return self._pointer(self._ffi.new("intptr_t[]", list(argument)))
-        if argument.__class__ is Step:
-            lists = struct.pack(f"{LISTS}P", *map(self._address, argument[:LISTS]))
-            return self._pointer(self._ffi.new("char[]", lists + argument[LISTS]))
+        if argument.__class__ is StepStruct:
+            lists = struct.pack(f"{LISTS}P", *map(self._address, argument.lists))
+            packed = self._ffi.new("char[]", lists + argument.rest)
+            for offset, rate in argument.rates.items():
+                self.varied.append((self._ffi.cast("double *", packed + offset), 0, rate))
+            return self._pointer(packed)
         if kind.kind == "pointer":
             return self._pointer(argument)
         if kind.cname == "double":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.compiling.plan import Call, Cell
+from corefw.compiling.plan import Call, Offset, Rate, Seed
 from corefw.dispatch.flags import NAMELESS
 from corefw_c.replaying.places import Place, address_of
 
@@ -34,6 +34,14 @@ class Writer:
         return self._names[head.partition("(")[0]]
 
 
+def number(what: Seed | Rate) -> str:
+    """How a number that is another one in each run is computed from what a run is given."""
+    if what.__class__ is Rate:
+        return f"rates[{what.source}]"
+    drawn = f"draws[{what.source}]"
+    return f"({drawn}[1] + {what - what.start}) % {1 << 64}" if isinstance(what, Offset) else f"{drawn}[0]"
+
+
 class _Window:
     """Memory of another array, for NumPy to make an array of."""
 
@@ -53,22 +61,20 @@ def shown(source: np.ndarray, place: Place) -> np.ndarray:
     return np.asarray(_Window(source, place)).view(place.dtype)
 
 
-def as_before(value: Any, call: Call, cell: Cell) -> np.ndarray:
-    """What a call of a kernel has returned, as an array that lies as in the first run."""
+def as_before(value: Any, call: Call, place: Place) -> np.ndarray:
+    """What a call of a kernel has returned, as an array that lies as that of the first run did."""
     runtime = call.dispatch_key.runtime
     array = value if value.__class__ is runtime.array_type else runtime.wrap(value)
-    if array.strides == cell.strides and array.shape == cell.shape and array.dtype == cell.dtype:
-        return array
-    if array.shape != cell.shape or array.dtype != cell.dtype:
+    if array.shape != place.shape or array.dtype != place.dtype:
         raise RuntimeError(
-            f"{call.op.name}: its result has shape {list(array.shape)} and dtype {array.dtype}, and had "
-            f"{list(cell.shape)} and {cell.dtype} when the calls were written down"
+            f"{call.op.name}: its result is {array.dtype}{list(array.shape)}, and was {place.dtype}{list(place.shape)} "
+            "when the calls were written down"
         )
-    made = np.ndarray(cell.shape, cell.dtype, np.empty(_reach(cell), np.uint8), 0, cell.strides)
+    flags = array.flags
+    if array.strides == place.strides and flags.writeable == place.writable and flags.aligned:
+        return array
+    reach = sum((size - 1) * step for size, step in zip(place.shape, place.strides)) + place.dtype.itemsize
+    made = np.ndarray(place.shape, place.dtype, np.empty(max(reach, array.nbytes), np.uint8), 0, place.strides)
     made[...] = array
+    made.flags.writeable = place.writable
     return made
-
-
-def _reach(cell: Cell) -> int:
-    """The bytes that an array of positive strides reaches over."""
-    return sum((size - 1) * step for size, step in zip(cell.shape, cell.strides)) + cell.dtype.itemsize

@@ -221,8 +221,9 @@ struct trampoline { const char *kernel; int (*run)(const union word *arguments);
 const struct trampoline *trampolines(void); /* of all kernels; the last one has no name (building/trampolines.py) */
 /* Make the calls from number `begin` on; returns the number of the first one whose status is not 0, or `end`. */
 intptr_t run_prepared(const struct prepared *calls, intptr_t begin, intptr_t end);
-/* Have arrays, which own no memory, show that of arrays in a Python list, from so many bytes behind their first element. */
-struct pointed { uintptr_t array; intptr_t source, offset; };
+/* Have arrays, which own no memory, show that of arrays in a Python list, from so many bytes behind their first element;
+ * UNSUPPORTED, before anything is done, if one of these is not as aligned and writable as it was (NumPy's flags). */
+struct pointed { uintptr_t array; intptr_t source, offset; int flags; };
 int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list);
 
 #endif

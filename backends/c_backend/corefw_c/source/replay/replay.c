@@ -15,7 +15,9 @@ int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list) 
         if (pointed[i].source < 0 || pointed[i].source >= sources->count) return OUT_OF_RANGE;
         array source = sources->items[pointed[i].source];
         if (source->type != array_type) return WRONG_DTYPE;
-        ((struct array *)pointed[i].array)->data = source->data + pointed[i].offset;
+        if ((source->flags ^ pointed[i].flags) & (MAY_BE_WRITTEN | IS_ALIGNED)) return UNSUPPORTED;
     }
+    for (intptr_t i = 0; i < count; i++)
+        ((struct array *)pointed[i].array)->data = sources->items[pointed[i].source]->data + pointed[i].offset;
     return OK;
 }
