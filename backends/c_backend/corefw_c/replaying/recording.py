@@ -177,9 +177,9 @@ class Recording:
             self.unwritten[id(owner)] = owner, written or self._is_unwritten(owner)
         return Operand(array)
 
-    def _is_unwritten(self, array: np.ndarray) -> bool:
-        flat = array.reshape(-1) if array.flags.c_contiguous else None
-        return flat is not None and bool((flat.view(np.uint8) == self.lib.MARK).all())
+    def _is_unwritten(self, owner: np.ndarray) -> bool:
+        content = ctypes.string_at(owner.ctypes.data, owner.nbytes)
+        return content.count(self.lib.MARK) == len(content)
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""

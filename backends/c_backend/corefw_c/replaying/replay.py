@@ -102,9 +102,10 @@ class Program:
         notes = [note for step in self.steps if step for note in step.notes]
         self.words = Words(functions, notes, self._operand)
         self.calls = [i for i, step in enumerate(self.steps) if step for _ in step.notes]  # by prepared call
-        for i in set(self.calls):
-            for cell in (*plan.calls[i].cells(), *plan.calls[i].results):
-                self.array(self.places[cell])  # in case that its kernel has to run
+        for call, step in zip(plan.calls, self.steps):  # what the kernel needs if it is to run: before arrays are pointed
+            for cell in (*call.cells(), *call.results) if step else ():
+                if step.notes or not self._variable(cell):
+                    self.array(self.places[cell])
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def _lay_out(self) -> None:
