@@ -6,7 +6,9 @@ import re
 
 DECLARED = re.compile(r"^int (\w+)\(([^()]*)\);", re.MULTILINE)
 #: the member of a word (kernels.h) that holds an argument, by its type; the others are pointers
-MEMBERS = {"double": "real", "uintptr_t": "address"} | dict.fromkeys(("int", "intptr_t", "int64_t", "uint64_t"), "integer")
+MEMBERS = {"double": "real", "uintptr_t": "address"} | dict.fromkeys(
+    ("int", "intptr_t", "int64_t", "uint64_t"), "integer"
+)
 
 
 def _read(number: int, parameter: str) -> str:

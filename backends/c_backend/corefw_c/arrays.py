@@ -20,7 +20,6 @@ LOSS_REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 empty = np.empty
 
 
-
 class _Thread(threading.local):
     """What a thread's shims call: `lib`, where it is another library than that of the best level."""
 

@@ -39,7 +39,9 @@ def offsets(blocks: Sequence[Block]) -> tuple[list[int], int]:
         size, first, last = blocks[i]
         size = aligned(size)
         taken = sorted(
-            (begins[j], begins[j] + aligned(blocks[j].size)) for j in done if first <= blocks[j].last and blocks[j].first <= last
+            (begins[j], begins[j] + aligned(blocks[j].size))
+            for j in done
+            if first <= blocks[j].last and blocks[j].first <= last
         )
         end, best, least = 0, None, 0
         for begin, stop in taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Rate, S
 from corefw_c import allocator
 from corefw_c.arrays import like, thread
 from corefw_c.replaying.places import Memory, Place, Span, address_of, placed
-from corefw_c.replaying.recording import REALS, Note, Recording, StepStruct, owner_of
+from corefw_c.replaying.recording import REALS, Note, Operand, Recording, StepStruct, owner_of
 from corefw_c.replaying.trying import Trial, Unproved
 from corefw_c.replaying.words import Functions, Words
 
@@ -39,6 +39,10 @@ class Step:
 
     notes: list[Note]
     reason: str = ""
+
+    def operands(self) -> Iterator[Operand]:
+        """The arrays among the arguments of the noted calls."""
+        return (operand for note in self.notes for operand in note.operands())
 
 
 class Twins:
@@ -129,14 +133,18 @@ class FirstRun:
     def _put(self, cell: Cell, array: np.ndarray, place: Place) -> None:
         self._arrays[cell], self.places[cell] = array, place
 
+    def _put_all(self, call: Call, results: list[np.ndarray], places: list[Place]) -> None:
+        for cell, array, place in zip(call.results, results, places, strict=True):
+            self._put(cell, array, place)
+
     def _use(self, i: int, call: Call) -> None:
         """Tell the memory that a call uses it."""
-        for cell in call.results if self.steps[i] is None else (*call.cells(), *call.results):
+        step = self.steps[i]
+        for cell in call.results if step is None else (*call.cells(), *call.results):
             self.places[cell].memory.use(i)
-        for note in self.steps[i].notes if self.steps[i] else ():
-            for operand in note.operands():
-                if operand.place is not None:
-                    operand.place.memory.use(i)
+        for operand in step.operands() if step else ():
+            if operand.place is not None:
+                operand.place.memory.use(i)
 
     # -- one call -----------------------------------------------------------------------------------------------------
     def _run(self, call: Call, numbers: Numbers) -> Step | None:
@@ -158,7 +166,7 @@ class FirstRun:
                 (cell.shape, cell.strides, cell.dtype) for cell in call.results
             ]:
                 raise Unproved("its result lies otherwise in C")
-        except Exception as reason:  # noqa: BLE001 - what is wrong the kernel itself will say
+        except Exception as reason:  # what is wrong the kernel itself will say
             for span, content in before.items():
                 span.restore(content)
             return self._in_python(call, arguments, options, str(reason))
@@ -167,8 +175,7 @@ class FirstRun:
             places = self._proved(call, numbers, notes, results, before)
         except Unproved as reason:
             return self._made(call, results, str(reason))
-        for cell, array, place in zip(call.results, results, places, strict=True):
-            self._put(cell, array, place)
+        self._put_all(call, results, places)
         return Step(notes)
 
     def _noted(self, call: Call, twin: Callable, arguments: list, options: dict) -> Any:
@@ -187,34 +194,33 @@ class FirstRun:
 
     def _made(self, call: Call, results: list, reason: str) -> Step | None:
         """The step of a call that stays Python's; none if its results show memory of its arguments."""
-        try:
-            places = [self._place(call, array) for array in results]
-        except Unproved as refusal:
-            self.refusal, places = f"{call.op.name}: {refusal}", [None]
-        if results and not any(call.changed()) and all(places):
-            for cell, array, place in zip(call.results, results, places, strict=True):
-                self._put(cell, array, place)
+        places = [*filter(None, (self._place_of_view(call, array) for array in results))]
+        if results and not any(call.changed()) and len(places) == len(results):
+            self._put_all(call, results, places)
             return None
-        for cell, array in zip(call.results, results, strict=True):
-            self._put(cell, array, placed(array, Memory("made", cell)))
+        self._put_all(call, results, [placed(a, Memory("made", cell)) for cell, a in zip(call.results, results)])
         return Step([], reason)
+
+    def _place_of_view(self, call: Call, array: np.ndarray) -> Place | None:
+        """Where a result lies that shows memory of a call's arguments; None if it shows other memory."""
+        try:
+            return self._place(call, array)
+        except Unproved as refusal:
+            self.refusal = f"{call.op.name}: {refusal}"
+            return None
 
     def _shown(self, call: Call, results: list) -> Step | None:
         """What runs for a view, or for memory that nobody has written to: nothing."""
         places = []
         for array in results:
-            try:
-                place = self._place(call, array)
-            except Unproved as refusal:
-                self.refusal, place = f"{call.op.name}: {refusal}", None
+            place = self._place_of_view(call, array)
             if place is None and (call.op is DEEDS["empty"] or not array.size):
                 owner = owner_of(array)
                 place = placed(array, Memory("block", size=owner.nbytes), address_of(array) - address_of(owner))
+            if place is None:
+                return self._made(call, results, "a view that is a copy")
             places.append(place)
-        if not all(places):
-            return self._made(call, results, "a view that is a copy")
-        for cell, array, place in zip(call.results, results, places, strict=True):
-            self._put(cell, array, place)
+        self._put_all(call, results, places)
         return None
 
     def _is_constant(self, cell: Cell) -> bool:
@@ -260,11 +266,11 @@ class FirstRun:
                 found = placed(array, blocks[id(owner)], address_of(array) - address_of(owner))
             return found
 
-        for note in notes:
-            for operand in note.operands():
-                operand.place = place_of(operand.array)
-        places = [place_of(array) for array in results]
-        if not all(places):
+        step = Step(notes)
+        for operand in step.operands():
+            operand.place = place_of(operand.array)
+        places = [*filter(None, map(place_of, results))]
+        if len(places) < len(results):
             raise Unproved("NumPy makes its result")
         self._mark_rates(call, notes, numbers)
         functions = self.twins.functions
@@ -281,13 +287,14 @@ class FirstRun:
             trial.begin()
             trial.run(functions, words, results, self._expected(call, other, before))
         del words
-        self._let_go(notes)
+        self._let_go(step)
         return places
 
     def _mark_rates(self, call: Call, notes: list[Note], numbers: Numbers) -> None:
         """Tell the structs of optimizers which of their numbers are others in each run."""
         steps = [argument for note in notes for argument in note.arguments if argument.__class__ is StepStruct]
-        for p, argument in zip(call.op.kernel_parameters, call.arguments, strict=False):
+        parameters: Sequence[Any] = call.op.kernel_parameters
+        for p, argument in zip(parameters, call.arguments, strict=False):
             for step in steps if argument.__class__ is Rate else ():
                 step.rates[REALS[p.name]] = filled(argument, {}, numbers)
 
@@ -300,16 +307,15 @@ class FirstRun:
         results = results_of(call, call.kernel(*arguments, **options))
         return [array.tobytes() for array in results], copies.contents()
 
-    def _let_go(self, notes: list[Note]) -> None:
+    def _let_go(self, step: Step) -> None:
         """Keep of the operands' arrays those that are the same in each run: held ones, and what others keep."""
         self.twins.recording.unwritten.clear()
         constants = []
-        for note in notes:
-            for operand in note.operands():
-                if operand.place is None and operand.array.size:
-                    constants.append((operand, weakref.ref(operand.array)))
-                if operand.place.memory.kind != "held" if operand.place else operand.array.size:
-                    operand.array = None
+        for operand in step.operands():
+            if operand.place is None and operand.array.size:
+                constants.append((operand, weakref.ref(operand.array)))
+            if operand.place.memory.kind != "held" if operand.place else operand.array.size:
+                operand.array = None
         for operand, found in constants:
             operand.array = found()
             if operand.array is None:

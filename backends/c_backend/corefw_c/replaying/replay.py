@@ -15,12 +15,11 @@ from corefw.compiling.straight import Run, straight
 from corefw.dispatch.backend import Kernel
 from corefw.shapes import contiguous_strides
 from corefw_c.replaying import arena
-from corefw_c.replaying.preparing import FirstRun, Numbers, Twins, filled, results_of
 from corefw_c.replaying.places import Memory, Place, address_of, placed
+from corefw_c.replaying.preparing import FirstRun, Numbers, Twins, filled, results_of
 from corefw_c.replaying.recording import Operand
 from corefw_c.replaying.words import Functions, Words
 from corefw_c.replaying.writing import Writer, as_before, number, shown
-
 
 ALIGNED, WRITABLE = 0x100, 0x400  # among NumPy's flags
 
@@ -102,9 +101,9 @@ class Program:
         notes = [note for step in self.steps if step for note in step.notes]
         self.words = Words(functions, notes, self._operand)
         self.calls = [i for i, step in enumerate(self.steps) if step for _ in step.notes]  # by prepared call
-        for call, step in zip(plan.calls, self.steps):  # what the kernel needs if it is to run: before arrays are pointed
-            for cell in (*call.cells(), *call.results) if step else ():
-                if step.notes or not self._variable(cell):
+        for call, step in zip(plan.calls, self.steps):  # what a kernel needs that runs in Python, before all are known
+            for cell in (*call.cells(), *call.results):
+                if step is not None and (step.notes or not self._variable(cell)):
                     self.array(self.places[cell])
 
     # -- memory -------------------------------------------------------------------------------------------------------
@@ -112,8 +111,8 @@ class Program:
         """Give each block of the plan's own a part of the arena."""
         memories = dict.fromkeys(place.memory for place in self.places.values())
         for step in self.steps:
-            for note in step.notes if step else ():
-                memories.update(dict.fromkeys(o.place.memory for o in note.operands() if o.place is not None))
+            used = (operand.place for operand in step.operands()) if step else ()
+            memories.update(dict.fromkeys(place.memory for place in used if place is not None))
         own = [m for m in memories if m.kind == "block" and m not in self.returned]
         blocks = [arena.Block(memory.size, memory.first, memory.last) for memory in own]
         begins, total = arena.offsets(blocks)
@@ -135,6 +134,7 @@ class Program:
     def _new_array(self, place: Place) -> np.ndarray:
         memory, offset, shape, strides, dtype, writable = place
         if memory.kind == "held":
+            assert memory.source is not None
             held = memory.source.array
             return held if place == placed(held, memory) else shown(held, place)
         if memory in self.begins:
@@ -148,8 +148,10 @@ class Program:
         """The function that runs the plan."""
         writer = Writer()
         lines = writer.lines
+        places = [self.places[cell] for cell in self.plan.returned]
+        self.whole = {place.memory: place for place in places if _is_all(place)}
         for i, memory in enumerate(self.fresh):
-            whole = next((p for p in map(self.places.get, self.plan.returned) if _is_all(p, memory)), None)
+            whole = self.whole.get(memory)
             shape, dtype = (whole.shape, whole.dtype) if whole else (memory.size, np.dtype(np.uint8))
             lines.append(f"f{i} = {writer.name(np.empty)}({writer.name(shape)}, {writer.name(dtype)})")
         sources = [self.places[cell].memory for cell in self.plan.given] + self.fresh
@@ -215,7 +217,9 @@ class Program:
         writer.lines.append(f"{results} = {made}" if results else made)
         for cell in call.results:
             array, place = f"m{cell.number}", self.places[cell]
-            writer.lines.append(f"{array} = {writer.name(as_before)}({array}, {writer.name(call)}, {writer.name(place)})")
+            writer.lines.append(
+                f"{array} = {writer.name(as_before)}({array}, {writer.name(call)}, {writer.name(place)})"
+            )
             self._point(writer, [place.memory], array)
 
     def _argument(self, writer: Writer, argument: Any) -> str:
@@ -242,10 +246,11 @@ class Program:
         if place.memory.kind == "held":
             return writer.name(self.array(place))
         if place.memory.kind != "block":
-            own = self._variable(cell)
-            return own or f"{writer.name(shown)}({self._variable(place.memory.source)}, {writer.name(place)})"
+            assert place.memory.source is not None
+            own, source = self._variable(cell), self._variable(place.memory.source)
+            return own or f"{writer.name(shown)}({source}, {writer.name(place)})"
         source = f"f{self.fresh.index(place.memory)}"
-        if _is_all(place, place.memory):
+        if place == self.whole.get(place.memory):
             return source
         shape, dtype, offset, strides = map(writer.name, (place.shape, place.dtype, place.offset, place.strides))
         return f"{writer.name(np.ndarray)}({shape}, {dtype}, {source}, {offset}, {strides})"
@@ -263,8 +268,8 @@ class Program:
         return bisect_right(self.calls, self.calls[n])
 
 
-def _is_all(place: Place, memory: Memory) -> bool:
-    """Whether the elements of a place, in row-major order, are all of a memory."""
-    if place.memory is not memory or place.offset or prod(place.shape) * place.dtype.itemsize != memory.size:
+def _is_all(place: Place) -> bool:
+    """Whether the elements of a place, in row-major order, are all of its memory."""
+    if place.offset or prod(place.shape) * place.dtype.itemsize != place.memory.size:
         return False
     return place.strides == tuple(step * place.dtype.itemsize for step in contiguous_strides(place.shape))
