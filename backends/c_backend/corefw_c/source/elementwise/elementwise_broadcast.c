@@ -234,7 +234,7 @@ static bool find_blocks(struct job *job) {
 static enum status open_job(struct job *job, const struct elementwise_loop *loop, int count, const uintptr_t *inputs,
                             uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
-    *job = (struct job){.loop = loop, .inputs = count};
+    job->loop = loop, job->inputs = count; /* to clear all of it would take longer than a small call */
     array arrays[MOST_OPERANDS], out = ARRAY(output);
     if (count != loop->tensors + loop->numbers) return UNSUPPORTED;
     for (int i = 0; i <= count; i++) {
