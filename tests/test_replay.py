@@ -250,6 +250,16 @@ def test_runs_of_several_threads():
     assert not wrong
 
 
+def test_first_runs_wait_for_none_that_goes_on():
+    """It may go on around this one: a kernel of the user's may call what is compiled."""
+    made = recorded(lambda x: x * 2, torch.ones(3))
+    with made.run._twins.lock:
+        assert same(made.call(torch.ones(3)), [torch.full((3,), 2.0)])
+        assert not made.run.steps
+    made.call(torch.ones(3))
+    assert made.run.steps
+
+
 # -- proofs -----------------------------------------------------------------------------------------------------------
 def executor_of(op, make):
     """An executor for which the kernel of an op is what `make` makes of a library."""

@@ -34,7 +34,8 @@ class MemoryUse(NamedTuple):
 
 
 class Replay:
-    """A plan's runs. They come one at a time; one that finds another thread's running goes its way in Python.
+    """A plan's runs. They come one at a time, and so do the first runs of all plans; one that finds another going on,
+    in another thread or around itself, makes its calls in Python.
 
     Attributes:
         steps: after the first run, what runs for each call of the plan.
@@ -58,7 +59,12 @@ class Replay:
         try:
             if self._run is not None:
                 return self._run(given, draws, rates)
-            return self._first(given, Numbers(draws, rates))
+            if not self._twins.lock.acquire(blocking=False):
+                return self._straight(given, draws, rates)
+            try:
+                return self._first(given, Numbers(draws, rates))
+            finally:
+                self._twins.lock.release()
         finally:
             self._lock.release()
 
@@ -70,7 +76,7 @@ class Replay:
         return self._aside(given, draws, rates)
 
     def _first(self, given: Sequence[np.ndarray], numbers: Numbers) -> list[np.ndarray]:
-        with self._twins.lock, np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             first = FirstRun(self.plan, self._twins)
             results = first(given, numbers)
         if first.refusal:
