@@ -1,11 +1,19 @@
-"""Who runs a plan."""
+"""Which backend runs a plan."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from corefw.compiling.plan import Plan
 from corefw.compiling.straight import Run, straight
+from corefw.dispatch.registry import registry
 
 
 def run_of(plan: Plan) -> Run:
-    """The function that runs a plan."""
+    """The function that runs a plan: made by the backend with most of its kernels, of those that can make one; where
+    none can, Python's straight line of calls."""
+    for name, _ in Counter(call.who for call in plan.calls).most_common():
+        backend = registry.backends.get(name)
+        if backend is not None and backend.executor is not None:
+            return backend.executor(plan)
     return straight(plan)

@@ -147,7 +147,8 @@ class Tape(Mode):
 
     @property
     def _paused(self) -> bool:
-        return self.computing or threading.get_ident() != self._thread
+        # a kernel that was found while the tape ran may keep a runtime's function as it was then
+        return self.computing or Tape.active is not self or threading.get_ident() != self._thread
 
     def wrap(self, op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
         if who == "composite" or dispatch_key.device.type == "meta" or isinstance(dispatch_key.device, LevelDevice):

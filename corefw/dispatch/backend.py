@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from corefw import dtypes
 from corefw.dispatch.fusion import Fusion
@@ -25,7 +25,8 @@ class Kernel:
     that would read outside of its arrays; ``deterministic`` whether equal arguments always give equal bits: False for
     one that is not asked while `use_deterministic_algorithms` is on, "if asked" for one that works in order then, since
     it looks at `settings.deterministic`; ``max_ulp`` what its elements may be wrong by, in units of the last place,
-    where that is not what the dtype's tolerance says.
+    where that is not what the dtype's tolerance says; ``looks_at`` the parameters of which the function looks at
+    elements in Python, to choose what it does.
     """
 
     op: str
@@ -36,6 +37,7 @@ class Kernel:
     check_shapes: bool = False
     deterministic: bool | Literal["if asked"] = True
     max_ulp: float | None = None
+    looks_at: tuple[str, ...] = ()
 
 
 @dataclass
@@ -49,8 +51,9 @@ class Backend:
     run here, shown wherever the backend is, such as the set of instructions they use; ``unusable`` the reason why the
     backend cannot run here, or None; ``set_num_threads`` is called with the number of threads to use, first when the
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
-    are only like one of them are told; ``fuse`` gives the kernel of several ops in one, or None where there is none;
-    ``api`` the interface version it was written for.
+    are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
+    None if Python is to make one call after the other; ``fuse`` gives the kernel of several ops in one, or None where
+    there is none; ``api`` the interface version it was written for.
     """
 
     name: str
@@ -64,5 +67,6 @@ class Backend:
     unusable: str | None = None
     set_num_threads: Callable[[int], None] | None = None
     settings: tuple[str, ...] = ()
+    executor: Callable[[Any], Callable] | None = None
     fuse: Callable[[Fusion], Callable | None] | None = None
     api: tuple[int, int] = API_VERSION

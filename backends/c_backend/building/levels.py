@@ -8,6 +8,8 @@ import platform
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from trampolines import trampolines
+
 FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-pthread"]
 FLAGS += ["-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC"]
 X86 = {
@@ -37,6 +39,6 @@ def write_module(level: str, target: Path) -> None:
     ffi = FFI()
     header = (SOURCE / "kernels.h").read_text()
     ffi.cdef("".join(line + "\n" for line in header.splitlines() if not line.startswith("#")))
-    ffi.set_source(f"corefw_c._{level}", '#include "kernels.h"', py_limited_api=True)
+    ffi.set_source(f"corefw_c._{level}", f'#include "kernels.h"\n{trampolines(header)}', py_limited_api=True)
     with redirect_stdout(None):  # it says that it generates
         ffi.emit_c_code(str(target))

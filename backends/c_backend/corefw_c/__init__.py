@@ -6,6 +6,10 @@ library. What this backend lacks, the NumPy backend computes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+
 import pluggy
 
 from corefw import __version__, dtypes
@@ -19,20 +23,32 @@ def table(lib) -> list[Kernel]:
     return [kernel for family in families(__name__) for kernel in family.kernels(lib)]
 
 
+def executor(level: str, kernels: list[Kernel]) -> Callable:
+    """What makes runs of plans with the kernels of a level. Nothing of it is imported before the first plan."""
+
+    @cache
+    def maker():
+        return import_module("corefw_c.replaying.replay").maker(level, kernels, table)
+
+    return lambda plan: maker()(plan)
+
+
 def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
     """The kernels compiled for one level, as a backend."""
     lib = library.load(level)
+    kernels = table(lib)
     return Backend(
         name=name,
         version=__version__,
         devices=("cpu",),
-        kernels={"cpu": table(lib)},
+        kernels={"cpu": kernels},
         priority=priority,
         detail=level,
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         set_num_threads=lib.set_thread_count,
         fuse=fusion.maker(lib, level),
         settings=("C_CACHE", "C_COMPILER", "C_LEVEL", "C_LEVELS"),
+        executor=executor(level, kernels),
     )
 
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 from corefw.errors import SettingError
 from corefw_c import library
 from corefw_c.interface import numpy_function
 
+_NAME = b"mem_handler"  # of the capsules that hold a handler, which keep it by address
 _SET_HANDLER = 304  # of NumPy's table of functions (numpy/_core/code_generators/numpy_api.py): PyDataMem_SetHandler
 
 
@@ -57,8 +61,17 @@ def install(lib) -> None:
     if not limit:
         return
     lib.set_cache_limit(limit)
-    capsule = _capsule(b"mem_handler", lib.memory_handler())
-    numpy_function("_ARRAY_API", _SET_HANDLER, ctypes.py_object, ctypes.py_object)(capsule)
+    _set_handler()(handler_at(lib.memory_handler()))
+
+
+@contextmanager
+def use(handler) -> Iterator[None]:
+    """Have NumPy allocate by another handler, in this thread, inside the block."""
+    before = _set_handler()(handler)
+    try:
+        yield
+    finally:
+        _set_handler()(before)
 
 
 def cache_limit(environment) -> int:
@@ -75,8 +88,14 @@ def cache_limit(environment) -> int:
     return int(wanted)
 
 
-def _capsule(name: bytes, address: int):
-    """A capsule, which keeps `name` by address: the bytes object must live as long (a literal does)."""
+@cache
+def _set_handler():
+    """NumPy's function that takes a handler and returns the one before."""
+    return numpy_function("_ARRAY_API", _SET_HANDLER, ctypes.py_object, ctypes.py_object)
+
+
+def handler_at(address: int):
+    """A handler of NumPy's memory, as NumPy takes it."""
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    return new(address, name, None)
+    return new(address, _NAME, None)

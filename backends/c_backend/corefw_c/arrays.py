@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +17,21 @@ REALS = frozenset({dtypes.float32, dtypes.float64})
 #: the reductions of losses, numbered as `loss_reduction` in kernels.h
 LOSS_REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 
-#: arrays of fewer bytes are moved by NumPy, whose call costs less
-SMALL = 1 << 12
-
 empty = np.empty
 
 
+class _Thread(threading.local):
+    """What a thread's shims call: `lib`, where it is another library than that of the best level."""
+
+    lib: Any = None
+
+
+thread = _Thread()
+
+
 @cache
-def _copy():
-    return library.load(library.best_level()).copy
+def _best():
+    return library.load(library.best_level())
 
 
 def dense(array: np.ndarray) -> np.ndarray:
@@ -31,10 +39,11 @@ def dense(array: np.ndarray) -> np.ndarray:
     flags = array.flags
     if flags.c_contiguous and flags.aligned:
         return array
-    if array.nbytes < SMALL:
+    lib = thread.lib or _best()
+    if array.nbytes < lib.SMALL:
         return array.copy("C")
     result = empty(array.shape, array.dtype)
-    return array.copy("C") if _copy()(id(array), id(result)) else result
+    return array.copy("C") if lib.copy(id(array), id(result)) else result
 
 
 def like(array: np.ndarray, dtype=None) -> np.ndarray:

@@ -1,27 +1,37 @@
 """Arrays of one value, and the conversion of element types."""
 
-from math import prod
+from functools import lru_cache
+from math import copysign, prod
 
 import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import SMALL, empty, like
+from corefw_c.arrays import empty, like
 from corefw_c.library import fail
 
 
-def scalar(value, dtype):
-    """A 0-d array of `value`, converted as C converts."""
+def _scalar(value, sign, dtype):
     result = empty((), dtype)
     np.copyto(result, value, casting="unsafe")
     return result
 
 
+_shared = lru_cache(maxsize=1024, typed=True)(_scalar)
+
+
+def scalar(value, dtype):
+    """A 0-d array of `value`, converted as C converts; it may be shared, and is never written to."""
+    if value.__class__ is complex:
+        return _scalar(value, 0, dtype)
+    return _shared(value, copysign(1, value), dtype)  # 0.0 and -0.0 are equal keys
+
+
 def zeros(lib, size, dtype):
     """Zeros of shape `size`."""
-    if prod(size) < SMALL:
+    if prod(size) < lib.SMALL:
         return np.zeros(size, dtype)
-    output, zero = empty(size, dtype), np.zeros((), dtype)
+    output, zero = empty(size, dtype), scalar(0, dtype)
     if status := lib.copy(id(zero), id(output)):
         fail("zeros", status)
     return output
@@ -29,14 +39,14 @@ def zeros(lib, size, dtype):
 
 def kernels(lib):
     """The family's kernels."""
-    convert = lib.copy
+    convert, small = lib.copy, lib.SMALL
 
     def zeros_at(size, dtype):
         return zeros(lib, size, dtype)
 
     def full_at(size, value, dtype):
         output = empty(size, dtype)
-        if output.nbytes < SMALL:
+        if output.nbytes < small:
             output.fill(value)
             return output
         one = scalar(value, dtype)

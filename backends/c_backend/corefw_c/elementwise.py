@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import copysign
 
 import _cffi_backend
@@ -32,6 +32,8 @@ DTYPES = (
 )
 _BFLOAT16, _FLOAT32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
+#: by op the operands whose elements choose the function
+_LOOKS_AT = {"pow": ("exponent",)}
 _kept: list = []  # what the ufuncs point to: they live as long as the process
 
 
@@ -117,14 +119,26 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
     return kernel
 
 
-def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
-    """By name of the function what computes it, a ufunc or what uses one for most operands, and its element types."""
+@cache
+def _functions(lib) -> dict[str, tuple[Callable, list]]:
+    """By name of the function what computes it, a ufunc or what uses one for most operands, and its loops."""
     ffi = _cffi_backend.FFI()
     address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "with_fast_path")))
     with_fast_path = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
+    return {
+        name: (with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc, loops)
+        for name, (ufunc, loops) in ufuncs(lib).items()
+    }
+
+
+def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
+    """By name of the function what computes it, and its element types."""
+    noting = getattr(lib, "noting_elementwise", None)  # of a library that notes its calls
     made = {}
-    for name, (ufunc, loops) in ufuncs(lib).items():
-        function = with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc
+    for name, (function, loops) in _functions(lib.lib if noting else lib).items():
+        if noting:
+            by_types = {tuple(t.numpy for t in types[:-1]): (loop, types[-1].numpy) for types, loop in loops}
+            function = noting(function, by_types)
         made[name] = function, frozenset(types[loop.tensors - 1] for types, loop in loops)
     return made
 
@@ -249,7 +263,7 @@ def kernels(lib):
     return [
         *_choosing(table["choose"]),
         *(
-            Kernel(op, function, loops[name][1], out=True, numbers=function)
+            Kernel(op, function, loops[name][1], out=True, numbers=function, looks_at=_LOOKS_AT.get(op, ()))
             for op, (function, name) in made.items()
             if op in registry.declared  # else a case of one
         ),

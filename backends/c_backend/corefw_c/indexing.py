@@ -7,7 +7,7 @@ import numpy as np
 from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
-from corefw_c.arrays import SMALL, dense, empty, like
+from corefw_c.arrays import dense, empty, like
 from corefw_c.library import UNSUPPORTED, fail
 from corefw_c.positions import Blocks, Substitute, changed, checked
 
@@ -29,7 +29,7 @@ def narrow_mask(item):
 
 def kernels(lib):
     """The family's kernels."""
-    blocks = Blocks(lib)
+    blocks, small = Blocks(lib), lib.SMALL
 
     # -- masks
     def count(mask):
@@ -63,7 +63,7 @@ def kernels(lib):
         mask = as_mask(mask, "masked_select")
         if input.shape != mask.shape:
             input, mask = np.broadcast_arrays(input, mask)
-        if input.nbytes < SMALL:
+        if input.nbytes < small:
             return input[mask]
         input, mask = dense(input), dense(mask)
         output = empty(count(mask), input.dtype)
@@ -137,7 +137,7 @@ def kernels(lib):
 
     def few(array, indices):
         """Whether NumPy indexes in less time than it takes to prepare a kernel's call."""
-        return array.nbytes < SMALL and all(item is None or 0 < item.size * 8 < SMALL for item in indices)
+        return array.nbytes < small and all(item is None or 0 < item.size * 8 < small for item in indices)
 
     def as_key(indices):
         return tuple(
@@ -182,7 +182,7 @@ def kernels(lib):
     def copy(input, src, out=None):
         if out is None:
             out = empty(broadcast(input.shape, src.shape), input.dtype)
-        if out.nbytes < SMALL:
+        if out.nbytes < small:
             np.copyto(out, src)
         elif status := lib.copy(id(src), id(out)):
             fail("copy", status)
@@ -193,7 +193,7 @@ def kernels(lib):
             raise ValueError("the value has dimensions")
         if out is None:
             out = like(input)
-        if out.nbytes < SMALL:
+        if out.nbytes < small:
             out[...] = value
         elif status := lib.copy(id(value), id(out)):
             fail("fill", status)

@@ -3,12 +3,13 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import SMALL, empty
+from corefw_c.arrays import empty
 from corefw_c.library import fail
 
 
 def kernels(lib):
     """The family's kernels."""
+    small = lib.SMALL
 
     def copied(op, input, output):
         if status := lib.copy(id(input), id(output)):
@@ -17,12 +18,12 @@ def kernels(lib):
 
     def in_rows(op, input):
         """A copy in row-major order."""
-        return input.copy("C") if input.nbytes < SMALL else copied(op, input, empty(input.shape, input.dtype))
+        return input.copy("C") if input.nbytes < small else copied(op, input, empty(input.shape, input.dtype))
 
     def clone(input):
         if 0 in input.strides:  # such an array has no memory order to keep
             return in_rows("clone", input)
-        return input.copy("K") if input.nbytes < SMALL else copied("clone", input, np.empty_like(input))
+        return input.copy("K") if input.nbytes < small else copied("clone", input, np.empty_like(input))
 
     def clone_in_order(input, order):
         output = in_rows("clone_in_order", input.transpose(order))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw import dtypes
-from corefw_c.arrays import SMALL, empty
+from corefw_c.arrays import empty
 from corefw_c.library import OUT_OF_RANGE, UNSUPPORTED, WRONG_DTYPE, fail
 
 HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
@@ -20,7 +20,7 @@ def checked(index):
 
 def copied(lib, array):
     """A copy in row-major order."""
-    if array.nbytes < SMALL:
+    if array.nbytes < lib.SMALL:
         return array.copy("C")
     result = empty(array.shape, array.dtype)
     if status := lib.copy(id(array), id(result)):

@@ -13,7 +13,9 @@ int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape
 int is_read_only(uintptr_t address);
 void set_types(uintptr_t array_class, int bfloat16); /* the address of NumPy's class, the number of a dtype */
 void set_thread_count(int count);
-uintptr_t memory_handler(void);
+uintptr_t memory_handler(void); /* for NumPy */
+uintptr_t marking_handler(void); /* one that fills what it gives out with MARK */
+enum { MARK = 0xA5 };
 struct memory_statistics { int64_t in_use, peak, cached, allocations, hits; }; /* the first three in bytes */
 struct memory_statistics memory_statistics(void);
 void reset_peak_memory(void);
@@ -32,6 +34,8 @@ const struct elementwise_loop *elementwise_loops(int group); /* the last one has
 void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);
 /* The loop over inputs that broadcast to the output, in parallel; UNSUPPORTED where NumPy's iterator is as good. */
 int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
+/* The same over any operands, where no ufunc is at hand. */
+int elementwise_apply(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
 /* A new Python object that calls the second of a pair of Python functions, taking inputs and perhaps out=, for large
  * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
 void *with_fast_path(void *pair);
@@ -163,6 +167,7 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
                         uintptr_t grad_bias);
 
 /* -- memory, creation, joining, padding -- */
+enum { SMALL = 4096 }; /* arrays of fewer bytes are moved by NumPy, whose call costs less */
 int copy(uintptr_t source, uintptr_t target); /* broadcast and converted */
 int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output);
 int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output);
@@ -236,5 +241,18 @@ int radam_step(const char *step);
 int rmsprop_step(const char *step);
 int scale_step(uintptr_t tensors, uintptr_t factor);
 int total_norm(uintptr_t tensors, double order, uintptr_t output);
+
+/* -- replay -- */
+/* A call: a function that reads its arguments, a word each, and calls a kernel with them. */
+union word { int64_t integer; double real; uintptr_t address; };
+struct prepared { int (*run)(const union word *arguments); const union word *arguments; };
+struct trampoline { const char *kernel; int (*run)(const union word *arguments); };
+const struct trampoline *trampolines(void); /* of all kernels; the last one has no name (building/trampolines.py) */
+/* Make the calls from number `begin` on; returns the number of the first one whose status is not 0, or `end`. */
+intptr_t run_prepared(const struct prepared *calls, intptr_t begin, intptr_t end);
+/* Have arrays, which own no memory, show that of arrays in a Python list, from so many bytes behind their first element;
+ * UNSUPPORTED, before anything is done, if one of these is not as aligned and writable as it was (NumPy's flags). */
+struct pointed { uintptr_t array; intptr_t source, offset; int flags; };
+int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list);
 
 #endif

@@ -182,7 +182,12 @@ static void numpy_free(void *context, void *data, size_t size) {
     release(data);
 }
 
-static struct {
+static void *numpy_malloc_marked(void *context, size_t size) {
+    void *data = numpy_malloc(context, size);
+    return data ? memset(data, MARK, size) : NULL;
+}
+
+struct handler {
     char name[127];
     uint8_t version;
     struct {
@@ -192,10 +197,15 @@ static struct {
         void *(*realloc)(void *, void *, size_t);
         void (*free)(void *, void *, size_t);
     } allocator;
-} handler = {"corefw", 1, {NULL, numpy_malloc, numpy_calloc, numpy_realloc, numpy_free}};
+};
+
+static struct handler handler = {"corefw", 1, {NULL, numpy_malloc, numpy_calloc, numpy_realloc, numpy_free}};
+static struct handler marking = {"corefw", 1, {NULL, numpy_malloc_marked, numpy_calloc, numpy_realloc, numpy_free}};
 
 uintptr_t memory_handler(void) {
     static bool registered;
     if (!registered) registered = !pthread_atfork(NULL, NULL, unlock_in_child);
     return (uintptr_t)&handler;
 }
+
+uintptr_t marking_handler(void) { return (uintptr_t)&marking; }

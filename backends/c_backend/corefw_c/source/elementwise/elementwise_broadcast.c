@@ -9,13 +9,15 @@ enum {
     SMALLEST_BLOCK = 64, /* elements; smaller ones cost more than NumPy's iterator does */
     TILE_ROWS = 32,      /* of a block some of whose operands are transposed */
     STRIP = 8,           /* blocks */
+    FEWEST = 1 << 15,    /* elements of a result that is worth the walk by blocks where there is a choice */
 };
 
 struct job {
     const struct elementwise_loop *loop;
     int inputs; /* the operands, before the result */
     struct operand operands[MOST_OPERANDS];
-    int ndim; /* the loops, the innermost first; at least 2 */
+    ssize_t count; /* elements of the result */
+    int ndim;      /* the loops, the innermost first; at least 2 */
     ssize_t shape[MAX_DIMS];
     ssize_t columns, rows;      /* of a block */
     ssize_t strip;              /* columns of neighbouring blocks, which have the repeated elements in common */
@@ -127,9 +129,11 @@ static bool find_blocks(struct job *job) {
     return job->columns * job->rows >= SMALLEST_BLOCK;
 }
 
-int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {
+/* Check the operands and make the loops. */
+static enum status open_job(struct job *job, const struct elementwise_loop *loop, int count, const uintptr_t *inputs,
+                            uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
-    struct job job = {.loop = loop, .inputs = count};
+    job->loop = loop, job->inputs = count; /* to clear all of it would take longer than a small call */
     array arrays[MOST_OPERANDS], out = ARRAY(output);
     if (count != loop->tensors + loop->numbers) return UNSUPPORTED;
     for (int i = 0; i <= count; i++) {
@@ -140,13 +144,51 @@ int elementwise_broadcast(const struct elementwise_loop *loop, int count, const 
         if ((int)dtype_of(a) != dtype) return WRONG_DTYPE;
         if (!is_aligned(a, size < 8 ? size : 8) || !is_apart(a, out)) return UNSUPPORTED;
         bool half = dtype == FLOAT16 || dtype == BFLOAT16;
-        job.operands[i].dtype = dtype, job.operands[i].size = size, job.operands[i].data = a->data;
-        job.operands[i].widen = half && loop->types[0] != BOOL; /* choices move halves as they are */
+        job->operands[i].dtype = dtype, job->operands[i].size = size, job->operands[i].data = a->data;
+        job->operands[i].widen = half && loop->types[0] != BOOL; /* choices move halves as they are */
     }
-    if (count_of(out) == 0) return OK;
-    if (!find_loops(&job, arrays) || !find_blocks(&job)) return UNSUPPORTED;
-    ssize_t strips = job.strips * job.row_blocks, elements = job.rows * smaller(job.strip, job.shape[0]);
-    for (int d = 2; d < job.ndim; d++) strips *= job.shape[d];
-    parallel_for(strips, grain_for((loop->cost + 1) * elements), run_strips, &job);
+    job->count = count_of(out);
+    return job->count == 0 || find_loops(job, arrays) ? OK : UNSUPPORTED;
+}
+
+static void run_blocks(struct job *job) {
+    ssize_t strips = job->strips * job->row_blocks, elements = job->rows * smaller(job->strip, job->shape[0]);
+    for (int d = 2; d < job->ndim; d++) strips *= job->shape[d];
+    parallel_for(strips, grain_for((job->loop->cost + 1) * elements), run_strips, job);
+}
+
+/* The innermost loop again and again, as NumPy's iterator runs it. */
+static void run_rows(const struct job *job) {
+    intptr_t steps[MOST_OPERANDS], n = job->shape[0];
+    ssize_t index[MAX_DIMS] = {0};
+    char *at[MOST_OPERANDS];
+    for (int i = 0; i <= job->inputs; i++) at[i] = job->operands[i].data, steps[i] = job->operands[i].strides[0];
+    for (int d = 0; d < job->ndim;) {
+        elementwise_run(at, &n, steps, (void *)job->loop);
+        for (d = 1; d < job->ndim; d++) {
+            bool ends = ++index[d] == job->shape[d];
+            ssize_t moved = ends ? 1 - job->shape[d] : 1;
+            for (int i = 0; i <= job->inputs; i++) at[i] += moved * job->operands[i].strides[d];
+            if (!ends) break;
+            index[d] = 0;
+        }
+    }
+}
+
+int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {
+    struct job job;
+    enum status status = open_job(&job, loop, count, inputs, output);
+    if (status || job.count == 0) return status;
+    if (!find_blocks(&job)) return UNSUPPORTED;
+    run_blocks(&job);
+    return OK;
+}
+
+int elementwise_apply(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {
+    struct job job;
+    enum status status = open_job(&job, loop, count, inputs, output);
+    if (status || job.count == 0) return status;
+    if (job.shape[0] < job.count && job.count >= FEWEST && find_blocks(&job)) run_blocks(&job);
+    else run_rows(&job);
     return OK;
 }

@@ -106,7 +106,7 @@ static inline bool is_aligned(array a, ssize_t unit) {
 static inline bool is_apart(array a, array out) {
     if (!overlap(a, out)) return true;
     return a->data == out->data && same_shape(a, out) && size_of(dtype_of(a)) == size_of(dtype_of(out)) &&
-           !memcmp(a->strides, out->strides, (size_t)a->ndim * sizeof *a->strides);
+           (a->ndim == 0 || !memcmp(a->strides, out->strides, (size_t)a->ndim * sizeof *a->strides));
 }
 
 #endif

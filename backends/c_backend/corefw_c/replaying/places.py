@@ -1,0 +1,85 @@
+"""Where the arrays of a plan lie."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corefw.compiling.plan import Cell
+
+
+@dataclass(eq=False)
+class Memory:
+    """Memory that arrays of a plan show.
+
+    Attributes:
+        kind: "given" or "held", as cells are; "made", in each run, by a call that stays Python's; a "block" of the
+            plan's own.
+        source: of given and made memory, the cell whose array it is.
+        size: of a block, in bytes.
+        first, last: the numbers of the calls between which it is in use.
+    """
+
+    kind: str
+    source: Cell | None = None
+    size: int = 0
+    first: int = -1
+    last: int = -1
+
+    def use(self, i: int) -> None:
+        """Tell that call number `i` uses it."""
+        self.first = i if self.first < 0 else self.first
+        self.last = i
+
+
+class Place(NamedTuple):
+    """Where an array lies: in which memory, at what distance in bytes its first element, and how."""
+
+    memory: Memory
+    offset: int
+    shape: tuple
+    strides: tuple
+    dtype: Any
+    writable: bool
+
+
+def placed(array: np.ndarray, memory: Memory, offset: int = 0) -> Place:
+    """The place of an array."""
+    return Place(memory, offset, array.shape, array.strides, array.dtype, array.flags.writeable)
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of the first element."""
+    return array.__array_interface__["data"][0]
+
+
+class Span(NamedTuple):
+    """The addresses between which the elements of an array lie."""
+
+    begin: int
+    end: int
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Span:
+        """The span of an array."""
+        return cls(*np.lib.array_utils.byte_bounds(array)) if array.size else cls(address_of(array), address_of(array))
+
+    def contains(self, other: Span) -> bool:
+        """Whether the other one lies within."""
+        return self.begin <= other.begin and other.end <= self.end
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether they have bytes in common."""
+        return self.begin < other.end and other.begin < self.end
+
+    def content(self) -> bytes:
+        """The bytes."""
+        return ctypes.string_at(self.begin, self.end - self.begin)
+
+    def restore(self, content: bytes) -> None:
+        """Write bytes back, where they are others."""
+        if self.content() != content:
+            ctypes.memmove(self.begin, content, len(content))

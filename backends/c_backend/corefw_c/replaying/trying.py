@@ -1,0 +1,80 @@
+"""Trials of noted calls on other memory, before they are believed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corefw_c.replaying.places import Span, address_of
+from corefw_c.replaying.recording import owner_of
+from corefw_c.replaying.words import Functions, Words
+
+_OTHER_MARK = 0x5A  # as unlikely as MARK, and another one
+
+
+class Unproved(Exception):
+    """Why a call stays Python's."""
+
+
+class Copy:
+    """Memory in place of a span, as long, and aligned as it is."""
+
+    def __init__(self, span: Span, content: bytes | None):
+        size = span.end - span.begin
+        room = np.empty(size + 128, np.uint8)
+        start = (span.begin - address_of(room)) % 64
+        self.span, self.content, self.bytes = span, content, room[start : start + size]
+        self.begin()
+
+    def begin(self) -> None:
+        """Have it as it was before the call."""
+        self.bytes[:] = _OTHER_MARK if self.content is None else np.frombuffer(self.content, np.uint8)
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """The array that lies here as one does in the span."""
+        made = np.ndarray(array.shape, array.dtype, self.bytes, address_of(array) - self.span.begin, array.strides)
+        made.flags.writeable = array.flags.writeable
+        return made
+
+
+class Trial:
+    """Copies of the memory that a call changes, as it was, and marked memory in place of what it makes."""
+
+    def __init__(self, before: dict[Span, bytes]):
+        self._changed = [Copy(span, content) for span, content in before.items()]
+        self._made: dict[int, Copy] = {}
+
+    def replace(self, owner: np.ndarray) -> None:
+        """Have other memory in place of one that the call makes."""
+        self._made[id(owner)] = Copy(Span.of(owner), None)
+
+    def begin(self) -> None:
+        """Have all memory as it was before the call."""
+        for copy in (*self._changed, *self._made.values()):
+            copy.begin()
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """The array that a call is tried on in place of one."""
+        if not array.size:
+            return array
+        span = Span.of(array)
+        for copy in self._changed:
+            if copy.span.contains(span):
+                return copy.of(array)
+            if copy.span.overlaps(span):
+                raise Unproved("an argument shares memory with what is changed")
+        made = self._made.get(id(owner_of(array)))
+        return array if made is None else made.of(array)
+
+    def contents(self) -> list[bytes]:
+        """What is changed, as it is now."""
+        return [copy.bytes.tobytes() for copy in self._changed]
+
+    def run(
+        self, functions: Functions, words: Words, results: list[np.ndarray], expected: tuple[list[bytes], list[bytes]]
+    ) -> None:
+        """Make the calls; raise Unproved unless the results, and what is changed, are as expected."""
+        count = len(words.calls)
+        if functions.lib.run_prepared(words.calls, 0, count) != count:
+            raise Unproved("it fails when it is made again")
+        if ([self.of(array).tobytes() for array in results], self.contents()) != expected:
+            raise Unproved("its calls in C lead to something else")
