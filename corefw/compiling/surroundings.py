@@ -19,7 +19,7 @@ import numpy as np
 from corefw.compiling.frames import names_of
 from corefw.devices import device
 from corefw.dtypes import dtype
-from corefw.nn.modules.module import Module
+from corefw.nn.modules.module import Members, Module
 from corefw.tensor import AccumulateGrad, Tensor
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
@@ -79,7 +79,8 @@ class Surroundings:
             self.arrays.append(name)
         elif isinstance(value, dict):
             if len(value) < _MOST:
-                self._items.append((value, name))
+                if not isinstance(value, Members):  # whose items are attributes of their module too
+                    self._items.append((value, name))
                 for key, item in value.items():
                     yield item, f"{name}[{key!r}]"
         elif isinstance(value, list | tuple | set | frozenset | deque):
