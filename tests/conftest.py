@@ -1,6 +1,7 @@
 """What every test starts from: the same random numbers, the default settings, and memory that shows what is read before
 it was written."""
 
+import dataclasses
 import gc
 import importlib
 import importlib.util
@@ -87,20 +88,20 @@ def _register_levels() -> None:
         return
     corefw_c, products = (importlib.import_module(name) for name in ("corefw_c", "corefw_c.linear_algebra"))
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
-    modules = {library.module_of(best)}
+    modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
     for below, level in enumerate(library.levels(), 1):
         if level == best:
             continue
         backend = corefw_c.backend(level, name=f"c-{level}", priority=-below)
         if library.module_of(level) in modules:
-            backend.kernels["cpu"] = products.kernels(library.load(level))
+            backend = dataclasses.replace(backend, kernels={"cpu": products.kernels(library.load(level))}, **alone)
         modules.add(library.module_of(level))
         registry.add_backend(backend)
     lowest = library.load(library.levels()[-1])
     if lowest.tiles_are_emulated():
+        kernels = {"cpu": products.kernels(library.Library(lowest, library.BY_TILES))}
         backend = corefw_c.backend(library.levels()[-1], name="c-tiles", priority=-99)
-        backend.kernels["cpu"] = products.kernels(library.Library(lowest, library.BY_TILES))
-        registry.add_backend(backend)
+        registry.add_backend(dataclasses.replace(backend, kernels=kernels, **alone))
 
 
 _register_levels()
