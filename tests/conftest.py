@@ -1,6 +1,7 @@
 """What every test starts from: the same random numbers, the default settings, and memory that shows what is read before
 it was written."""
 
+import dataclasses
 import gc
 import importlib
 import importlib.util
@@ -77,15 +78,30 @@ def beside_plugins(plugin_site):
 
 
 def _register_levels() -> None:
-    """Where the C backend is installed, every lower level that the machine has is a backend of its own: `c-v3`."""
+    """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
+    of one module differ in products alone, and the lower ones have no other kernels here. So has `c-tiles`, whose tiles
+    are emulated."""
     if importlib.util.find_spec("corefw_c") is None:
         return
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    corefw_c = importlib.import_module("corefw_c")
-    for below, level in enumerate(corefw_c.library.levels()[1:], 1):
-        registry.add_backend(corefw_c.backend(level, name=f"c-{level}", priority=-below))
+    corefw_c, products = (importlib.import_module(name) for name in ("corefw_c", "corefw_c.linear_algebra"))
+    library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
+    modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
+    for below, level in enumerate(library.levels(), 1):
+        if level == best:
+            continue
+        backend = corefw_c.backend(level, name=f"c-{level}", priority=-below)
+        if library.module_of(level) in modules:
+            backend = dataclasses.replace(backend, kernels={"cpu": products.kernels(library.load(level))}, **alone)
+        modules.add(library.module_of(level))
+        registry.add_backend(backend)
+    lowest = library.load(library.levels()[-1])
+    if lowest.tiles_are_emulated():
+        kernels = {"cpu": products.kernels(library.Library(lowest, library.BY_TILES))}
+        backend = corefw_c.backend(library.levels()[-1], name="c-tiles", priority=-99)
+        registry.add_backend(dataclasses.replace(backend, kernels=kernels, **alone))
 
 
 _register_levels()

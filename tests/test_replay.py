@@ -19,7 +19,7 @@ from corefw_c.replaying.places import Span
 from corefw_c.replaying.replay import maker
 from corefw_c.replaying.trying import Trial, Unproved
 
-LEVELS = [name for name in registry.backends if name.partition("-")[0] == "c"]
+LEVELS = [name for name, backend in registry.backends.items() if name.partition("-")[0] == "c" and backend.executor]
 
 
 def recorded(function, *tensors, held=(), backend="c", executor=None):

@@ -57,6 +57,21 @@ def positions(operate):
     return make
 
 
+def half_product(operate, dtype, size):
+    """The row of a product of two square matrices of a half type."""
+
+    def make(torch):
+        a, b = (torch.randn(size, size).to(getattr(torch, dtype)) for _ in range(2))
+        return partial(operate, torch, a, b)
+
+    return make
+
+
+HALF_PRODUCTS = {
+    "matmul": lambda torch, a, b: a @ b,
+    "linear": lambda torch, a, b: torch.nn.functional.linear(a, b),
+}
+
 OPS = {
     **{f"{op}-{size:.0e}": vectors(operate, size) for op, (operate, sizes) in VECTORS.items() for size in sizes},
     **{name: shaped(*row) for name, row in SHAPED.items()},
@@ -66,4 +81,10 @@ OPS = {
         if name.startswith(DIFFERENTIATED)
     },
     **{name: positions(operate) for name, operate in POSITIONS.items()},
+    **{
+        f"{name}_{dtype}-{size}": half_product(operate, dtype, size)
+        for name, operate in HALF_PRODUCTS.items()
+        for dtype in ("bfloat16", "float16")
+        for size in (512, 1024, 2048, 4096)
+    },
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
+from corefw import dtypes
 from corefw.declarations._shared.batching import example_dims
 from corefw.dispatch.batching.calls import aligned, one_by_one
 from corefw.dispatch.declare import Dim, composite, ops, primitive
 from corefw.dispatch.numbers import checked_factor, fitting_number
 from corefw.dispatch.promotion import result_type
-from corefw.dispatch.rules import numbers, promote, real_floats
+from corefw.dispatch.rules import exponents, numbers, promote, real_floats, same
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 
@@ -182,6 +183,27 @@ def mm(input, mat2):
     """
     _mm_shape(input.shape, mat2.shape)
     return input.matmul(mat2)
+
+
+@composite(dtype=same.without("bool", "floating", "complex").giving(exponents), shape=_mm_shape, public="corefw")
+def _int_mm(input, mat2):
+    """The product of two matrices of int8, summed in int32.
+
+    Args:
+        input: int8, shape (n, k).
+        mat2: int8, shape (k, m).
+
+    Returns:
+        int32, shape (n, m). Sums beyond int32 wrap around.
+
+    >>> import corefw as torch
+    >>> torch._int_mm(torch.tensor([[100, 100]], dtype=torch.int8), torch.tensor([[100], [100]], dtype=torch.int8))
+    tensor([[20000]], dtype=torch.int32)
+    """
+    _mm_shape(input.shape, mat2.shape)
+    if input.dtype is not dtypes.int8 or mat2.dtype is not dtypes.int8:
+        raise DtypeError(f"_int_mm: expected two matrices of int8, got {input.dtype} and {mat2.dtype}")
+    return input.to(dtypes.int32).matmul(mat2.to(dtypes.int32))
 
 
 def _bmm_shape(input, mat2):

@@ -23,7 +23,10 @@ from corefw.testing.halves import half_dtypes, half_samples, narrow_and_exact, p
 from corefw.testing.samples import Sample, require_gradients, samples, special_samples, to_tensor
 from corefw.testing.targets import Target
 
-_DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_DTYPES = (
+    *("bool", "uint8", "int8", "int32", "int64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+)
 
 
 def _to_torch(torch, array: np.ndarray):

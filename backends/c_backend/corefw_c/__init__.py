@@ -43,7 +43,7 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         devices=("cpu",),
         kernels={"cpu": kernels},
         priority=priority,
-        detail=level,
+        detail="; ".join(filter(None, (level, library.refused_level()))),
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         set_num_threads=lib.set_thread_count,
         fuse=fusion.maker(lib, level),

@@ -81,7 +81,7 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
     def address(pointer) -> int:
         return int(ffi.cast("uintptr_t", pointer))
 
-    run = address(ffi.addressof(lib, "elementwise_run"))
+    run = address(ffi.addressof(lib.functions, "elementwise_run"))
     found: dict[str, list] = {}
     for name, types, loop in rows(lib):
         found.setdefault(name, []).append((types, loop))
@@ -123,7 +123,7 @@ def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
 def _functions(lib) -> dict[str, tuple[Callable, list]]:
     """By name of the function what computes it, a ufunc or what uses one for most operands, and its loops."""
     ffi = _cffi_backend.FFI()
-    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "with_fast_path")))
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib.functions, "with_fast_path")))
     with_fast_path = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
     return {
         name: (with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc, loops)

@@ -13,28 +13,48 @@ import numpy as np
 
 from corefw.errors import SettingError, did_you_mean, read_only
 
-LEVELS = ("v4", "v3", "v2", "portable")
+#: the modules, best first; there is a level of each one's name
+MODULES = ("v4", "v3", "v2", "portable")
+#: what half types and int8 are multiplied with, numbered as `products` in kernels.h
+BY_FLOATS, BY_PAIRS, BY_TILES = range(3)
+#: levels above a module's own: the module, and what multiplies in it
+FURTHER = {"amx": ("v4", BY_TILES), "v4-bf16": ("v4", BY_PAIRS)}
 
 
-def is_built(level: str) -> bool:
-    """Whether a level lies beside this file; one of another installation would be of other sources."""
-    return PathFinder.find_spec(f"corefw_c._{level}", [str(Path(__file__).parent)]) is not None
+def is_built(module: str) -> bool:
+    """Whether a module lies beside this file; one of another installation would be of other sources."""
+    return PathFinder.find_spec(f"corefw_c._{module}", [str(Path(__file__).parent)]) is not None
+
+
+def _machine() -> tuple[int, int, int]:
+    """The machine's level, its best products, and the number of the error with which the system refuses tiles."""
+    # Asking is safe: a module's import and these functions are compiled for every processor (building/levels.py).
+    lib = import_module(f"corefw_c._{next(filter(is_built, reversed(MODULES)))}").lib
+    level = lib.machine_level()
+    products = lib.machine_products() if level == 4 else BY_FLOATS
+    return level, products, lib.permission_of_tiles() if products == BY_TILES else 0
 
 
 def levels() -> list[str]:
     """The levels that are installed and that this machine has, best first."""
-    built = [level for level in LEVELS if is_built(level)]
+    built = [module for module in MODULES if is_built(module)]
     if not built:
         raise ImportError("corefw_c has no compiled kernels: install it with pip, or build it with scripts/build_c")
-    # Asking is safe: the import and this function are compiled for every processor (building/levels.py).
-    machine = import_module(f"corefw_c._{built[-1]}").lib.machine_level()
-    usable = [level for level in built if level == "portable" or int(level[1]) <= machine]
+    machine, products, refusal = _machine()
+    usable = [module for module in built if module == "portable" or int(module[1]) <= machine]
     if not usable:
         raise ImportError(
             f"corefw_c was compiled for {', '.join(built)}, and this machine has v{machine}: install it again here, or "
             "anywhere with COREFW_C_LEVELS=all"
         )
-    return usable
+    best = BY_PAIRS if refusal else products
+    return [level for level, (module, by) in FURTHER.items() if module in usable and by <= best] + usable
+
+
+def refused_level() -> str:
+    """The level that the processor has and the system refuses, with the reason; empty if there is none."""
+    refusal = _machine()[2]
+    return f"amx refused by the system: {os.strerror(refusal)}" if refusal else ""
 
 
 def best_level() -> str:
@@ -46,13 +66,29 @@ def best_level() -> str:
     return wanted or usable[0]
 
 
+def module_of(level: str) -> str:
+    """The module that a level is in."""
+    return FURTHER.get(level, (level, BY_FLOATS))[0]
+
+
+class Library:
+    """The functions of a module, and `products`: what a level of it multiplies half types and int8 with."""
+
+    def __init__(self, functions, products: int):
+        self.functions, self.products = functions, products
+
+    def __getattr__(self, name: str):
+        return getattr(self.functions, name)
+
+
 @cache
-def load(level: str):
+def load(level: str) -> Library:
     """The library of a level, tested and initialised."""
-    lib = import_module(f"corefw_c._{level}").lib
+    module, products = FURTHER.get(level, (level, BY_FLOATS))
+    lib = import_module(f"corefw_c._{module}").lib
     _check_layout(lib)
     lib.set_types(id(np.ndarray), np.dtype(ml_dtypes.bfloat16).num)
-    return lib
+    return Library(lib, products)
 
 
 def _check_layout(lib) -> None:

@@ -2,13 +2,16 @@
 
 from math import prod
 
+import numpy as np
+
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
 from corefw_c.arrays import REALS, empty
 from corefw_c.library import fail
 
-NUMBERS = REALS | {dtypes.int32, dtypes.int64}
+HALVES = {dtypes.bfloat16, dtypes.float16}
+NUMBERS = REALS | HALVES | {dtypes.int32, dtypes.int64}
 NEITHER, LEFT, RIGHT = range(3)  # which factor's matrices are given transposed
 ROWS = 1  # the mask of a sum over rows
 
@@ -27,21 +30,21 @@ def kernels(lib):
             left, right = input.shape, other.shape
             shape = (left[rows], right[columns]) if len(left) == plain == len(right) else shape_of(left, right)
             output = empty(shape, input.dtype)
-            if status := product(id(input), id(other), 0, transposed, 1.0, 1.0, id(output)):
+            if status := product(id(input), id(other), 0, transposed, 1.0, 1.0, lib.products, id(output)):
                 fail(op, status)
             return output
 
-        return Kernel(op, kernel, numbers)
+        return Kernel(op, kernel, NUMBERS)
 
     def addmm(input, mat1, mat2, beta, alpha):
         output = empty((mat1.shape[0], mat2.shape[1]), input.dtype)  # of two dimensions, so must both be
-        if status := product(id(mat1), id(mat2), id(input), NEITHER, beta, alpha, id(output)):
+        if status := product(id(mat1), id(mat2), id(input), NEITHER, beta, alpha, lib.products, id(output)):
             fail("addmm", status)
         return output
 
     def baddbmm(input, batch1, batch2, beta, alpha):
         output = empty(of_batches(batch1.shape, batch2.shape), input.dtype)
-        if status := product(id(batch1), id(batch2), id(input), NEITHER, beta, alpha, id(output)):
+        if status := product(id(batch1), id(batch2), id(input), NEITHER, beta, alpha, lib.products, id(output)):
             fail("baddbmm", status)
         return output
 
@@ -51,7 +54,7 @@ def kernels(lib):
             raise ValueError("a matrix or vector expected")
         output = empty(input.shape[:-1] + features, input.dtype)
         added = 0 if bias is None else id(bias)
-        if status := product(id(input), id(weight), added, RIGHT, 1.0, 1.0, id(output)):
+        if status := product(id(input), id(weight), added, RIGHT, 1.0, 1.0, lib.products, id(output)):
             fail("linear", status)
         return output
 
@@ -62,18 +65,29 @@ def kernels(lib):
             gradient, input = (array.reshape(prod(array.shape[:-1]), array.shape[-1]) for array in (gradient, input))
         features = gradient.shape[1]
         of_weight, of_bias = empty((features, input.shape[1]), input.dtype), empty((features,), input.dtype)
-        status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, id(of_weight))
-        if status := status or reduce(lib.REDUCE_SUM, id(gradient), ROWS, 0, id(of_bias)):
+        status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, lib.products, id(of_weight))
+        if input.itemsize == 2:  # sums of half types are products with ones
+            ones = np.ones((gradient.shape[0],), input.dtype)
+            status = status or product(id(ones), id(gradient), 0, NEITHER, 1.0, 1.0, lib.products, id(of_bias))
+        else:
+            status = status or reduce(lib.REDUCE_SUM, id(gradient), ROWS, 0, id(of_bias))
+        if status:
             fail("linear_gradients", status)
         return of_weight, of_bias
 
-    numbers = NUMBERS | {dtypes.bfloat16} if lib.has_bfloat16_products() else NUMBERS
+    def int_mm(input, mat2):
+        output = empty((input.shape[0], mat2.shape[1]), np.int32)
+        if status := product(id(input), id(mat2), 0, NEITHER, 1.0, 1.0, lib.products, id(output)):
+            fail("_int_mm", status)
+        return output
+
     return [
         product_of("matmul", NEITHER),
         product_of("matmul_adjoint", RIGHT),
         product_of("adjoint_matmul", LEFT),
         product_of("mm", NEITHER),
         product_of("bmm", NEITHER),
-        Kernel("linear", linear, numbers),
-        *(Kernel(f.__name__, f, REALS) for f in (addmm, baddbmm, linear_gradients)),
+        Kernel("linear", linear, NUMBERS),
+        Kernel("_int_mm", int_mm, frozenset({dtypes.int8})),
+        *(Kernel(f.__name__, f, REALS | HALVES) for f in (addmm, baddbmm, linear_gradients)),
     ]

@@ -84,6 +84,7 @@ CASES = (
     Case("matmul", np.matmul, shapes=PRODUCTS),
     Case("mm", np.matmul, shapes=MATRICES, special=False),
     Case("bmm", np.matmul, shapes=BATCHES, special=False),
+    Case("_int_mm", lambda a, b: np.matmul(a, b, dtype=np.int32), shapes=MATRICES, dtypes=("int8",), special=False),
     Case(
         "matmul_adjoint",
         lambda a, b: np.matmul(a, adjoint(b)),

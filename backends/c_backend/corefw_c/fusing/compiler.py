@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from corefw import __version__
 from corefw.dispatch.measurements import folder
 from corefw_c.fusing.source import HEADERS, SOURCE
+from corefw_c.library import module_of
 
 #: those of building/levels.py with which the kernels were compiled
 FLAGS = ("-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-fPIC")
@@ -65,7 +66,7 @@ def compiled(text: str, level: str) -> int | None:
     if words is None:
         return None
     with suppress(OSError, subprocess.SubprocessError):
-        flags = (*FLAGS, *LEVELS[level])
+        flags = (*FLAGS, *LEVELS[module_of(level)])
         key = "\0".join([__version__, *words, *flags, _version(words), _headers(), text])
         file = folder() / "fused" / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
         if not _is_whole(file):

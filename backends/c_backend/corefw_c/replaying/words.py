@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from corefw.compiling.plan import Rate, Seed
+from corefw_c import library
 from corefw_c.replaying.recording import LISTS, AddressArray, Addresses, ArrayList, Integers, Note, Operand, StepStruct
 
 _MOST = 1 << 64
@@ -21,8 +22,7 @@ class Functions:
     """What is known of a level's functions: `lib`, cffi's `ffi`, and by name their `trampolines`."""
 
     def __init__(self, level: str):
-        module = import_module(f"corefw_c._{level}")
-        self.lib, self.ffi = module.lib, module.ffi
+        self.lib, self.ffi = library.load(level), import_module(f"corefw_c._{library.module_of(level)}").ffi
         self.trampolines: dict[str, Any] = {}
         row = self.lib.trampolines()
         while row.kernel:

@@ -9,6 +9,11 @@
 
 /* -- machine: layout, threads, memory -- */
 int machine_level(void);
+/* What half types and int8 are multiplied with: float32, dot products of pairs (AVX512-BF16), tiles (AMX). */
+enum products { BY_FLOATS, BY_PAIRS, BY_TILES };
+int machine_products(void);  /* the best that the processor has */
+int permission_of_tiles(void); /* asks the system, which keeps their state; 0 or the number of an error */
+int tiles_are_emulated(void);  /* whether functions stand in for them, on any machine */
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides, int type_number);
 int is_read_only(uintptr_t address);
 void set_types(uintptr_t array_class, int bfloat16); /* the address of NumPy's class, the number of a dtype */
@@ -95,9 +100,10 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 
 /* -- linear_algebra -- */
 /* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
- * output. transposed: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none. */
-int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, double beta, double alpha, uintptr_t output);
-int has_bfloat16_products(void); /* whether matmul takes bfloat16, without factors */
+ * output. transposed: 1 if the matrices of input are given transposed, 2 if those of other are, 0 if none.
+ * Of int8, with nothing added, the output is int32. products: what half types and int8 are multiplied with. */
+int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, double beta, double alpha, int products,
+           uintptr_t output);
 
 /* -- convolution -- */
 /* sizes: stride, padding and dilation of every axis; bias may be absent */

@@ -29,11 +29,13 @@ enum {
 bool gemm_f32(ssize_t m, ssize_t n, ssize_t k, const float *a, ssize_t a_row, ssize_t a_column, const float *b,
               ssize_t b_row, ssize_t b_column, float *c, ssize_t c_row, bool accumulate) {
     return multiply_f32(
-        &(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row, c_row, 1});
+        &(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row, c_row, 1,
+                          1, 1});
 }
 
 bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, ssize_t a_column, const double *b,
               ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate) {
     return multiply_f64(
-        &(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row, c_row, 1});
+        &(struct product){m, n, k, a, b, accumulate ? c : NULL, c, a_row, a_column, b_row, b_column, c_row, c_row, 1,
+                          1, 1});
 }

@@ -16,19 +16,23 @@ bool gemm_f64(ssize_t m, ssize_t n, ssize_t k, const double *a, ssize_t a_row, s
               ssize_t b_row, ssize_t b_column, double *c, ssize_t c_row, bool accumulate);
 
 /* c = added + a b; strides in elements. added: rows added_row apart (0 repeats one row), may be c; NULL for zeros. Only
- * multiply_bf16 reads added_column. */
+ * products of half types read what comes last: they are alpha a b + beta added. */
 struct product {
     ssize_t m, n, k;
     const void *a, *b, *added;
     void *c;
     ssize_t a_row, a_column, b_row, b_column, added_row, c_row, added_column;
+    double alpha, beta;
 };
 
 /* The product for float, double, and for integers of 32 and 64 bits, signed or not. Parallel and failing as above. */
 typedef bool multiplication(const struct product *p);
 multiplication multiply_f32, multiply_f64, multiply_u32, multiply_u64;
 
-/* The same for bfloat16, summed in float32, on processors that have instructions for it (`has_bfloat16_products`). */
-multiplication multiply_bf16;
+/* The same for half types, summed in float32 and rounded once: by conversion to float32, by dot products of pairs, by tiles. */
+multiplication multiply_bf16, multiply_f16, multiply_bf16_by_pairs, multiply_bf16_by_tiles, multiply_f16_by_tiles;
+
+/* The product of int8, summed in int32. */
+multiplication multiply_i8, multiply_i8_by_tiles;
 
 #endif

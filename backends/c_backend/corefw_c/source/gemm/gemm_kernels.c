@@ -120,20 +120,27 @@ static ssize_t offset_of(const struct batch *batch, ssize_t item) {
 
 /* -- the kernel -- */
 struct implementation {
-    multiplication *multiply;
-    range_task add_rows; /* NULL if products take any `added`, though without factors */
+    multiplication *multiply; /* NULL if there is none */
+    range_task add_rows;      /* NULL if products take any `added`, and factors */
+    enum dtype result;
 };
 
-static struct implementation implementation_of(enum dtype type) {
+/* What multiplies numbers of a type. */
+static struct implementation implementation_of(enum dtype type, int products) {
+    bool tiles = products == BY_TILES;
     switch (type) {
-    case FLOAT32: return (struct implementation){multiply_f32, add_rows_f32};
-    case FLOAT64: return (struct implementation){multiply_f64, add_rows_f64};
+    case FLOAT32: return (struct implementation){multiply_f32, add_rows_f32, type};
+    case FLOAT64: return (struct implementation){multiply_f64, add_rows_f64, type};
     case INT32:
-    case UINT32: return (struct implementation){multiply_u32, add_rows_u32};
+    case UINT32: return (struct implementation){multiply_u32, add_rows_u32, type};
     case INT64:
-    case UINT64: return (struct implementation){multiply_u64, add_rows_u64};
-    case BFLOAT16: return (struct implementation){has_bfloat16_products() ? multiply_bf16 : NULL, NULL};
-    default: return (struct implementation){NULL, NULL};
+    case UINT64: return (struct implementation){multiply_u64, add_rows_u64, type};
+    case BFLOAT16:
+        if (products == BY_PAIRS) return (struct implementation){multiply_bf16_by_pairs, NULL, type};
+        return (struct implementation){tiles ? multiply_bf16_by_tiles : multiply_bf16, NULL, type};
+    case FLOAT16: return (struct implementation){tiles ? multiply_f16_by_tiles : multiply_f16, NULL, type};
+    case INT8: return (struct implementation){tiles ? multiply_i8_by_tiles : multiply_i8, NULL, INT32};
+    default: return (struct implementation){NULL, NULL, type};
     }
 }
 
@@ -149,9 +156,9 @@ static bool lay_out(array a, array b, array added, array c, int transposed, stru
     if (c->ndim != ndim + rows + columns || left.columns != right.rows || (added && added->ndim > c->ndim))
         return false;
     if ((rows && c->shape[ndim] != left.rows) || (columns && c->shape[c->ndim - 1] != right.columns)) return false;
-    batch->product =
-        (struct product){left.rows, right.columns, left.columns, a->data,      b->data, NULL,          c->data,
-                         left.row,  left.column,   right.row,    right.column, 0,       right.columns, 1};
+    batch->product = (struct product){
+        left.rows, right.columns, left.columns, a->data,       b->data, NULL,           c->data,       left.row,
+        left.column, right.row, right.column,   0, right.columns, 1,    addition->alpha, addition->beta};
     batch->ndim = 0;
     for (int i = 0; i < ndim; i++) {
         struct dimension d = {.n = c->shape[i], .c = c->strides[i]};
@@ -167,25 +174,26 @@ static bool lay_out(array a, array b, array added, array c, int transposed, stru
     return true;
 }
 
-int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int transposed, double beta, double alpha,
+int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int transposed, double beta, double alpha, int products,
            uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array a = ARRAY(input), b = ARRAY(other), added = ARRAY(addend), c = ARRAY(output);
-    enum dtype type = dtype_of(c);
-    struct implementation with = implementation_of(type);
-    if (!with.multiply || dtype_of(a) != type || dtype_of(b) != type || (added && dtype_of(added) != type))
+    enum dtype type = dtype_of(a);
+    struct implementation with = implementation_of(type, products);
+    if (!with.multiply || dtype_of(b) != type || dtype_of(c) != with.result || (added && dtype_of(added) != type))
         return WRONG_DTYPE;
+    if (type == INT8 && (c->ndim != 2 || added || alpha != 1)) return UNSUPPORTED;
     if (!has_whole_strides(a) || !has_whole_strides(b) || (added && !has_whole_strides(added)) || !is_contiguous(c))
         return UNSUPPORTED;
     struct batch batch; /* its many dimensions are not worth clearing */
     batch.multiply = with.multiply;
     batch.failed = false;
+    if (!with.add_rows && beta == 0) added = NULL;
     struct addition addition = {.batch = &batch, .alpha = alpha, .beta = beta};
     bool plain = alpha == 1 && beta == 1;
-    if (!plain && !with.add_rows) return WRONG_DTYPE;
     if (!lay_out(a, b, added, c, transposed, &batch, &addition)) return WRONG_SHAPE;
     struct product *p = &batch.product;
-    bool fused = added && plain && (addition.column == 1 || p->n == 1 || !with.add_rows);
+    bool fused = added && (!with.add_rows || (plain && (addition.column == 1 || p->n == 1)));
     if (fused) p->added = added->data, p->added_row = addition.row, p->added_column = addition.column;
     if (fused || !added) join_rows(&batch, (ssize_t)size_of(type));
     ssize_t count = 1, work = p->m * p->n * p->k;

@@ -1,0 +1,43 @@
+/* Matrix products of numbers that are summed in a wider type: half types in float32, int8 in int32. */
+#ifndef COREFW_GEMM_PACKED_H
+#define COREFW_GEMM_PACKED_H
+
+#include "gemm/gemm.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What multiplies packed panels. Lines are rows of the left factor or columns of the right one; `unit` neighbours along k
+ * are packed together, zeros beyond k. A tile is an array [rows][columns] of sums, of four bytes each. */
+struct engine {
+    int rows, columns, unit;         /* at most 32 by 32 */
+    ssize_t depth, stretch;          /* of k at most in a block, and at once: panels of a stretch fit the first cache */
+    ssize_t size;                    /* of an element of the factors */
+    ssize_t left_bytes, right_bytes; /* of a unit of a panel */
+    /* Pack lines from `source`, `line` elements apart, with elements `along` apart. */
+    void (*pack_left)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
+    void (*pack_right)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
+    /* sums = (more ? sums : 0) + left right; only `rows` and `columns` of it matter. */
+    void (*multiply)(ssize_t k, const void *left, const void *right, int rows, int columns, bool more, void *sums);
+    /* Write the part of c that begins at (row, column); false if `otherwise` must compute the product. */
+    bool (*put)(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const void *sums);
+    void (*begin)(void), (*end)(void); /* around the work of a thread; may be NULL */
+    multiplication *otherwise;
+};
+
+bool multiply_packed(const struct product *p, const struct engine *with);
+
+/* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most 32 columns. */
+typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,
+                      int sums_row);
+put_sums put_bf16, put_f16;
+
+/* Write sums of int32. */
+void put_i32(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const int32_t *sums,
+             int sums_row);
+
+/* Vectors by dot products, where there are instructions for them; false if the product is none of vectors. */
+multiplication multiply_vectors_bf16;
+
+#endif
