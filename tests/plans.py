@@ -8,9 +8,9 @@ import numpy as np
 
 import corefw
 from corefw.compiling.passes import PASSES, improved
-from corefw.compiling.plan import Plan
-from corefw.compiling.straight import straight
 from corefw.compiling.tape import Tape
+from corefw.dispatch.plan import Plan
+from corefw.dispatch.straight import straight
 
 
 def recorded(function: Callable, *inputs: corefw.Tensor) -> Plan:

@@ -8,7 +8,7 @@ import pytest
 
 import corefw as torch
 from corefw import nn
-from corefw.compiling.plan import Plan
+from corefw.dispatch.plan import Plan
 from corefw.errors import CompileError, DifferenceError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import corefw as torch
 from corefw.compiling.passes import PASSES, facts, improved
-from corefw.compiling.plan import Call
+from corefw.dispatch.plan import Call
 from corefw.dispatch.registry import registry
 from tests.plans import better, names, recorded, run, same_bits
 

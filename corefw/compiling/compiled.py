@@ -14,10 +14,10 @@ from typing import Any
 from corefw.compiling.entries import Entry
 from corefw.compiling.environment import hindrance
 from corefw.compiling.frames import Watching
-from corefw.compiling.plan import Plan
 from corefw.compiling.recording import record
 from corefw.compiling.surroundings import PLAIN, Surroundings
 from corefw.compiling.tape import Tape
+from corefw.dispatch.plan import Plan
 from corefw.errors import CompileError, DifferenceError
 from corefw.graph.views import node_of
 from corefw.nn.modules.module import Module

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from corefw import dtypes
-from corefw.compiling.plan import Call, Cell, Rate
 from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, POWERS
+from corefw.dispatch.plan import Call, Cell, Rate
 from corefw.dtypes import dtype
 from corefw.shapes import contiguous_strides
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from corefw.compiling.environment import choices, environment
 from corefw.compiling.nodes import CompiledBackward, attach, spend
-from corefw.compiling.plan import Plan
-from corefw.compiling.straight import Run
 from corefw.compiling.surroundings import Surroundings, all_same
+from corefw.dispatch.plan import Plan
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
+from corefw.dispatch.straight import Run
 from corefw.graph.views import node_of
 from corefw.tensor import Tensor, new, wrap
 from corefw.utils._pytree import TreeSpec, tree_unflatten

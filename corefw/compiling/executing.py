@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from corefw.compiling.plan import Plan
-from corefw.compiling.straight import Run, straight
+from corefw.dispatch.plan import Plan
 from corefw.dispatch.registry import registry
+from corefw.dispatch.straight import Run, straight
 
 
 def run_of(plan: Plan) -> Run:

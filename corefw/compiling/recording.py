@@ -13,11 +13,11 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
-from corefw.compiling.plan import Cell, Rate
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
+from corefw.dispatch.plan import Cell, Rate
 from corefw.dispatch.registry import registry
 from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.graph.views import node_of

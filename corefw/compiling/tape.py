@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
 from corefw.devices import DispatchKey, device
 from corefw.dispatch import constants
 from corefw.dispatch.batching.arrays import LevelDevice
@@ -15,6 +14,7 @@ from corefw.dispatch.calls import shares_memory, silent
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.modes import Mode
 from corefw.dispatch.op import Op
+from corefw.dispatch.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.resolution import shape_of

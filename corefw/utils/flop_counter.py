@@ -6,8 +6,8 @@ import threading
 from collections import Counter, defaultdict
 from typing import Any, Self
 
-from corefw.autograd.profiler import FLOPS
 from corefw.dispatch.flags import unheard
+from corefw.dispatch.flops import FLOPS
 from corefw.dispatch.modes import Mode
 from corefw.nn.modules.module import Module
 

@@ -8,7 +8,7 @@ from corefw.compiling.passes.common import common
 from corefw.compiling.passes.constants import constants
 from corefw.compiling.passes.dead import dead
 from corefw.compiling.passes.fusion import fusion
-from corefw.compiling.plan import Plan
+from corefw.dispatch.plan import Plan
 
 #: in the order in which they run
 PASSES: dict[str, Callable[[Plan], Plan]] = {

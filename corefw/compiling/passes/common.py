@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from corefw.compiling.passes.facts import Facts, only_computes
-from corefw.compiling.plan import Call, Cell, Plan
+from corefw.dispatch.plan import Call, Cell, Plan
 
 
 def common(plan: Plan) -> Plan:

@@ -7,7 +7,7 @@ from math import prod
 
 from corefw.compiling.elementwise import is_constant
 from corefw.compiling.passes.facts import Facts, only_computes
-from corefw.compiling.plan import Call, Cell, Plan
+from corefw.dispatch.plan import Call, Cell, Plan
 
 #: larger results are not held in memory between runs
 MOST_BYTES = 1 << 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from corefw.compiling.passes.facts import only_computes
-from corefw.compiling.plan import Cell, Plan
+from corefw.dispatch.plan import Cell, Plan
 
 
 def dead(plan: Plan) -> Plan:

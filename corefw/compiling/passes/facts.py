@@ -6,8 +6,8 @@ from bisect import bisect
 from dataclasses import dataclass, field
 
 from corefw.compiling.elementwise import is_constant
-from corefw.compiling.plan import Call, Cell, Plan, Rate, Seed
 from corefw.dispatch.calls import shares_memory
+from corefw.dispatch.plan import Call, Cell, Plan, Rate, Seed
 from corefw.dispatch.runtime import Runtime
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from corefw.compiling.elementwise import Reading, dtype_of, reading
 from corefw.compiling.passes.facts import Facts
-from corefw.compiling.plan import Call, Cell, Plan
-from corefw.compiling.straight import straight
 from corefw.dispatch.fusion import MOST_INPUTS, MOST_OUTPUTS, MOST_PARTS, Fusion, Part, Reduction
 from corefw.dispatch.op import Op
+from corefw.dispatch.plan import Call, Cell, Plan
 from corefw.dispatch.registry import registry
+from corefw.dispatch.straight import straight
 
 FUSED = Op("fused", (), lambda *inputs: None, None, None)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import Cell
+from corefw.dispatch.plan import Cell
 
 
 @dataclass(eq=False)

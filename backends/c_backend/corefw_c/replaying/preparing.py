@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Rate, Seed
+from corefw.dispatch.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Rate, Seed
 from corefw_c import allocator
 from corefw_c.arrays import like, thread
 from corefw_c.replaying.places import Memory, Place, Span, address_of, placed

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import Rate
+from corefw.dispatch.plan import Rate
 from corefw.dispatch.records import Layout
 
 #: functions that are given an array of addresses, unless `count` is 1: the numbers of these two parameters

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corefw.compiling.plan import Call, Cell, Offset, Plan, Rate, Seed, cells_in
-from corefw.compiling.straight import Run, straight
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.plan import Call, Cell, Offset, Plan, Rate, Seed, cells_in
+from corefw.dispatch.straight import Run, straight
 from corefw.shapes import contiguous_strides
 from corefw_c.replaying import arena
 from corefw_c.replaying.places import Memory, Place, address_of, placed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corefw.compiling.plan import Rate, Seed
+from corefw.dispatch.plan import Rate, Seed
 from corefw_c import library
 from corefw_c.replaying.recording import LISTS, AddressArray, Addresses, ArrayList, Integers, Note, Operand, StepStruct
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corefw.compiling.plan import Call, Offset, Rate, Seed
 from corefw.dispatch.flags import NAMELESS
+from corefw.dispatch.plan import Call, Offset, Rate, Seed
 from corefw_c.replaying.places import Place, address_of
 
 

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from corefw import dtypes
-from corefw.autograd.profiler import FLOPS
 from corefw.devices import DispatchKey
+from corefw.dispatch.flops import FLOPS
 from corefw.dispatch.op import Op
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corefw.compiling.plan import Cell, Offset, Plan, Rate, Seed
 from corefw.dispatch.flags import NAMELESS
+from corefw.dispatch.plan import Cell, Offset, Plan, Rate, Seed
 
 Run = Callable[[Sequence[Any], Sequence[tuple[int, int]], Sequence[float]], list]
 
