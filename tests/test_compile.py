@@ -348,3 +348,35 @@ def test_default_backend():
 def test_functions_of_numpy_arrays():
     halved = torch.compiler.wrap_numpy(lambda a: a / 2)
     assert torch.equal(halved(torch.tensor([2.0, 4.0])), torch.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "skip_all_guards_unsafe"),
+        *("skip_guard_on_all_nn_modules_unsafe", "skip_guard_on_globals_unsafe"),
+        "skip_guard_on_inbuilt_nn_modules_unsafe",
+    ],
+)
+def test_no_comparison_can_be_left_out(name):
+    assert getattr(torch.compiler, name)([object(), object()]) == [True, True]
+
+
+def test_names_that_change_nothing():
+    def function(x):
+        return x
+
+    for decorate in (
+        *(torch.compiler.allow_in_graph, torch.compiler.assume_constant_result, torch.compiler.nested_compile_region),
+        *(torch.compiler.nested_compile_region(), torch.compiler.substitute_in_graph(abs)),
+    ):
+        assert decorate(function) is function
+    torch.compiler.cudagraph_mark_step_begin()
+    assert torch.compiler.save_cache_artifacts() is torch.compiler.load_cache_artifacts(b"") is None
+    assert torch.compiler.set_enable_guard_collectives(False) is False
+    with pytest.raises(NotImplementedError, match="each process decides alone"):
+        torch.compiler.set_enable_guard_collectives(True)
+    with pytest.raises(NotImplementedError, match="not saved"):
+        torch.compiler.load_compiled_function(b"")
+    assert torch.compiler.list_backends() == ["inductor"]
+    assert torch.compiler.is_exporting() is torch.compiler.is_dynamo_compiling() is False
