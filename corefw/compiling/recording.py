@@ -13,6 +13,11 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
+<<<<<<< HEAD
+=======
+from corefw.compiling.passes.hoisting import renewing
+from corefw.compiling.plan import Cell, Plan, Rate
+>>>>>>> 5c2dbd3 (compile: what tensors alone determine is computed once and again after changes (hoisting); batch norms are folded into convolutions)
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
@@ -136,7 +141,7 @@ class _Recording:
             backward = self._backward([leaves[i] for i in histories], histories, passes)
         for i in histories:
             returned[i].spent = self.tape.ran_backward
-        plan = improved(self.tape.plan, passes)
+        plan = self._improved(self.tape.plan, passes)
         used = {cell for call in plan.calls for cell in call.cells()}
         gradients = [
             (source, gradient)
@@ -146,7 +151,7 @@ class _Recording:
         plan.given = plan.given[: len(self.tensors)] + [c for c in plan.given[len(self.tensors) :] if c in used]
         return Entry(
             plan=plan,
-            run=run_of(plan),
+            run=renewing(plan, run_of(plan)),
             present=self.present,
             held=self.before,
             surroundings=self.surroundings,
@@ -265,6 +270,13 @@ class _Recording:
         for cell in written & tape.constants:
             tape.copied(cell)
 
+    def _improved(self, plan: Plan, passes: Sequence[str] | None) -> Plan:
+        """A plan after its passes, which are told what counts the changes of tensors."""
+        for cell in plan.cells():
+            if cell.kind == "held" and id(cell.array) in self.known:
+                cell.version = self.known[id(cell.array)].version
+        return improved(plan, passes)
+
     # -- gradients ----------------------------------------------------------------------------------------------------
     def _backward(self, outputs: list[Tensor], places: list[int], passes: Sequence[str] | None) -> Gradients:
         """Write down the backward of the outputs, with gradients that come from outside."""
@@ -325,8 +337,8 @@ class _Recording:
         places_of = [-1 if g is None else plan.returned.index(tape.cell(g.array)) for g in gradients]
         keep = [i for i, place in enumerate(places_of) if place >= 0]
         self._copy_constants(tape)
-        improved_plan = improved(plan, passes)
-        run, order = run_of(improved_plan), [places_of[i] for i in keep]
+        improved_plan = self._improved(plan, passes)
+        run, order = renewing(improved_plan, run_of(improved_plan)), [places_of[i] for i in keep]
 
         def in_order(arrays: Sequence[Any]) -> list:
             found = run(arrays, (), ())

@@ -419,11 +419,13 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
         with no_recording():
             for name, parameter in self._parameters.items():
                 if parameter is not None:
-                    data = fn(parameter.data)
+                    data = fn(parameter.data if is_lazy(parameter) else parameter.detach())
                     if data.is_meta != parameter.is_meta and not is_lazy(parameter):  # one has memory, or never
                         self._parameters[name] = Parameter(data, parameter.requires_grad)
                         continue
+                    exposed = data.version[1:]
                     parameter.data = data
+                    parameter.version[1:] = exposed  # no one but `fn` has it
                     if parameter.grad is not None:
                         gradient, parameter._grad = parameter._grad, None
                         parameter.grad = fn(gradient)
