@@ -27,11 +27,13 @@ from corefw.utils._pytree import tree_flatten
 
 MOST_RECORDINGS = 8  # of one function
 MOST_TRIES = 16  # of recording, one after another in vain, or each for something else
+MOST_KINDS = 64  # of arguments that are seen before it is clear that they differ in each call
 _TRIES = 3  # of a call that changes what it depends on
 
 #: how all compiled functions may behave (see `corefw.compiler.set_stance`)
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
+_OTHERS = "others"  # the key of all arguments for which there is no recording yet
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
 _made: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -59,8 +61,8 @@ class Options:
 class Compiled:
     """A function behind `compile`.
 
-    The first call runs as ever, and tells which functions of the program run in it. The next one is recorded; further
-    ones whose arguments look the same are replayed, as long as all that the function depends on is as it was.
+    The first call runs as ever, and tells which functions of the program run in it. The second one whose arguments look
+    the same is recorded; further ones are replayed, as long as all that the function depends on is as it was.
 
     Args:
         function: what is called.
@@ -85,6 +87,7 @@ class Compiled:
     def reset(self) -> None:
         """Forget all recordings."""
         self._watched = self._given_up = False
+        self._kinds: set = set()
         self._recordings = 0
         self._functions: dict[CodeType, dict[str, Any]] = {}
         self.refusals: dict[Any, str] = {}
@@ -132,7 +135,7 @@ class Compiled:
                 if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
                     return self._compared(entry, args, kwargs, tensors)
                 return entry.replay(tensors)
-        if key in self.refusals or Compiled.stance == "eager_on_recompile":
+        if key in self.refusals or _OTHERS in self.refusals or Compiled.stance == "eager_on_recompile":
             return self._function(*args, **kwargs)
         if Compiled.stance == "fail_on_recompile":
             raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
@@ -146,12 +149,17 @@ class Compiled:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
             self._watched = True
+            self._kinds.add(key)
             return result
-        self._recordings += 1
-        if self._recordings > MOST_TRIES:
-            self._given_up = True
-            self._refuse(key, "its arguments or what it depends on are others in each call")
+        known = key in self._kinds
+        self._kinds.add(key)
+        if len(self._kinds) > MOST_KINDS or self._recordings >= MOST_TRIES:
+            self._refuse(_OTHERS, "its arguments or what it depends on are others in each call")
+        elif sum(map(len, self._entries.values())) >= MOST_RECORDINGS and known:
+            self._refuse(_OTHERS, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
+        if not known or _OTHERS in self.refusals:
             return self._function(*args, **kwargs)
+        self._recordings += 1
         rates: list = []
         for entry in self._entries.get(key, ()):
             rates = rates or entry.rates + entry.surroundings.changed_numbers(entry.held)
@@ -165,9 +173,6 @@ class Compiled:
             recorded.entry.others = others  # held, so that no other object is given its id
             entries.insert(0, recorded.entry)
             self._tries.pop(key, None)
-            if sum(map(len, self._entries.values())) > MOST_RECORDINGS:
-                entries.pop(0)
-                self._refuse(key, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
         elif recorded.refusal is not None:
             self._tries[key] = self._tries.get(key, 0) + 1
             if not recorded.refusal.for_now or self._tries[key] >= _TRIES:
@@ -190,7 +195,8 @@ class Compiled:
         if reason not in self.refusals.values():
             _logger.info("%s is not replayed: %s", self._name, reason)
         self.refusals[key] = reason
-        if self._options.inner is not None:
+        self._given_up = _OTHERS in self.refusals and not self._entries
+        if self._options.inner is not None and not (key is _OTHERS and self._entries):
             self._options.inner(self)
 
     def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
