@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from types import CodeType
@@ -244,28 +244,39 @@ class Compiled:
 def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
     """What arguments look like, the tensors among them, and what counts by identity."""
     parts: list[Any] = []
-    others: list = []
     tensors: list[Tensor] = []
-    leaves: Sequence[Any] = args
-    if kwargs or any(isinstance(value, list | tuple | dict) for value in args):
-        leaves, structure = tree_flatten((args, kwargs))
-        parts.append(str(structure))
-    for leaf in leaves:
-        kind = leaf.__class__
-        if kind in _TENSORS:
-            array, version = leaf.array, leaf.version
-            shared = next((i for i, t in enumerate(tensors) if t.version is version), -1)
-            history = (leaf.node if leaf.view_info is None else node_of(leaf)) is None
-            parts += [kind, leaf.dispatch_key, array.shape, array.strides, history, shared]
-            if shared >= 0:
-                parts.append(array is tensors[shared].array)
-            tensors.append(leaf)
-        elif kind in PLAIN:
-            parts += [kind, leaf, str(leaf) if kind is float else ""]
-        else:
-            parts.append(id(leaf))
-            others.append(leaf)
+    others: list = []
+    _look((*args, len(args), kwargs) if kwargs else args, parts, tensors, others, {})
     return tuple(parts), tensors, others
+
+
+def _look(values: Iterable[Any], parts: list, tensors: list[Tensor], others: list, versions: dict[int, int]) -> None:
+    """Add what values look like to `parts`; `versions` has the place of the first tensor with each."""
+    for value in values:
+        kind = value.__class__
+        if kind in _TENSORS:
+            array = value.array
+            history = (value.node if value.view_info is None else node_of(value)) is None
+            shared = versions.setdefault(id(value.version), len(tensors))
+            same = shared < len(tensors) and array is tensors[shared].array
+            parts.append((kind, value.dispatch_key, array.shape, array.strides, history, shared, same))
+            tensors.append(value)
+        elif kind in PLAIN:
+            parts.append((kind, value, str(value) if kind is float else ""))
+        elif kind is list or kind is tuple:
+            parts.append((kind, len(value)))
+            _look(value, parts, tensors, others, versions)
+        elif kind is dict:
+            parts.append((kind, *value))
+            _look(value.values(), parts, tensors, others, versions)
+        else:
+            leaves, structure = tree_flatten(value)
+            if structure.is_leaf():
+                parts.append(id(value))
+                others.append(value)
+            else:
+                parts.append((kind, str(structure)))
+                _look(leaves, parts, tensors, others, versions)
 
 
 def _host(value: Any) -> Any:
