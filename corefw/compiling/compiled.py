@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from threading import Lock
 from types import CodeType
 from typing import Any
 
@@ -34,6 +35,8 @@ _TRIES = 3  # of a call that changes what it depends on
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
 _OTHERS = "others"  # the key of all arguments for which there is no recording yet
+#: held by the thread that looks at a call or records it: calls of kernels are written down by one at a time
+_recording = Lock()
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
 _made: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -139,9 +142,24 @@ class Compiled:
             return self._function(*args, **kwargs)
         if Compiled.stance == "fail_on_recompile":
             raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
-        return self._seen(key, args, kwargs, tensors, others)
+        if not self._is_to_be_seen(key) or not _recording.acquire(blocking=False):  # another thread may have it
+            return self._function(*args, **kwargs)
+        try:
+            return self._seen(key, args, kwargs, tensors, others)
+        finally:
+            _recording.release()
 
     # -- calls that run -----------------------------------------------------------------------------------------------
+    def _is_to_be_seen(self, key: Any) -> bool:
+        """Whether a call is to be looked at or recorded: the first one, and those whose arguments looked so before."""
+        known = key in self._kinds or not self._watched
+        self._kinds.add(key)
+        if len(self._kinds) > MOST_KINDS or self._recordings >= MOST_TRIES:
+            self._refuse(_OTHERS, "its arguments or what it depends on are others in each call")
+        elif sum(map(len, self._entries.values())) >= MOST_RECORDINGS and known:
+            self._refuse(_OTHERS, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
+        return known and _OTHERS not in self.refusals
+
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
@@ -149,16 +167,7 @@ class Compiled:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
             self._watched = True
-            self._kinds.add(key)
             return result
-        known = key in self._kinds
-        self._kinds.add(key)
-        if len(self._kinds) > MOST_KINDS or self._recordings >= MOST_TRIES:
-            self._refuse(_OTHERS, "its arguments or what it depends on are others in each call")
-        elif sum(map(len, self._entries.values())) >= MOST_RECORDINGS and known:
-            self._refuse(_OTHERS, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
-        if not known or _OTHERS in self.refusals:
-            return self._function(*args, **kwargs)
         self._recordings += 1
         rates: list = []
         for entry in self._entries.get(key, ()):

@@ -256,7 +256,8 @@ class Tape(Mode):
 
     def _seeding(self, method: Callable) -> Callable:
         def seeding(generator: Generator, *arguments: Any) -> Any:
-            self.refuse("a generator of random numbers is seeded")
+            if not self._paused:
+                self.refuse("a generator of random numbers is seeded")
             return method(generator, *arguments)
 
         return seeding
