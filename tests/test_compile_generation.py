@@ -1,4 +1,4 @@
-"""Texts generated word by word, with keys and values of former words: in memory of one size, and in memory that grows."""
+"""Texts generated word by word, with keys and values of former words in memory of one size, or in memory that grows."""
 
 import re
 from pathlib import Path

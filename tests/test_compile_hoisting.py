@@ -8,8 +8,6 @@ from corefw import nn
 from corefw.compiling.passes import PASSES
 from corefw.vision.models import resnet18
 
-HOISTED = {"passes": ["hoisting"]}
-
 
 def warmed(function, *arguments, **options):
     """The compiled function, after calls of which the last one was replayed."""
@@ -82,10 +80,15 @@ class TestHoisting:
 
     def test_memory_of_other_libraries(self):
         array = np.ones((3, 4), np.float32)
-        for tensor in (torch.from_numpy(array), nn.Parameter(torch.from_numpy(array), requires_grad=False)):
-            compiled = warmed(lambda x: x.double() @ tensor.double().t(), torch.ones(2, 4))
+        tensor = torch.from_numpy(array)
+        weight = nn.Parameter(tensor, requires_grad=False)
+        for used in (tensor, weight):
+            compiled = warmed(lambda x, used: x.double() @ used.double().t(), torch.ones(2, 4), used)
+            held = warmed(lambda x: x.double() @ tensor.double().t() + weight.double().sum(), torch.ones(2, 4))
             array *= 2
-            assert torch.equal(compiled(torch.ones(2, 4)), torch.full((2, 3), 4.0 * array[0, 0], dtype=torch.float64))
+            expected = torch.full((2, 3), 4.0 * array[0, 0], dtype=torch.float64)
+            assert torch.equal(compiled(torch.ones(2, 4), used), expected)
+            assert torch.equal(held(torch.ones(2, 4)), expected + array.sum())
 
     def test_the_tensor_of_which_a_parameter_was_made(self, model):
         base = torch.ones(3, 4)

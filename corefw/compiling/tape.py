@@ -166,7 +166,7 @@ class Tape(Mode):
             if out is not None:
                 call.out = self.cell(out)
             self._keep(call)
-            return self._noted(call, runtime, arguments, self._computed(kernel, arguments, options))
+            return self._noted(call, runtime, arguments, self._computed(kernel, arguments, **options))
 
         return unheard(recorded)
 
@@ -242,7 +242,7 @@ class Tape(Mode):
             self.constants.add(cell)
         return result
 
-    def _computed(self, function: Callable, arguments: tuple, options: dict[str, Any] = {}) -> Any:
+    def _computed(self, function: Callable, arguments: tuple, **options: Any) -> Any:
         """What a kernel or a runtime's function gives, whose own calls are its own matter."""
         self.computing = True
         try:

@@ -16,8 +16,8 @@ from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import dtype
 from corefw.errors import CorefwError, GradientError
 from corefw.tensor import Tensor, wrap
-from corefw.versions import expose
 from corefw.tensor_api.attach import attribute, method
+from corefw.versions import expose
 
 _READ_ONLY = (
     "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
