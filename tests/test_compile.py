@@ -1,6 +1,7 @@
 """`compile`: what it takes and gives back, what is not replayed and why, and how recordings are read."""
 
 import copy
+import gc
 import logging
 import pickle
 
@@ -381,3 +382,21 @@ def test_default_backend():
 def test_functions_of_numpy_arrays():
     halved = torch.compiler.wrap_numpy(lambda a: a / 2)
     assert torch.equal(halved(torch.tensor([2.0, 4.0])), torch.tensor([1.0, 2.0]))
+
+
+def test_what_the_garbage_collector_calls_is_no_part_of_a_call():
+    def callback(phase, info):
+        seen.append(phase)
+
+    seen, made = [], []
+    compiled = torch.compile(lambda x: sum([x * i for i in range(len(made) or 40)]) + len([[] for _ in range(5000)]))
+    compiled(torch.ones(2))
+    gc.callbacks.append(callback)
+    try:
+        compiled(torch.ones(2))
+        assert compiled.programs
+        compiled(torch.ones(2))
+    finally:
+        gc.callbacks.remove(callback)
+    assert compiled.replays == 1
+    assert gc.isenabled()
