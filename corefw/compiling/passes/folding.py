@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from corefw.compiling.passes.hoisting import Steady
 from corefw.compiling.plan import Call, Cell, Plan
@@ -29,7 +30,7 @@ def folding(plan: Plan) -> Plan:
     shown = {*plan.returned, *(cell.memory for cell in makers if cell.owner is not None)}
     calls: list[list[Call]] = [[call] for call in plan.calls]
     for i, call in enumerate(plan.calls):
-        if call.op.name != "channel_affine" or call.arguments[0] not in makers:
+        if call.op.name != "channel_affine" or not call.results or call.arguments[0] not in makers:
             continue
         input, scale, shift = call.arguments
         first = makers[input]
@@ -41,17 +42,23 @@ def folding(plan: Plan) -> Plan:
     return replace(plan, calls=[call for group in calls for call in group])
 
 
+def _named(call: Call) -> dict[str, Any]:
+    """The arguments by name."""
+    op: Any = call.op
+    return dict(zip((p.name for p in op.kernel_parameters), call.arguments, strict=False))
+
+
 def _weights(call: Call) -> dict[str, Cell]:
     """The arguments of a linear op that its result is linear in, beside the input, by name."""
-    named = {p.name: a for p, a in zip(call.op.kernel_parameters, call.arguments)}
-    return {name: named[name] for name in ("weight", "bias") if named.get(name) is not None}
+    return {name: cell for name, cell in _named(call).items() if name in ("weight", "bias") and cell is not None}
 
 
 def _is_foldable(linear: Call, affine: Call, steady: Steady) -> bool:
     name, result, folded = linear.op.name, linear.results[0], affine.results[0]
     if name not in FOLDABLE or FOLDABLE[name] not in (None, len(result.shape)):
         return False
-    if any(p.name == "transposed" and a for p, a in zip(linear.op.kernel_parameters, linear.arguments)):
+    named = _named(linear)
+    if "bias" not in named or named.get("transposed"):
         return False
     weights = [*_weights(linear).values()]
     same = {cell.dtype for cell in (*weights, *affine.cells(), folded)} == {result.dtype}
@@ -70,9 +77,7 @@ def _folded(linear: Call, affine: Call) -> list[Call]:
 
     calls, made = written(fold, given, affine)
     new = dict(zip(("weight", "bias"), [*made, shift]))
-    arguments = tuple(
-        new.get(p.name, argument) for p, argument in zip(linear.op.kernel_parameters, linear.arguments, strict=True)
-    )
+    arguments = tuple(new.get(name, argument) for name, argument in _named(linear).items())
     return [*calls, replace(linear, arguments=arguments, results=affine.results, where=affine.where)]
 
 
