@@ -90,6 +90,11 @@ class TestHoisting:
             assert torch.equal(compiled(torch.ones(2, 4), used), expected)
             assert torch.equal(held(torch.ones(2, 4)), expected + array.sum())
 
+    def test_memory_of_other_processes(self, model):
+        model.share_memory()
+        compiled = warmed(model, torch.ones(2, 4))
+        assert plan_of(compiled).hoisted is None
+
     def test_the_tensor_of_which_a_parameter_was_made(self, model):
         base = torch.ones(3, 4)
         model.weight = nn.Parameter(base, requires_grad=False)

@@ -273,8 +273,9 @@ class _Recording:
     def _improved(self, plan: Plan, passes: Sequence[str] | None) -> Plan:
         """A plan after its passes, which are told what counts the changes of tensors."""
         for cell in plan.cells():
-            if cell.kind == "held" and id(cell.array) in self.known:
-                cell.version = self.known[id(cell.array)].version
+            tensor = self.known.get(id(cell.array)) if cell.kind == "held" else None
+            if tensor is not None and not tensor.is_shared():  # with other processes, which count for themselves
+                cell.version = tensor.version
         return improved(plan, passes)
 
     # -- gradients ----------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Cell:
         shape, strides, dtype: of that array; strides in bytes.
         owner: of a view, the cell that owns the memory.
         name: where a given or held one comes from.
-        version: of a held one that a tensor shows, the list that counts its changes.
+        version: of a held one that a tensor shows, the list that counts its changes; None if others may make some.
         number: its place among the cells of its plan.
     """
 

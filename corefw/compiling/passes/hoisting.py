@@ -69,7 +69,7 @@ class Steady:
 
 def _is_counted(version: list[int] | None) -> bool:
     """Whether all changes of the memory are counted (see `corefw/versions.py`)."""
-    return version is not None and len(version) == 1 and version[0].__class__ is int
+    return type(version) is list and len(version) == 1 and version[0].__class__ is int
 
 
 def renewing(plan: Plan, run: Run) -> Run:
