@@ -28,6 +28,7 @@ def column(request):
     package = request.param.partition("-")[0]
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes beside what is measured
     if package == "jax":
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     with threadpoolctl.threadpool_limits(THREADS):
