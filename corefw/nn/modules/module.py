@@ -423,9 +423,7 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
                     if data.is_meta != parameter.is_meta and not is_lazy(parameter):  # one has memory, or never
                         self._parameters[name] = Parameter(data, parameter.requires_grad)
                         continue
-                    exposed = data.version[1:]
-                    parameter.data = data
-                    parameter.version[1:] = exposed  # no one but `fn` has it
+                    parameter.data, parameter.version[1:] = data, data.version[1:]  # no one but `fn` has the memory
                     if parameter.grad is not None:
                         gradient, parameter._grad = parameter._grad, None
                         parameter.grad = fn(gradient)
