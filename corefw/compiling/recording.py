@@ -24,6 +24,7 @@ from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
 from corefw.dispatch.plan import Cell, Rate
 from corefw.dispatch.registry import registry
+from corefw.dispatch.runtime import Runtime
 from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.graph.views import node_of
 from corefw.tensor import AccumulateGrad, Tensor
@@ -274,7 +275,7 @@ class _Recording:
         """A plan after its passes, which are told what counts the changes of tensors."""
         for cell in plan.cells():
             tensor = self.known.get(id(cell.array)) if cell.kind == "held" else None
-            if tensor is not None and not tensor.is_shared():  # with other processes, which count for themselves
+            if tensor is not None and not _has_other_processes(tensor):
                 cell.version = tensor.version
         return improved(plan, passes)
 
@@ -359,6 +360,12 @@ class _Recording:
             held=held,
             keys=[gradients[i].dispatch_key for i in keep],
         )
+
+
+def _has_other_processes(tensor: Tensor) -> bool:
+    """Whether its memory is of those that other processes change too, who count for themselves."""
+    runtime = tensor.dispatch_key.runtime
+    return type(runtime).is_shared is not Runtime.is_shared and runtime.is_shared(tensor.array)
 
 
 def _like(gradient: Tensor) -> tuple:
