@@ -18,7 +18,7 @@ import corefw
 from benchmarks.conftest import THREADS
 from corefw.benchmarks.training import TRAINING
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch imports to compile
+pytestmark = pytest.mark.filterwarnings("ignore")  # of what PyTorch does to compile
 COLUMNS = ["corefw", "corefw-compiled", "torch", "torch-compiled", "jax"]
 LARGE = 10**7  # elements of the chain
 

@@ -16,7 +16,7 @@ from corefw.compiling.passes import improved
 <<<<<<< HEAD
 =======
 from corefw.compiling.passes.hoisting import renewing
-from corefw.compiling.plan import Cell, Plan, Rate
+from corefw.dispatch.plan import Cell, Plan, Rate
 >>>>>>> 5c2dbd3 (compile: what tensors alone determine is computed once and again after changes (hoisting); batch norms are folded into convolutions)
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from corefw.compiling.passes.hoisting import Steady
-from corefw.compiling.plan import Call, Cell, Plan
 from corefw.compiling.tape import Tape
+from corefw.dispatch.plan import Call, Cell, Plan
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor, wrap
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from corefw.compiling.plan import Call, Cell, Plan, Rate, Seed
-from corefw.compiling.straight import Run, straight
+from corefw.dispatch.plan import Call, Cell, Plan, Rate, Seed
+from corefw.dispatch.straight import Run, straight
 
 
 def hoisting(plan: Plan) -> Plan:
