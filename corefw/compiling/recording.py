@@ -13,16 +13,12 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
-<<<<<<< HEAD
-=======
 from corefw.compiling.passes.hoisting import renewing
-from corefw.dispatch.plan import Cell, Plan, Rate
->>>>>>> 5c2dbd3 (compile: what tensors alone determine is computed once and again after changes (hoisting); batch norms are folded into convolutions)
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
-from corefw.dispatch.plan import Cell, Rate
+from corefw.dispatch.plan import Cell, Plan, Rate
 from corefw.dispatch.registry import registry
 from corefw.dispatch.runtime import Runtime
 from corefw.dispatch.sparse.tensors import is_sparse
