@@ -17,7 +17,7 @@ class Tensor:
 
     Slots: ``array`` the device's raw array; ``dispatch_key`` its (device, dtype); ``node`` what computed it, None if no
     gradient flows; ``view_info`` how it was taken from another tensor, None for a tensor of its own; ``version`` a
-    one-element list counting in-place changes, shared by all tensors over one memory.
+    list whose first number counts in-place changes, shared by all tensors over one memory (see `versions.py`).
     """
 
     __slots__ = ("__dict__", "__weakref__", "array", "dispatch_key", "node", "version", "view_info")

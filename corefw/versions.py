@@ -1,4 +1,5 @@
-"""Counts of in-place changes: lists of one number that tensors over one memory share; some numbers refuse to grow."""
+"""Counts of in-place changes: lists of one number that tensors over one memory share; some numbers refuse to grow, and
+a second one tells that not all changes are counted."""
 
 from __future__ import annotations
 
@@ -40,6 +41,12 @@ _UNCOUNTED = InferenceCount()
 def fresh_version() -> list[int]:
     """The version of a new tensor."""
     return [_UNCOUNTED] if get_ident() in inferring else [0]
+
+
+def expose(version: list[int]) -> None:
+    """Note that the memory may be changed without being counted from now on: `data` or another library shows it."""
+    if len(version) == 1:
+        version.append(-1)
 
 
 class ConjugateCount(int):

@@ -1,6 +1,7 @@
 """`compile`: what it takes and gives back, what is not replayed and why, and how recordings are read."""
 
 import copy
+import gc
 import logging
 import pickle
 
@@ -189,10 +190,43 @@ class TestWhatIsNotReplayed:
 
     def test_too_many_recordings(self):
         compiled = torch.compile(lambda x: x * 2)
-        for rows in range(1, 40):
+        for rows in (*range(1, 40), *range(1, 40), *range(1, 12)):
             assert torch.equal(compiled(torch.ones(rows)), torch.full((rows,), 2.0))
-        assert len(compiled.programs) <= 8
-        assert "recordings" in torch.explain(compiled)
+        assert len(compiled.programs) == 8
+        assert "there are 8 recordings" in torch.explain(compiled)
+        assert compiled.replays == 8  # those stay
+
+    def test_arguments_that_differ_in_each_call(self):
+        compiled = torch.compile(lambda x: x * 2)
+        for rows in range(1, 80):
+            assert torch.equal(compiled(torch.ones(rows)), torch.full((rows,), 2.0))
+        assert not compiled.programs
+        assert "others in each call" in torch.explain(compiled)
+
+    def test_the_last_batch_of_an_epoch_is_smaller(self):
+        model = network()
+        optimizer = torch.optim.Adam(model.parameters())
+
+        @torch.compile
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        expected_model, found = copy.deepcopy(model), []
+        expected_optimizer = torch.optim.Adam(expected_model.parameters())
+        for _ in range(4):
+            for x in torch.randn(14, 3, generator=torch.Generator().manual_seed(1)).split(4):
+                found.append(step(x).item())
+                expected_optimizer.zero_grad()
+                loss = expected_model(x).square().mean()
+                loss.backward()
+                expected_optimizer.step()
+                assert found[-1] == loss.item()
+        assert len(step.programs) == 2
+        assert step.replays == 12  # of 16: the first two of each kind ran
 
     def test_disabled_functions(self):
         inner = torch.compiler.disable(lambda x: x + 1, reason="it prints")
@@ -311,7 +345,7 @@ class TestStances:
                 compiled(torch.ones(2))
         for _ in range(3):
             compiled(torch.ones(2))
-        assert compiled.replays == 5
+        assert compiled.replays == 4
 
     def test_decorated(self):
         compiled = torch.compile(lambda x: x * 2)
@@ -380,3 +414,21 @@ def test_names_that_change_nothing():
         torch.compiler.load_compiled_function(b"")
     assert torch.compiler.list_backends() == ["inductor"]
     assert torch.compiler.is_exporting() is torch.compiler.is_dynamo_compiling() is False
+
+
+def test_what_the_garbage_collector_calls_is_no_part_of_a_call():
+    def callback(phase, info):
+        seen.append(phase)
+
+    seen, made = [], []
+    compiled = torch.compile(lambda x: sum([x * i for i in range(len(made) or 40)]) + len([[] for _ in range(5000)]))
+    compiled(torch.ones(2))
+    gc.callbacks.append(callback)
+    try:
+        compiled(torch.ones(2))
+        assert compiled.programs
+        compiled(torch.ones(2))
+    finally:
+        gc.callbacks.remove(callback)
+    assert compiled.replays == 1
+    assert gc.isenabled()

@@ -9,16 +9,20 @@ from corefw.benchmarks import resnet
 
 
 def step_of(model, optimizer, loss_of):
-    """One training step as a function without arguments, whose attributes are the model and its optimizer."""
+    """One training step as a function without arguments, whose attributes are the model, its optimizer, and `update`,
+    which returns the loss as a tensor."""
 
-    def step():
+    def update():
         loss = loss_of(model)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss
 
-    vars(step).update(model=model, optimizer=optimizer)
+    def step():
+        return update().item()
+
+    vars(step).update(model=model, optimizer=optimizer, update=update)
     return step
 
 

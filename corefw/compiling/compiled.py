@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from threading import Lock
 from types import CodeType
 from typing import Any
 
@@ -27,11 +28,15 @@ from corefw.utils._pytree import tree_flatten
 
 MOST_RECORDINGS = 8  # of one function
 MOST_TRIES = 16  # of recording, one after another in vain, or each for something else
+MOST_KINDS = 64  # of arguments that are seen before it is clear that they differ in each call
 _TRIES = 3  # of a call that changes what it depends on
 
 #: how all compiled functions may behave (see `corefw.compiler.set_stance`)
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 _TENSORS = frozenset({Tensor, Parameter, Buffer})
+_OTHERS = "others"  # the key of all arguments for which there is no recording yet
+#: held by the thread that looks at a call or records it: calls of kernels are written down by one at a time
+_recording = Lock()
 _logger = logging.getLogger("corefw.compiler")
 #: all that live, for `reset`
 _made: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -59,8 +64,8 @@ class Options:
 class Compiled:
     """A function behind `compile`.
 
-    The first call runs as ever, and tells which functions of the program run in it. The next one is recorded; further
-    ones whose arguments look the same are replayed, as long as all that the function depends on is as it was.
+    The first call runs as ever, and tells which functions of the program run in it. The second one whose arguments look
+    the same is recorded; further ones are replayed, as long as all that the function depends on is as it was.
 
     Args:
         function: what is called.
@@ -85,6 +90,7 @@ class Compiled:
     def reset(self) -> None:
         """Forget all recordings."""
         self._watched = self._given_up = False
+        self._kinds: set = set()
         self._recordings = 0
         self._functions: dict[CodeType, dict[str, Any]] = {}
         self.refusals: dict[Any, str] = {}
@@ -132,13 +138,28 @@ class Compiled:
                 if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
                     return self._compared(entry, args, kwargs, tensors)
                 return entry.replay(tensors)
-        if key in self.refusals or Compiled.stance == "eager_on_recompile":
+        if key in self.refusals or _OTHERS in self.refusals or Compiled.stance == "eager_on_recompile":
             return self._function(*args, **kwargs)
         if Compiled.stance == "fail_on_recompile":
             raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
-        return self._seen(key, args, kwargs, tensors, others)
+        if not self._is_to_be_seen(key) or not _recording.acquire(blocking=False):  # another thread may have it
+            return self._function(*args, **kwargs)
+        try:
+            return self._seen(key, args, kwargs, tensors, others)
+        finally:
+            _recording.release()
 
     # -- calls that run -----------------------------------------------------------------------------------------------
+    def _is_to_be_seen(self, key: Any) -> bool:
+        """Whether a call is to be looked at or recorded: the first one, and those whose arguments looked so before."""
+        known = key in self._kinds or not self._watched
+        self._kinds.add(key)
+        if len(self._kinds) > MOST_KINDS or self._recordings >= MOST_TRIES:
+            self._refuse(_OTHERS, "its arguments or what it depends on are others in each call")
+        elif sum(map(len, self._entries.values())) >= MOST_RECORDINGS and known:
+            self._refuse(_OTHERS, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
+        return known and _OTHERS not in self.refusals
+
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
@@ -148,10 +169,6 @@ class Compiled:
             self._watched = True
             return result
         self._recordings += 1
-        if self._recordings > MOST_TRIES:
-            self._given_up = True
-            self._refuse(key, "its arguments or what it depends on are others in each call")
-            return self._function(*args, **kwargs)
         rates: list = []
         for entry in self._entries.get(key, ()):
             rates = rates or entry.rates + entry.surroundings.changed_numbers(entry.held)
@@ -165,9 +182,6 @@ class Compiled:
             recorded.entry.others = others  # held, so that no other object is given its id
             entries.insert(0, recorded.entry)
             self._tries.pop(key, None)
-            if sum(map(len, self._entries.values())) > MOST_RECORDINGS:
-                entries.pop(0)
-                self._refuse(key, f"there are {MOST_RECORDINGS} recordings, each for other arguments or settings")
         elif recorded.refusal is not None:
             self._tries[key] = self._tries.get(key, 0) + 1
             if not recorded.refusal.for_now or self._tries[key] >= _TRIES:
@@ -190,7 +204,8 @@ class Compiled:
         if reason not in self.refusals.values():
             _logger.info("%s is not replayed: %s", self._name, reason)
         self.refusals[key] = reason
-        if self._options.inner is not None:
+        self._given_up = _OTHERS in self.refusals and not self._entries
+        if self._options.inner is not None and not (key is _OTHERS and self._entries):
             self._options.inner(self)
 
     def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
@@ -238,28 +253,39 @@ class Compiled:
 def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
     """What arguments look like, the tensors among them, and what counts by identity."""
     parts: list[Any] = []
-    others: list = []
     tensors: list[Tensor] = []
-    leaves: Sequence[Any] = args
-    if kwargs or any(isinstance(value, list | tuple | dict) for value in args):
-        leaves, structure = tree_flatten((args, kwargs))
-        parts.append(str(structure))
-    for leaf in leaves:
-        kind = leaf.__class__
-        if kind in _TENSORS:
-            array, version = leaf.array, leaf.version
-            shared = next((i for i, t in enumerate(tensors) if t.version is version), -1)
-            history = (leaf.node if leaf.view_info is None else node_of(leaf)) is None
-            parts += [kind, leaf.dispatch_key, array.shape, array.strides, history, shared]
-            if shared >= 0:
-                parts.append(array is tensors[shared].array)
-            tensors.append(leaf)
-        elif kind in PLAIN:
-            parts += [kind, leaf, str(leaf) if kind is float else ""]
-        else:
-            parts.append(id(leaf))
-            others.append(leaf)
+    others: list = []
+    _look((*args, len(args), kwargs) if kwargs else args, parts, tensors, others, {})
     return tuple(parts), tensors, others
+
+
+def _look(values: Iterable[Any], parts: list, tensors: list[Tensor], others: list, versions: dict[int, int]) -> None:
+    """Add what values look like to `parts`; `versions` has the place of the first tensor with each."""
+    for value in values:
+        kind = value.__class__
+        if kind in _TENSORS:
+            array = value.array
+            history = (value.node if value.view_info is None else node_of(value)) is None
+            shared = versions.setdefault(id(value.version), len(tensors))
+            same = shared < len(tensors) and array is tensors[shared].array
+            parts.append((kind, value.dispatch_key, array.shape, array.strides, history, shared, same))
+            tensors.append(value)
+        elif kind in PLAIN:
+            parts.append((kind, value, str(value) if kind is float else ""))
+        elif kind is list or kind is tuple:
+            parts.append((kind, len(value)))
+            _look(value, parts, tensors, others, versions)
+        elif kind is dict:
+            parts.append((kind, *value))
+            _look(value.values(), parts, tensors, others, versions)
+        else:
+            leaves, structure = tree_flatten(value)
+            if structure.is_leaf():
+                parts.append(id(value))
+                others.append(value)
+            else:
+                parts.append((kind, str(structure)))
+                _look(leaves, parts, tensors, others, versions)
 
 
 def _host(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import sysconfig
 from pathlib import Path
@@ -38,6 +39,8 @@ def _is_pythons(filename: str) -> bool:
 class Watching:
     """A with-block that notes which functions of the program run in this thread.
 
+    The garbage collector waits, since what it calls may be anybody's and is no part of the call.
+
     Attributes: ``functions`` {code: globals}.
     """
 
@@ -47,12 +50,15 @@ class Watching:
         self._modules = _modules_of_backends()
 
     def __enter__(self) -> Watching:
-        self._before = sys.getprofile()
+        self._before, self._collecting = sys.getprofile(), gc.isenabled()
+        gc.disable()
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(self._before)
+        if self._collecting:
+            gc.enable()
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code

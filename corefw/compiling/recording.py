@@ -13,12 +13,14 @@ from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
 from corefw.compiling.passes import improved
+from corefw.compiling.passes.hoisting import renewing
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.declare import ops
-from corefw.dispatch.plan import Cell, Rate
+from corefw.dispatch.plan import Cell, Plan, Rate
 from corefw.dispatch.registry import registry
+from corefw.dispatch.runtime import Runtime
 from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.graph.views import node_of
 from corefw.tensor import AccumulateGrad, Tensor
@@ -136,7 +138,7 @@ class _Recording:
             backward = self._backward([leaves[i] for i in histories], histories, passes)
         for i in histories:
             returned[i].spent = self.tape.ran_backward
-        plan = improved(self.tape.plan, passes)
+        plan = self._improved(self.tape.plan, passes)
         used = {cell for call in plan.calls for cell in call.cells()}
         gradients = [
             (source, gradient)
@@ -146,7 +148,7 @@ class _Recording:
         plan.given = plan.given[: len(self.tensors)] + [c for c in plan.given[len(self.tensors) :] if c in used]
         return Entry(
             plan=plan,
-            run=run_of(plan),
+            run=renewing(plan, run_of(plan)),
             present=self.present,
             held=self.before,
             surroundings=self.surroundings,
@@ -265,6 +267,14 @@ class _Recording:
         for cell in written & tape.constants:
             tape.copied(cell)
 
+    def _improved(self, plan: Plan, passes: Sequence[str] | None) -> Plan:
+        """A plan after its passes, which are told what counts the changes of tensors."""
+        for cell in plan.cells():
+            tensor = self.known.get(id(cell.array)) if cell.kind == "held" else None
+            if tensor is not None and not _has_other_processes(tensor):
+                cell.version = tensor.version
+        return improved(plan, passes)
+
     # -- gradients ----------------------------------------------------------------------------------------------------
     def _backward(self, outputs: list[Tensor], places: list[int], passes: Sequence[str] | None) -> Gradients:
         """Write down the backward of the outputs, with gradients that come from outside."""
@@ -325,8 +335,8 @@ class _Recording:
         places_of = [-1 if g is None else plan.returned.index(tape.cell(g.array)) for g in gradients]
         keep = [i for i, place in enumerate(places_of) if place >= 0]
         self._copy_constants(tape)
-        improved_plan = improved(plan, passes)
-        run, order = run_of(improved_plan), [places_of[i] for i in keep]
+        improved_plan = self._improved(plan, passes)
+        run, order = renewing(improved_plan, run_of(improved_plan)), [places_of[i] for i in keep]
 
         def in_order(arrays: Sequence[Any]) -> list:
             found = run(arrays, (), ())
@@ -346,6 +356,12 @@ class _Recording:
             held=held,
             keys=[gradients[i].dispatch_key for i in keep],
         )
+
+
+def _has_other_processes(tensor: Tensor) -> bool:
+    """Whether its memory is of those that other processes change too, who count for themselves."""
+    runtime = tensor.dispatch_key.runtime
+    return type(runtime).is_shared is not Runtime.is_shared and runtime.is_shared(tensor.array)
 
 
 def _like(gradient: Tensor) -> tuple:

@@ -166,12 +166,7 @@ class Tape(Mode):
             if out is not None:
                 call.out = self.cell(out)
             self._keep(call)
-            self.computing = True
-            try:
-                result = kernel(*arguments, **options)
-            finally:
-                self.computing = False
-            return self._noted(call, runtime, arguments, result)
+            return self._noted(call, runtime, arguments, self._computed(kernel, arguments, **options))
 
         return unheard(recorded)
 
@@ -230,11 +225,7 @@ class Tape(Mode):
             arguments += tuple(options.values())
             call = Call(deed, None, function, self._given(arguments, runtime), who=kind, where=user_line())  # type: ignore[arg-type]
             self._keep(call)
-            self.computing = True
-            try:
-                result = function(*arguments)
-            finally:
-                self.computing = False
+            result = self._computed(function, arguments)
             seen = result if result is not None else arguments[0]
             call.dispatch_key = dispatch_key_of(device(kind), of_numpy(seen.dtype))
             return self._noted(call, runtime, arguments, result)
@@ -242,21 +233,33 @@ class Tape(Mode):
         return done
 
     def _made(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
-        result = function(*arguments)
-        if not self._paused and self.knows(result) is None:
+        if self._paused:
+            return function(*arguments)
+        result = self._computed(function, arguments)
+        if self.knows(result) is None:
             cell = self.cell(result)
             cell.name = "constant"
             self.constants.add(cell)
         return result
 
+    def _computed(self, function: Callable, arguments: tuple, **options: Any) -> Any:
+        """What a kernel or a runtime's function gives, whose own calls are its own matter."""
+        self.computing = True
+        try:
+            return function(*arguments, **options)
+        finally:
+            self.computing = False
+
     def _read(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
-        if not self._paused:
-            self.refuse("elements of a tensor are read by Python")
-        return function(*arguments)
+        if self._paused:
+            return function(*arguments)
+        self.refuse("elements of a tensor are read by Python")
+        return self._computed(function, arguments)
 
     def _seeding(self, method: Callable) -> Callable:
         def seeding(generator: Generator, *arguments: Any) -> Any:
-            self.refuse("a generator of random numbers is seeded")
+            if not self._paused:
+                self.refuse("a generator of random numbers is seeded")
             return method(generator, *arguments)
 
         return seeding
@@ -266,6 +269,9 @@ class Tape(Mode):
             if self._paused:
                 return take(generator, blocks)
             seed, offset = take(generator, blocks)
+            if not isinstance(seed, int):  # what a graph of launches reads at its replay
+                self.refuse("random numbers are drawn while a graph is captured")
+                return seed, offset
             found = next((i for i, (g, _, _) in enumerate(self.generators) if g is generator), len(self.generators))
             if found == len(self.generators):
                 self.generators.append((generator, seed, offset))

@@ -50,6 +50,7 @@ class Cell:
         shape, strides, dtype: of that array; strides in bytes.
         owner: of a view, the cell that owns the memory.
         name: where a given or held one comes from.
+        version: of a held one that a tensor shows, the list that counts its changes; None if others may make some.
         number: its place among the cells of its plan.
     """
 
@@ -57,6 +58,7 @@ class Cell:
     array: Any
     name: str = ""
     owner: Cell | None = None
+    version: list[int] | None = None
     number: int = -1
     shape: tuple = field(init=False)
     strides: tuple = field(init=False)
@@ -229,6 +231,7 @@ class Plan:
         calls: in the order in which they run.
         returned: the cells whose arrays a run returns, in order: their memory is the caller's.
         generators: how many generators of random numbers it draws from.
+        hoisted: what is done before a run, if the tensors that it reads have changed since; its results are held.
 
     A run is given a list of arrays, per generator a pair (seed, offset), and the rates; it returns a list of arrays.
     What it changes of given and held arrays it changes in place.
@@ -238,6 +241,7 @@ class Plan:
     calls: list[Call] = field(default_factory=list)
     returned: list[Cell] = field(default_factory=list)
     generators: int = 0
+    hoisted: Plan | None = None
 
     def cells(self) -> list[Cell]:
         """All cells: given ones, then held ones and results in the order of the calls; numbered."""
@@ -286,7 +290,10 @@ class Plan:
         return "\n".join(["digraph {", *dict.fromkeys(lines), "}"])
 
     def __str__(self) -> str:
-        cells = self.cells()
-        shown = [f"{cell} = {cell.kind} {cell.name}: {cell.type}" for cell in cells if cell.kind != "result"]
+        hoisted = [] if self.hoisted is None else self.hoisted.calls
+        cells = Plan(self.given, [*hoisted, *self.calls], self.returned).cells()
+        made = {cell for call in hoisted for cell in call.results}
+        shown = [f"{c} = {c.kind} {c.name}: {c.type}" for c in cells if c.kind != "result" and c not in made]
         returned = ", ".join(map(str, self.returned))
-        return "\n".join([*shown, *map(str, self.calls), f"return {returned}".rstrip()])
+        lines = [*shown, *(f"{call}, hoisted" for call in hoisted), *map(str, self.calls), f"return {returned}"]
+        return "\n".join(lines).rstrip()

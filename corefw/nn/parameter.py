@@ -8,7 +8,7 @@ from corefw.dispatch.declare import ops
 from corefw.graph.nodes import leaf_node
 from corefw.graph.views import node_of
 from corefw.tensor import Tensor, new, wrap
-from corefw.versions import fresh_version
+from corefw.versions import InferenceCount, fresh_version
 
 
 class Parameter(Tensor):
@@ -35,7 +35,7 @@ class Parameter(Tensor):
         self.array = data.array
         self.dispatch_key = data.dispatch_key
         self.view_info = None
-        self.version = fresh_version()
+        self.version = _version_of(data)
         self.node = None
         if requires_grad:
             if data.dispatch_key.dtype.category < 2:
@@ -56,6 +56,11 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild_parameter, (type(self), self.detach().clone(), node_of(self) is not None)
+
+
+def _version_of(data: Tensor) -> list[int]:
+    """The version of a parameter or buffer over the memory of a tensor."""
+    return fresh_version() if data.version[0].__class__ is InferenceCount else data.version
 
 
 def _rebuild_parameter(kind, data, requires_grad):
@@ -80,7 +85,7 @@ class Buffer(Tensor):
         self.array = data.array
         self.dispatch_key = data.dispatch_key
         self.view_info = self.node = None
-        self.version = fresh_version()
+        self.version = _version_of(data)
         self.persistent = persistent
         return self
 

@@ -15,7 +15,7 @@ from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import method_called
-from corefw.tensor_api.interchange import check_array, foreign_tensor, from_dlpack, host_array, warn_read_only
+from corefw.tensor_api.interchange import check_array, foreign_tensor, from_dlpack, host_array, over, warn_read_only
 
 _PLAIN = frozenset({bool, int, float, complex})
 _BUILT_IN = _PLAIN | {list, tuple, str, bytes}  # what is surely no array
@@ -222,7 +222,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     if view.readonly:
         warn_read_only("buffer", 3)
     array = np.frombuffer(buffer, dtype.numpy, count, offset)
-    result = wrap(array, dispatch_key_of(device("cpu"), dtype))
+    result = over(array, dispatch_key_of(device("cpu"), dtype))
     return require_grad(result) if requires_grad else result
 
 

@@ -17,6 +17,7 @@ from corefw.dtypes import dtype
 from corefw.errors import CorefwError, GradientError
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import attribute, method
+from corefw.versions import expose
 
 _READ_ONLY = (
     "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
@@ -83,7 +84,14 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     d = check_array(ndarray)
     if not ndarray.flags.writeable:
         warn_read_only("NumPy array", 3)
-    return wrap(np.asarray(ndarray), dispatch_key_of(device("cpu"), d))
+    return over(np.asarray(ndarray), dispatch_key_of(device("cpu"), d))
+
+
+def over(array: Any, dispatch_key: Any) -> Tensor:
+    """A tensor over memory that something else than corefw may change."""
+    tensor = wrap(array, dispatch_key)
+    expose(tensor.version)
+    return tensor
 
 
 def host_array(tensor: Tensor) -> np.ndarray:
@@ -118,6 +126,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
             )
     if dispatch_key.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
+    expose(self.version)
     return host_array(self)
 
 
@@ -211,6 +220,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy: boo
     if self.requires_grad:
         raise ExportError("Can't export tensors that require gradient, use tensor.detach()")
     self.__dlpack_device__()
+    expose(self.version)
     runtime = self.dispatch_key.runtime
     options: dict[str, Any] = (
         {"stream": stream} if stream is not None and self.dispatch_key.device.type != "cpu" else {}
@@ -245,13 +255,14 @@ def __cuda_array_interface__(self) -> dict[str, Any]:
             "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
             "var.detach() to get Variable that doesn't require grad."
         )
+    expose(self.version)
     return self.array.__cuda_array_interface__
 
 
 def from_cuda_array(producer: Any) -> Tensor:
     """A tensor over the memory of an object with ``__cuda_array_interface__``."""
     array, index = registry.runtime("cuda").from_interface(producer)
-    return wrap(array, dispatch_key_of(device("cuda", index), dtypes.of_numpy(array.dtype)))
+    return over(array, dispatch_key_of(device("cuda", index), dtypes.of_numpy(array.dtype)))
 
 
 # Array libraries do not all know bfloat16; its capsules are those of uint16 with another type code.
@@ -354,7 +365,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | device | int | None = None, co
         if source.bfloat:
             array = array.view(dtypes.bfloat16.numpy)
     where = _device(name) if registry.runtime(name).current_device() is None else _device(name, index)
-    result = wrap(array, dispatch_key_of(where, check_array(array)))
+    result = over(array, dispatch_key_of(where, check_array(array)))
     if device is None:
         return result.clone() if copy else result
     return result.to(device=device, copy=bool(copy))
@@ -379,7 +390,7 @@ def foreign_tensor(data: Any, level: int | None = None) -> Tensor | None:
     d = check_array(array)
     if level is not None and not array.flags.writeable:
         warn_read_only("NumPy array", level + 1)
-    return wrap(array, dispatch_key_of(device("cpu"), d))
+    return over(array, dispatch_key_of(device("cpu"), d))
 
 
 def to_dlpack(tensor: Tensor):

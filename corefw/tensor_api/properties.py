@@ -20,7 +20,7 @@ from corefw.refusals import REFUSALS, Refused
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim
 from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, named, wrap
 from corefw.tensor_api.attach import attribute, deletable, method, settable
-from corefw.versions import InferenceCount, inferring
+from corefw.versions import InferenceCount, expose, inferring
 
 # Read in C, without a Python frame.
 for _name, _path, _doc in (
@@ -354,6 +354,7 @@ def _(self) -> None:
 @attribute
 def data(self) -> Tensor:
     """The same memory without history: changes of it are not seen by gradients. Settable to another tensor."""
+    expose(self.version)
     return wrap(stopped(self.array) if LevelDevice.made else self.array, self.dispatch_key)
 
 
@@ -370,6 +371,7 @@ def _(self, value) -> None:
         raise GradientError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self.array, self.dispatch_key = value.array, value.dispatch_key
     self.view_info = None
+    expose(self.version)
     node = self.node
     if node.__class__ is AccumulateGrad:
         node.shape, node.dispatch_key = value.array.shape, value.dispatch_key

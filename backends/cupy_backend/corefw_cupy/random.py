@@ -34,7 +34,7 @@ def word(number: int) -> int:
 
 def place(cuda: Cuda, seed: Any, offset: int) -> tuple[int, int, Any]:
     """Where a stream is read from, as three arguments of a launch: in a graph, the seed is the generator's state."""
-    if seed.__class__ is int:
+    if isinstance(seed, int):
         if cuda.capturing.capture is not None:
             raise CaptureError(
                 "each replay would draw the same numbers: give the generator to CUDAGraph.register_generator_state "

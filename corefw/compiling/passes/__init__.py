@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from corefw.compiling.passes.common import common
 from corefw.compiling.passes.constants import constants
 from corefw.compiling.passes.dead import dead
+from corefw.compiling.passes.folding import folding
 from corefw.compiling.passes.fusion import fusion
+from corefw.compiling.passes.hoisting import hoisting
 from corefw.dispatch.plan import Plan
 
 #: in the order in which they run
 PASSES: dict[str, Callable[[Plan], Plan]] = {
+    "folding": folding,
     "constants": constants,
     "common": common,
+    "hoisting": hoisting,
     "dead": dead,
     "fusion": fusion,
 }

@@ -419,11 +419,11 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
         with no_recording():
             for name, parameter in self._parameters.items():
                 if parameter is not None:
-                    data = fn(parameter.data)
+                    data = fn(parameter.data if is_lazy(parameter) else parameter.detach())
                     if data.is_meta != parameter.is_meta and not is_lazy(parameter):  # one has memory, or never
                         self._parameters[name] = Parameter(data, parameter.requires_grad)
                         continue
-                    parameter.data = data
+                    parameter.data, parameter.version[1:] = data, data.version[1:]  # no one but `fn` has the memory
                     if parameter.grad is not None:
                         gradient, parameter._grad = parameter._grad, None
                         parameter.grad = fn(gradient)
