@@ -152,7 +152,8 @@ def test_compilation_begins_with_many_elements(cache):
     assert done.wait(60) and [*cache.iterdir()]
 
 
-def test_flags_are_those_of_the_kernels():
+def test_flags_are_those_of_the_kernels(monkeypatch):
+    monkeypatch.syspath_prepend(str(scripts.FOLDER.parent / "backends" / "c_backend" / "building"))
     levels = scripts.load("../backends/c_backend/building/levels.py")
     assert [flag for flag in levels.FLAGS if flag[:2] != "-W" and flag != "-pthread"] == [*compiler.FLAGS]
     assert {name: (*flags,) for name, flags in levels.X86.items()} == {k: v for k, v in compiler.LEVELS.items() if v}

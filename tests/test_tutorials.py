@@ -1,6 +1,5 @@
-"""The pages for users run as they stand: examples are doctests, files are written, commands run."""
+"""The pages for users run as they stand: files are written, commands run; examples are doctests like all others."""
 
-import doctest
 import re
 from pathlib import Path
 
@@ -25,16 +24,6 @@ def test_every_tutorial_runs():
     assert tutorials == {page for page in [*WITH_EXAMPLES, *WITH_COMMANDS] if page.parent.name == "tutorials"}
     index = (DOCS / "tutorials" / "index.md").read_text(encoding="utf-8")
     assert all(f"({page.name})" in index for page in tutorials)
-
-
-@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
-def test_examples(page):
-    text = "\n".join(EXAMPLES.findall(page.read_text(encoding="utf-8")))
-    test = doctest.DocTestParser().get_doctest(text, {}, name(page), str(page), 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    failed, tried = runner.run(test)
-    assert tried > 3
-    assert not failed
 
 
 @pytest.mark.slow

@@ -12,9 +12,7 @@ SHELLS = ("bash", "zsh", "tcsh")
 def add(commands: Commands) -> None:
     """Its parser."""
     parser = commands.add(
-        "completion", completion, "print what completes corefw's commands in a shell",
-        "corefw completion bash > ~/.local/share/bash-completion/completions/corefw",
-        "corefw completion zsh > ~/.zfunc/_corefw",
+        "completion", completion, "print what completes corefw's commands in a shell", "corefw completion bash",
     )  # fmt: skip
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(whole=commands.parser)

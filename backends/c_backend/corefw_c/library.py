@@ -78,7 +78,8 @@ class Library:
         self.functions, self.products = functions, products
 
     def __getattr__(self, name: str):
-        return getattr(self.functions, name)
+        found = self.__dict__[name] = getattr(self.functions, name)  # asked once
+        return found
 
 
 @cache
