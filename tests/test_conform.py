@@ -23,11 +23,12 @@ from corefw.testing.conform.matrix import Matrix, html, markdown, text
 from corefw.testing.conform.outcomes import Outcome, Result
 from corefw.testing.conform.report import Journal, Report
 from corefw.testing.families import Families, kit_families
-from corefw.testing.targets import Target
+from corefw.testing.targets import Target, targets
 from corefw.testing.without_row import WITHOUT_ROW
 from corefw_numpy.runtime import NumpyRuntime
 from tests import loopback
 from tests.plugins import install
+from tests.ranks import threads
 
 
 def conform(folder: Path, *arguments, plugins: Path | None = None):
@@ -298,3 +299,9 @@ def test_every_op_is_checked():
     declared = {name for op in registry.declared.values() for name in (op.name, op.family)}
     assert not WITHOUT_ROW.keys() - declared, "an exception names what is not declared"
     assert not WITHOUT_ROW.keys() & checked, "an exception names what is checked"
+
+
+def test_engines_of_collectives_are_no_targets():
+    threads.run(2, lambda rank: None)
+    assert "threads" in registry.backends
+    assert {target.backend for target in targets()} & {"numpy", "threads"} == {"numpy"}

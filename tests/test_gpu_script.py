@@ -143,7 +143,7 @@ def test_nothing_run_and_too_few_checks_are_failures():
 def test_as_many_checks_as_the_emulated_device_has_are_wanted(script):
     if "emulated" not in registry.runtimes:
         pytest.skip("there is no emulated device")
-    (target,) = [target for target in targets_of("emulated") if target.device == "emulated"]
+    (target,) = targets_of("emulated")
     count = len(list(items(target)))
     assert 0.85 * count < script.LEAST_CHECKS <= count
 

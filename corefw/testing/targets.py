@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from corefw.devices import device
 from corefw.dispatch import plugins
-from corefw.dispatch.backend import Kernel
+from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.resolution import decide
@@ -86,12 +86,18 @@ def targets(backend: str | None = None) -> list[Target]:
     plugins.load(None)
     found = []
     for name, registered in registry.backends.items():
-        if registered.unusable or backend not in (None, name):
+        if registered.unusable or backend not in (None, name) or _is_engine(registered):
             continue
         for kind in registered.devices:
             if kind in registry.runtimes and registry.runtime(kind).device_count():
                 found.append(Target(name, kind))
     return sorted(found, key=lambda target: target.device != "cpu")
+
+
+def _is_engine(backend: Backend) -> bool:
+    """Whether all that a backend offers are collectives: it moves what others compute."""
+    ops = [kernel.op for kernels in backend.kernels.values() for kernel in kernels]
+    return bool(ops) and all(registry.declared[op].family == "collective" for op in ops)
 
 
 def dispatch_key(target: Target, d: dtype):
