@@ -159,6 +159,8 @@ class Tape(Mode):
             if self._paused:
                 return kernel(*arguments, **options)
             self.ran_backward = self.ran_backward or mode.running
+            if op.family == "collective":
+                self.refuse(f"{op.name}: other processes take part, and the program waits for them")
             if not (op.view or op.update) and _depends_on_elements(op, arguments):
                 self.refuse(f"{op.name}: the shape of its result depends on elements")
             call = Call(op, dispatch_key, function, self._given(arguments, runtime), who=who, where=user_line())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import corefw as torch
 import corefw.distributed as dist
 from corefw.distributed.engine import Request
@@ -98,4 +100,33 @@ def left_alone(rank, size):
     assert works[0].wait() and group.going == []
 
 
-SCENARIOS = [gradients, parameters, left_alone]
+def compiled(rank, size):
+    """What is compiled gives in each call what all processes give, though collectives are not replayed."""
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    wrapped = DistributedDataParallel(copy.deepcopy(plain))
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (plain, wrapped)]
+
+    def step(x):
+        optimizers[1].zero_grad()
+        loss = wrapped(x).square().mean()
+        loss.backward()
+        optimizers[1].step()
+        total = loss.detach() * 1
+        dist.all_reduce(total)
+        return total / size
+
+    run = torch.compile(step)
+    for i in range(6):
+        everyone = torch.arange(3.0 * size).reshape(size, 3) / size + i
+        optimizers[0].zero_grad()
+        expected = plain(everyone).square().mean()
+        expected.backward()
+        optimizers[0].step()
+        assert torch.allclose(run(everyone[rank : rank + 1]), expected.detach(), atol=1e-6)
+    assert "0 calls replayed" in torch.explain(run)
+    for own, shared in zip(plain.parameters(), wrapped.parameters(), strict=True):
+        assert torch.allclose(own, shared, atol=1e-6)
+
+
+SCENARIOS = [gradients, parameters, left_alone, compiled]
