@@ -102,8 +102,9 @@ def left_alone(rank, size):
 
 def compiled(rank, size):
     """What is compiled gives in each call what all processes give, though collectives are not replayed."""
-    torch.manual_seed(0)
     plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    for parameter in plain.parameters():  # threads share what draws random numbers
+        parameter.detach().copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
     wrapped = DistributedDataParallel(copy.deepcopy(plain))
     optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (plain, wrapped)]
 
