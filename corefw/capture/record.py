@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -15,7 +14,7 @@ from corefw.capture.program import Line, Program, Value
 from corefw.devices import device
 from corefw.dispatch.calls import silent
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.modes import Mode
+from corefw.dispatch.listening import Listening
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.resolution import body_kernel
@@ -43,7 +42,7 @@ class _Place:
         return self if self.base is None else self.base.root
 
 
-class Recorder(Mode):
+class Recorder(Listening):
     """A with-block whose ops become the lines of `program`.
 
     Arrays are known by identity. Those that no line computed are constants, unless `given` has told what they are.
@@ -55,12 +54,10 @@ class Recorder(Mode):
     """
 
     def __init__(self, whole: Callable[[Op], bool] = lambda op: True):
+        super().__init__()
         self.program = Program()
         self.whole = whole
         self._places: dict[int, _Place] = {}
-        self._computing = False  # inside of a kernel, whose own casts and copies are not the program's
-        self._thread = threading.get_ident()
-        self._shadowed: list[tuple[Any, str]] = []
 
     # -- what the program is given and returns ----------------------------------------------------------------------
     def given(self, kind: str, name: str, tensor: Tensor) -> Value:
@@ -86,20 +83,7 @@ class Recorder(Mode):
 
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
-        for runtime, name in self._shadowed:
-            delattr(runtime, name)
-        self._shadowed.clear()
-
-    def _shadow(self, runtime: Any, name: str, recorded: Callable) -> None:
-        """Have a runtime's function, which the frontend calls between ops, run through `recorded`."""
-        function = getattr(runtime, name)
-        if name not in vars(runtime):
-            setattr(runtime, name, lambda *arguments: recorded(runtime, function, *arguments))
-            self._shadowed.append((runtime, name))
-
-    @property
-    def _paused(self) -> bool:
-        return self._computing or threading.get_ident() != self._thread
+        self._unshadow()
 
     def wrap(self, op: Any, dispatch_key: Any, who: Any, function: Any) -> Any:
         of_tensors = who == "composite" and not op.gradients
@@ -116,11 +100,8 @@ class Recorder(Mode):
             changed = _changed(op, raw, options)
             for array in changed:
                 self._keep(runtime, array)
-            self._computing = True
-            try:
+            with self._kernel_running():
                 result = call(*arguments, **options)
-            finally:
-                self._computing = False
             if changed:
                 self._note(line, changed, runtime, written=True)
             elif of_tensors:
@@ -232,12 +213,9 @@ class Recorder(Mode):
         key = dispatch_key_of(line.dispatch_key.device, dtypes.int64)
         runtime = key.runtime
         positions = runtime.upload(np.arange(place.base.array.size).reshape(base.shape), key.device.index)
-        self._computing = True
-        try:
+        with self._kernel_running():
             seen = line.op.table[key][0](positions, *line.arguments[1:])
             index = runtime.clone(seen[place.output] if line.op.outputs else seen)
-        finally:
-            self._computing = False
         result = Value("result", "", base.shape, base.dtype)
         arguments = (base, self._value(index), value, False)
         return self._add(registry.declared["put"], line.dispatch_key, arguments, [result])
@@ -266,11 +244,8 @@ class Recorder(Mode):
             return function(array, *index)
         if id(array) in self._places:
             self.program.read.setdefault(self._value(array), user_line())
-        self._computing = True
-        try:
+        with self._kernel_running():
             return function(array, *index)
-        finally:
-            self._computing = False
 
     def _converted(self, value: Value, dispatch_key, shape: tuple) -> Value:
         """A value with another dtype, spread over another shape."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ from corefw.dispatch import constants
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.calls import shares_memory, silent
 from corefw.dispatch.flags import unheard
-from corefw.dispatch.modes import Mode
+from corefw.dispatch.listening import Listening
 from corefw.dispatch.op import Op
 from corefw.dispatch.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Seed
 from corefw.dispatch.random_generator import Generator
@@ -23,7 +22,7 @@ from corefw.graph.grad_mode import mode
 from corefw.tracebacks import user_line
 
 
-class Tape(Mode):
+class Tape(Listening):
     """A with-block whose calls of kernels become those of `plan`.
 
     Arrays are known by identity. Those that no call made are held, unless `given` has told that they change from run
@@ -34,12 +33,12 @@ class Tape(Mode):
         constants: the held cells of arrays that Python made while the tape ran.
         generators: those that were drawn from, each with its state before: (generator, seed, offset).
         ran_backward: whether gradients were computed.
-        computing: whether a kernel is running, whose own casts and copies are its own matter.
     """
 
     active: ClassVar[Tape | None] = None  # the one that is written on
 
     def __init__(self) -> None:
+        super().__init__()
         self.plan = Plan()
         self.refusal = ""
         self.constants: set[Cell] = set()
@@ -47,9 +46,6 @@ class Tape(Mode):
         self.ran_backward = False
         self._originals: dict[Cell, Any] = {}
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
-        self.computing = False
-        self._thread = threading.get_ident()
-        self._shadowed: list[tuple[Any, str]] = []
 
     # -- what runs are given and return -------------------------------------------------------------------------------
     def given(self, array: Any, name: str) -> Cell:
@@ -132,23 +128,14 @@ class Tape(Mode):
         Tape.active = self._outer
         for name, method in self._generators.items():
             setattr(Generator, name, method)
-        for runtime, name in self._shadowed:
-            delattr(runtime, name)
-        self._shadowed.clear()
+        self._unshadow()
         constants.forget()
         super().__exit__(*exception)
-
-    def _shadow(self, runtime: Any, name: str, recorded: Callable) -> None:
-        """Have a runtime's function run through `recorded`, unless it does for another tape."""
-        function = getattr(runtime, name)
-        if name not in vars(runtime):
-            setattr(runtime, name, lambda *arguments, **options: recorded(runtime, function, *arguments, **options))
-            self._shadowed.append((runtime, name))
 
     @property
     def _paused(self) -> bool:
         # a kernel that was found while the tape ran may keep a runtime's function as it was then
-        return self.computing or Tape.active is not self or threading.get_ident() != self._thread
+        return Tape.active is not self or super()._paused
 
     def wrap(self, op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
         if who == "composite" or dispatch_key.device.type == "meta" or isinstance(dispatch_key.device, LevelDevice):
@@ -167,16 +154,16 @@ class Tape(Mode):
             out = options.get("out")
             if out is not None:
                 call.out = self.cell(out)
-            self._keep(call)
+            self._keep(call, runtime)
             return self._noted(call, runtime, arguments, self._computed(kernel, arguments, **options))
 
         return unheard(recorded)
 
-    def _keep(self, call: Call) -> None:
+    def _keep(self, call: Call, runtime: Any) -> None:
         """Keep the elements of what Python made, before a call changes them."""
         for cell in call.changed():
             if cell.memory in self.constants and cell.memory not in self._originals:
-                self._originals[cell.memory] = cell.memory.array.copy()
+                self._originals[cell.memory] = self._computed(runtime.clone, (cell.memory.array,))
 
     def _given(self, arguments: tuple, runtime: Any) -> tuple:
         """Arguments with cells in place of arrays."""
@@ -226,7 +213,7 @@ class Tape(Mode):
                 return function(*arguments, **options)
             arguments += tuple(options.values())
             call = Call(deed, None, function, self._given(arguments, runtime), who=kind, where=user_line())  # type: ignore[arg-type]
-            self._keep(call)
+            self._keep(call, runtime)
             result = self._computed(function, arguments)
             seen = result if result is not None else arguments[0]
             call.dispatch_key = dispatch_key_of(device(kind), of_numpy(seen.dtype))
@@ -246,11 +233,8 @@ class Tape(Mode):
 
     def _computed(self, function: Callable, arguments: tuple, **options: Any) -> Any:
         """What a kernel or a runtime's function gives, whose own calls are its own matter."""
-        self.computing = True
-        try:
+        with self._kernel_running():
             return function(*arguments, **options)
-        finally:
-            self.computing = False
 
     def _read(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
         if self._paused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from corefw.distributed.collectives import broadcast
@@ -32,6 +32,7 @@ from corefw.distributed.fsdp.states import (
     full_state,
     own_optimizer_state,
     place_of,
+    units_with,
     whole,
     whole_unit,
 )
@@ -167,18 +168,9 @@ class FullyShardedDataParallel(Module):
         return found[:1] if root_only else found
 
     # -- training ------------------------------------------------------------------------------------------------
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """A block whose backwards add whole gradients up in each process, to be averaged by one after it."""
-        units = units_of(self)
-        before = [unit.sync for unit in units]
-        for unit in units:
-            unit.sync = False
-        try:
-            yield
-        finally:
-            for unit, sync in zip(units, before):
-                unit.sync = sync
+        return units_with(self, "sync", False)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Scale all gradients so that their norm, over all processes, is at most `max_norm`; returns what it was."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from corefw.distributed.fsdp.flats import Flat, ShardParameter, part_of, whole_of
@@ -74,17 +74,21 @@ def whole(model: Module, writeback: bool, with_grads: bool = False, is_shown: bo
 
 
 @contextmanager
-def as_it_lies(model: Module) -> Iterator[None]:
-    """A block in which state dicts hold this process's pieces, whatever they were set to hold."""
-    units = units_of(model)
-    before = [unit.is_plain for unit in units]
-    for unit in units:
-        unit.is_plain = True
+def units_with(model: Module, name: str, value: bool) -> Iterator[None]:
+    """A block in which an attribute of all units of a model has a value."""
+    before = [(unit, getattr(unit, name)) for unit in units_of(model)]
+    for unit, _ in before:
+        setattr(unit, name, value)
     try:
         yield
     finally:
-        for unit, was in zip(units, before):
-            unit.is_plain = was
+        for unit, was in before:
+            setattr(unit, name, was)
+
+
+def as_it_lies(model: Module) -> AbstractContextManager[None]:
+    """A block in which state dicts hold this process's pieces, whatever they were set to hold."""
+    return units_with(model, "is_plain", True)
 
 
 # -- of models --------------------------------------------------------------------------------------------------------
