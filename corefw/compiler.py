@@ -29,6 +29,7 @@ __all__ = [
     "keep_portable_guards_unsafe",
     "keep_tensor_guards_unsafe",
     "list_backends",
+    "list_passes",
     "load_cache_artifacts",
     "load_compiled_function",
     "nested_compile_region",
@@ -216,6 +217,16 @@ def cudagraph_mark_step_begin() -> None:
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The backends that `compile` takes; those for debugging only if `exclude_tags` is empty."""
     return ["inductor"] if exclude_tags else ["aot_eager", "eager", "inductor"]
+
+
+def list_passes() -> list[str]:
+    """The names of the passes that improve recordings, in the order in which they run, for `options={"passes": ...}`.
+
+    >>> import corefw as torch
+    >>> "fusion" in torch.compiler.list_passes()
+    True
+    """
+    return list(PASSES)
 
 
 def get_default_backend() -> str:

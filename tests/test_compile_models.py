@@ -1,4 +1,5 @@
-"""Well-known models, compiled as whole training steps and as modules: the losses are those without, bit for bit."""
+"""Well-known models, compiled as whole training steps and as modules: the losses are those without, bit for bit but
+where a chain ends in a sum, which is added up in another order."""
 
 import importlib
 import pkgutil
@@ -9,10 +10,11 @@ import pytest
 import corefw as torch
 from tests import models
 
-STEPS = 12
+STEPS = 50
 MODELS = [module.name for module in pkgutil.iter_modules(models.__path__)]
 #: those that look at elements: one draws actions, one packs sequences by their lengths, and a loss is of masked nodes
 LOOKING = {("actor_critic", "step"), ("actor_critic", "module"), ("gru", "step"), ("gru", "module"), ("gcn", "step")}
+SUMMED = {"gcn"}  # whose bias has a gradient that is the sum of a chain
 
 
 def losses(program, how):
@@ -41,7 +43,7 @@ def losses(program, how):
 def test_losses_are_the_same(program, how):
     expected, _ = losses(program, "eager")
     found, compiled = losses(program, how)
-    assert found == expected
+    assert found == (pytest.approx(expected, rel=1e-6) if program in SUMMED else expected)
     if (program, how) in LOOKING:
         assert "elements" in torch.explain(compiled)
     elif (program, how) != ("dcgan", "module"):  # whose two networks are called by themselves
