@@ -7,6 +7,7 @@ CUDA functions in source/ and on NVIDIA's libraries through CuPy. Importing this
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 
 import pluggy
@@ -68,6 +69,11 @@ def corefw_backend() -> Backend:
     return backend(cuda, CupyRuntime(cuda))
 
 
+def executor(runtime: CupyRuntime) -> Callable:
+    """What makes runs of plans on a kind of device. Nothing of it is imported before the first plan."""
+    return lambda plan: import_module("corefw_cupy.replaying").run_of(plan, runtime)
+
+
 def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
     """The backend over given functions and memory."""
     device = runtime.device_type
@@ -79,4 +85,5 @@ def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
         runtimes={device: runtime},
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         settings=("CUPY_CACHE",),
+        executor=executor(runtime),
     )
