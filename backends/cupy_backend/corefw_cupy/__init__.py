@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 
 import pluggy
@@ -74,6 +75,16 @@ def executor(runtime: CupyRuntime) -> Callable:
     return lambda plan: import_module("corefw_cupy.replaying").run_of(plan, runtime)
 
 
+def fuse(cuda: Cuda) -> Callable:
+    """What makes kernels of fusions. Nothing of it is imported before the first one."""
+
+    @cache
+    def maker():
+        return import_module("corefw_cupy.fusing").maker(cuda)
+
+    return lambda fusion: maker()(fusion)
+
+
 def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
     """The backend over given functions and memory."""
     device = runtime.device_type
@@ -86,4 +97,5 @@ def backend(cuda: Cuda, runtime: CupyRuntime, name: str = "cupy") -> Backend:
         compute_dtype={dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32},
         settings=("CUPY_CACHE",),
         executor=executor(runtime),
+        fuse=fuse(cuda),
     )

@@ -92,7 +92,7 @@ def _beside_numbers(cuda: Cuda, e: Expression) -> dict[np.dtype, Callable]:
 def functions(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
     """By name of the function and dtype what computes it."""
     found: dict[str, dict[np.dtype, Callable]] = {}
-    for (name, kind), e in _formulas().items():
+    for (name, kind), e in formulas().items():
         found.setdefault(name, {}).update(_pointwise(cuda, e, kind))
     for name, formula in PARTS.items():
         made = Pointwise(cuda, f"{name}_complex", ("T",), 0, "double", "T::value_type", formula, {"T": COMPLEX})
@@ -101,14 +101,14 @@ def functions(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
     return found
 
 
-def _formulas() -> dict[tuple[str, str], Expression]:
+def formulas() -> dict[tuple[str, str], Expression]:
     """By name and class of dtypes the formula to use: of two the later one."""
     return {(e.name, kind): e for e in (*EXPRESSIONS, *FORMULAS) for kind in e.formulas}
 
 
 def functions_beside_numbers(cuda: Cuda) -> dict[str, dict[np.dtype, Callable]]:
     """By name of the function and half type what computes it where an array may be one number in float32."""
-    several = {name: e for (name, kind), e in _formulas().items() if kind == "floating" and e.tensors > 1}
+    several = {name: e for (name, kind), e in formulas().items() if kind == "floating" and e.tensors > 1}
     return {name: _beside_numbers(cuda, e) for name, e in several.items() if not e.test}
 
 

@@ -119,6 +119,12 @@ def _special_functions() -> tuple[str, frozenset[str]]:
     return _SPECIAL.substitute(functions=text), names
 
 
+def special(text: str) -> str:
+    """The text of the special functions, if a text calls any."""
+    functions, names = _special_functions()
+    return "" if names.isdisjoint(re.findall(r"\w+(?=\()", text)) else functions
+
+
 @lru_cache
 def _template(walk: str, operands: tuple[str, ...]) -> Template:
     """The text for arrays of these types, which the formula and the result are left to be inserted in."""
@@ -152,10 +158,9 @@ def source(
         declared += ["int64 *device_asserts", "int64 kind"]
         parameters += ", int64 *device_asserts, int64 kind"
         passed += ["device_asserts", "kind"]
-    special, names = _special_functions()
     return _template(walk, operands).substitute(
         name=name,
-        special="" if names.isdisjoint(re.findall(r"\w+(?=\()", formula)) else special,
+        special=special(formula),
         result=result,
         values=", ".join(declared),
         body="; ".join([f"const A {definition}" for definition in definitions] + [f"return {value}"]),

@@ -66,7 +66,7 @@ class GraphedPlan:
         self.graph: Any = None
         self.refused: CaptureError | None = None
         self._ran = False
-        self._device = plan.calls[0].dispatch_key.device.index
+        self._device = plan.calls[0].dispatch_key.device.index or 0
         self._given: list[Any] = []
         self._returned: list[Any] = []
         self._states: list[Any] = []

@@ -52,6 +52,11 @@ class Steps:
     strides: list[list[int]]
     width: int
 
+    @property
+    def reach(self) -> int:
+        """The largest number that counts elements or the distance between two of an operand."""
+        return max(prod(self.sizes), *(sum(abs(s) * (n - 1) for s, n in zip(own, self.sizes)) for own in self.strides))
+
     def even(self, k: int, inner: int) -> bool:
         """Whether an operand's packs along a dimension lie where packs do, if its first one does."""
         return self.strides[k][inner] == 1 and not any(
@@ -99,12 +104,7 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
         return Plan(shape, order, n, "flat", singles, None, False, blocks(packs))
     made = out or (shape, tuple(sizes[-1] * step for step in shapes.contiguous_strides(shape)))
     steps = _steps(shape, (*operands, made), sizes)
-    if len(steps.sizes) > MAX_DIMS:
-        raise ValueError(
-            f"operands of {len(steps.sizes)} dimensions that cannot be joined; at most {MAX_DIMS} are walked"
-        )
-    reach = max(n, *(sum(abs(step) * (m - 1) for step, m in zip(own, steps.sizes)) for own in steps.strides))
-    wide = reach > MOST
+    wide = steps.reach > MOST
     if steps.packed:
         layout = _in_packs(steps, wide)
         return Plan(shape, None, n, "rows", 0, argument(layout), wide, blocks(n // steps.width))
@@ -116,6 +116,14 @@ def plan(sizes: tuple[int, ...], operands: tuple, out: tuple | None) -> Plan:
     return Plan(shape, None, n, "strided", 0, argument(layout), wide, blocks(threads))
 
 
+def strided(shape: tuple[int, ...], operands: list) -> tuple[np.ndarray, bool]:
+    """The struct for a walk over any number of operands, given as (shape, strides in bytes, bytes of an element) and
+    the results last, element by element, and whether offsets need 64 bits."""
+    steps = _steps(shape, tuple((s, t) for s, t, _ in operands), tuple(size for _, _, size in operands))
+    wide = steps.reach > MOST
+    return _layout(steps.sizes, steps.strides, wide, operands=len(operands)), wide
+
+
 def _steps(shape: tuple[int, ...], walked: tuple, sizes: tuple[int, ...]) -> Steps:
     """The dimensions of (shape, strides in bytes) of all operands, joined where possible."""
     strides = []
@@ -124,6 +132,8 @@ def _steps(shape: tuple[int, ...], walked: tuple, sizes: tuple[int, ...]) -> Ste
         strides.append([0] * lead + [step // size if m != 1 else 0 for step, m in zip(t, s)])
     order = sorted(range(len(shape)), key=lambda d: -abs(strides[-1][d]))
     kept, steps = merged([shape[d] for d in order], [[own[d] for d in order] for own in strides])
+    if len(kept) > MAX_DIMS:
+        raise ValueError(f"operands of {len(kept)} dimensions that cannot be joined; at most {MAX_DIMS} are walked")
     return Steps(kept, steps, PACK // max(sizes))
 
 
@@ -131,15 +141,17 @@ def _offset_type(wide: bool) -> str:
     return "i8" if wide else "i4"
 
 
-def _layout_type(wide: bool) -> np.dtype:
+def _layout_type(wide: bool, operands: int) -> np.dtype:
     """The struct Layout in elementwise.cuh."""
-    strides = ("strides", _offset_type(wide), (MAX_OPERANDS, MAX_DIMS))
+    strides = ("strides", _offset_type(wide), (operands, MAX_DIMS))
     return np.dtype([("n", "i8"), ("dims", "i8"), ("singles", "i8"), ("sizes", divisor_type(wide), MAX_DIMS), strides])
 
 
-def _layout(sizes: list[int], strides: list[list[int]], wide: bool, singles: int = 0) -> np.ndarray:
-    """The struct for a walk over all positions in dimensions of these sizes."""
-    layout = np.zeros(1, _layout_type(wide))
+def _layout(
+    sizes: list[int], strides: list[list[int]], wide: bool, singles: int = 0, operands: int = MAX_OPERANDS
+) -> np.ndarray:
+    """The struct for a walk over all positions in dimensions of these sizes; with room for some operands."""
+    layout = np.zeros(1, _layout_type(wide, operands))
     layout["n"], layout["dims"], layout["singles"] = prod(sizes), len(sizes), singles
     layout["sizes"][0, : len(sizes)] = divisors(sizes, wide)
     for k, own in enumerate(strides):

@@ -8,7 +8,9 @@
 typedef Compute<T>::type A;
 
 #define MAX_DIMS 16
+#ifndef MAX_OPERANDS // of a fusion all that it has
 #define MAX_OPERANDS 5
+#endif
 
 // The dimensions that all operands share, outermost first, and the distance between neighbours in elements; in packs
 // for the innermost one, if packs are walked over.
