@@ -21,7 +21,8 @@
 #endif
 
 enum {
-    PLACES = 512,         /* of a slab, about */
+    PLACES = 512,         /* of a slab, about, */
+    FEWEST_PLACES = 128,  /* since each one meets all weights */
     PANELS = 16,          /* that are gathered before they are multiplied */
     DEPTH_STEPS = 32,     /* of a panel at a time */
     TASKS_PER_THREAD = 4, /* at least, if the work allows */
@@ -54,9 +55,40 @@ static char *weights_of(const struct tiles_job *job, ssize_t pass, ssize_t group
     return job->packed + (steps + steps_of(job, pass) * group) * blocks * 2 * TILE_BYTES;
 }
 
+/* Words of n taps of two channels. */
+struct pairing {
+    ssize_t n, all; /* all: taps of a channel */
+    const ssize_t *tap;
+#if defined(__AVX512F__)
+    __m512i index; /* of the elements, if there are few enough: 0 to 31 of the first channel, then of the second */
+#endif
+};
+
+static struct pairing pairing_of(const struct tiles_job *job, ssize_t pass) {
+    struct pairing pairing = {
+        .n = taps_of(job, pass), .all = job->problem->taps, .tap = job->order->tap + job->order->first[pass]};
+#if defined(__AVX512F__)
+    uint16_t index[32] = {0};
+    for (ssize_t j = 0; j < pairing.n && j < 16; j++)
+        index[2 * j] = (uint16_t)pairing.tap[j], index[2 * j + 1] = (uint16_t)(32 + pairing.tap[j]);
+    pairing.index = _mm512_loadu_si512(index);
+#endif
+    return pairing;
+}
+
 /* to[j] = the elements tap[j] of a and of b, which may be NULL. */
-static void pair_taps(ssize_t n, const ssize_t *tap, const uint16_t *a, const uint16_t *b, uint32_t *to) {
-    for (ssize_t j = 0; j < n; j++) to[j] = a[tap[j]] | (b ? (uint32_t)b[tap[j]] << 16 : 0);
+static inline void pair_taps(const struct pairing *pairing, const uint16_t *a, const uint16_t *b, uint32_t *to) {
+    const ssize_t *tap = pairing->tap;
+#if defined(__AVX512F__)
+    if (pairing->all <= 32 && pairing->n <= 16) {
+        __mmask32 all = (uint32_t)(((uint64_t)1 << pairing->all) - 1);
+        __m512i first = _mm512_maskz_loadu_epi16(all, a), second = b ? _mm512_maskz_loadu_epi16(all, b) : (__m512i){0};
+        _mm512_mask_storeu_epi32(to, (__mmask16)((1u << pairing->n) - 1),
+                                 _mm512_permutex2var_epi16(first, pairing->index, second));
+        return;
+    }
+#endif
+    for (ssize_t j = 0; j < pairing->n; j++) to[j] = a[tap[j]] | (b ? (uint32_t)b[tap[j]] << 16 : 0);
 }
 
 /* Pack a block of rows of weights for every pass: blocks begin to end, counted over all groups. */
@@ -75,15 +107,15 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
         ssize_t group = item / blocks, first = item % blocks * LINES, rows = smaller(p->out_channels - first, LINES);
         const uint16_t *weight = job->weight + group * p->in_channels * p->out_channels * p->taps + first * row;
         for (ssize_t pass = 0; pass < p->passes; pass++) {
-            ssize_t taps = taps_of(job, pass), steps = steps_of(job, pass);
+            struct pairing pairing = pairing_of(job, pass);
+            ssize_t steps = steps_of(job, pass);
             char *panel = weights_of(job, pass, group) + item % blocks * steps * 2 * TILE_BYTES;
             if (rows < LINES) memset(panel, 0, (size_t)steps * 2 * TILE_BYTES);
             if (steps) memset(words + (steps - 1) * STEP_WORDS, 0, ROW_BYTES);
             for (ssize_t i = 0; i < rows; i++) {
                 for (ssize_t q = 0; q < job->pairs; q++) {
                     const uint16_t *a = weight + i * row + 2 * q * channel;
-                    pair_taps(taps, job->order->tap + job->order->first[pass], a,
-                              2 * q + 1 < p->in_channels ? a + channel : NULL, words + q * taps);
+                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL, words + q * pairing.n);
                 }
                 char *to = panel + i / TILE_SIDE * TILE_BYTES + i % TILE_SIDE * ROW_BYTES;
                 for (ssize_t s = 0; s < steps; s++) memcpy(to + s * 2 * TILE_BYTES, words + s * STEP_WORDS, ROW_BYTES);
@@ -359,7 +391,7 @@ bool convolve_bf16(const struct convolution *p, const struct tap_order *order, c
     parallel_for(p->groups * blocks, grain_for(p->in_channels * p->taps * LINES), pack_weights, &job);
     ssize_t places = p->samples, wanted = thread_count() == 1 ? 1 : TASKS_PER_THREAD * thread_count();
     for (int i = 0; i < p->axes; i++) places *= p->axis[i].last - p->axis[i].first;
-    job.slabs = cut_into_slabs(p, places / wanted < LINES ? LINES : smaller(places / wanted, PLACES));
+    job.slabs = cut_into_slabs(p, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
     ssize_t tasks = p->groups * job.slabs.count;
     if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted, tasks), blocks);
     tasks *= job.row_parts;

@@ -11,6 +11,9 @@
 #include "gemm/gemm_packed.h"
 #include "gemm/gemm_tile.h"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -48,6 +51,17 @@ struct weight_slab {
 };
 
 /* -- copies -- */
+static inline void copy_halves(ssize_t n, const uint16_t *from, uint16_t *to) {
+#if defined(__AVX512F__)
+    for (ssize_t j = 0; j < n; j += 32) {
+        __mmask32 there = n - j < 32 ? (1u << (n - j)) - 1 : ~0u;
+        _mm512_mask_storeu_epi16(to + j, there, _mm512_maskz_loadu_epi16(there, from + j));
+    }
+#else
+    memcpy(to, from, (size_t)n * sizeof *to);
+#endif
+}
+
 /* Channels of the input, padded. */
 static void copy_channels(void *context, ssize_t begin, ssize_t end) {
     const struct weight_slab *w = context;
@@ -71,7 +85,7 @@ static void copy_channels(void *context, ssize_t begin, ssize_t end) {
                     for (int r = 0; r < runs; r++) {
                         const uint16_t *from = input + run[r].source;
                         uint16_t *to = copy + s * w->layout.sample + run[r].target;
-                        if (step == 1) memcpy(to, from, (size_t)run[r].length * sizeof *to);
+                        if (step == 1) copy_halves(run[r].length, from, to);
                         else
                             for (ssize_t j = 0; j < run[r].length; j++) to[j] = from[j * step];
                     }
@@ -170,20 +184,29 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
 }
 
 /* -- results -- */
-/* The weights of result channels. */
+/* Blocks of weights: of input channels, by blocks of result channels. */
 static void put_weights(void *context, ssize_t begin, ssize_t end) {
+    enum { PART = 256 };
     const struct weight_slab *w = context;
     const struct convolution *p = w->job->problem;
     uint16_t *grad = w->job->weight_grad + w->group * p->out_channels * p->in_channels * p->taps;
-    for (ssize_t out = begin; out < end; out++)
-        for (ssize_t block = 0; block < w->in_blocks; block++) {
-            ssize_t rows = smaller(p->in_channels - block * LINES, LINES);
-            const float *sums = w->sums + (block * w->out_blocks + out / LINES) * SUMS + out % LINES;
-            uint16_t *to = grad + (out * p->in_channels + block * LINES) * p->taps;
-            for (ssize_t c = 0; c < rows; c++)
-                for (ssize_t tap = 0; tap < p->taps; tap++)
-                    *to++ = bfloat16_bits(sums[tap * w->in_blocks * w->out_blocks * SUMS + c * LINES]);
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t first = item / w->out_blocks * LINES, out = item % w->out_blocks * LINES;
+        ssize_t n = smaller(p->in_channels - first, LINES) * p->taps, outs = smaller(p->out_channels - out, LINES);
+        for (ssize_t from = 0; from < n; from += PART) {
+            ssize_t length = smaller(n - from, PART), place[PART];
+            for (ssize_t i = 0, c = from / p->taps, tap = from % p->taps; i < length; i++) {
+                place[i] = tap * w->in_blocks * w->out_blocks * SUMS + c * LINES;
+                if (++tap == p->taps) tap = 0, c++;
+            }
+            for (ssize_t o = 0; o < outs; o++) {
+                const float *sums = w->sums + item * SUMS + o;
+                float line[PART];
+                for (ssize_t i = 0; i < length; i++) line[i] = sums[place[i]];
+                narrow_bfloat16(length, line, grad + ((out + o) * p->in_channels + first) * p->taps + from);
+            }
         }
+    }
 }
 
 /* The gradients of some groups, each of which works alone where there are several. */
@@ -223,7 +246,7 @@ static void differentiate_groups(void *context, ssize_t begin, ssize_t end) {
             ssize_t work = w.places * LINES * p->out_channels / w.parts;
             parallel_for(items * w.parts, grain_for(work / 256), multiply_items, &w);
         }
-        parallel_for(p->out_channels, grain_for(p->in_channels * p->taps), put_weights, &w);
+        parallel_for(w.in_blocks * w.out_blocks, grain_for(SUMS * p->taps), put_weights, &w);
     }
     if (w.out_of_memory) job->out_of_memory = true;
     release(w.sums);
