@@ -98,7 +98,7 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
     ssize_t blocks = blocks_of(p->out_channels, LINES), most = blocks_of(job->pairs * job->order->most, STEP_WORDS);
     ssize_t row = p->transposed ? p->taps : p->in_channels * p->taps;
     ssize_t channel = p->transposed ? p->out_channels * p->taps : p->taps;
-    uint32_t *words = allocate_items(most, ROW_BYTES);
+    uint32_t *words = allocate_items(most, LINES * ROW_BYTES); /* [row][step] */
     if (!words) {
         job->out_of_memory = true;
         return;
@@ -111,15 +111,19 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
             ssize_t steps = steps_of(job, pass);
             char *panel = weights_of(job, pass, group) + item % blocks * steps * 2 * TILE_BYTES;
             if (rows < LINES) memset(panel, 0, (size_t)steps * 2 * TILE_BYTES);
-            if (steps) memset(words + (steps - 1) * STEP_WORDS, 0, ROW_BYTES);
-            for (ssize_t i = 0; i < rows; i++) {
-                for (ssize_t q = 0; q < job->pairs; q++) {
+            /* in the order of memory: rows of channels, or channels of rows */
+            ssize_t outer = p->transposed ? job->pairs : rows, inner = p->transposed ? rows : job->pairs;
+            for (ssize_t i = 0; i < rows && steps; i++) memset(words + ((i + 1) * steps - 1) * STEP_WORDS, 0, ROW_BYTES);
+            for (ssize_t far = 0; far < outer; far++)
+                for (ssize_t near = 0; near < inner; near++) {
+                    ssize_t i = p->transposed ? near : far, q = p->transposed ? far : near;
                     const uint16_t *a = weight + i * row + 2 * q * channel;
-                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL, words + q * pairing.n);
+                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL,
+                              words + i * steps * STEP_WORDS + q * pairing.n);
                 }
-                char *to = panel + i / TILE_SIDE * TILE_BYTES + i % TILE_SIDE * ROW_BYTES;
-                for (ssize_t s = 0; s < steps; s++) memcpy(to + s * 2 * TILE_BYTES, words + s * STEP_WORDS, ROW_BYTES);
-            }
+            for (ssize_t s = 0; s < steps; s++)
+                for (ssize_t i = 0; i < rows; i++)
+                    memcpy(panel + s * 2 * TILE_BYTES + i * ROW_BYTES, words + (i * steps + s) * STEP_WORDS, ROW_BYTES);
         }
     }
     release(words);

@@ -9,7 +9,7 @@
 #include "core/threads.h"
 #include "core/tiles.h"
 #include "gemm/gemm_packed.h"
-#include "gemm/gemm_tile.h"
+#include "gemm/gemm_transpose.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -186,25 +186,25 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
 /* -- results -- */
 /* Blocks of weights: of input channels, by blocks of result channels. */
 static void put_weights(void *context, ssize_t begin, ssize_t end) {
-    enum { PART = 256 };
+    enum { PART = 128, FLOATS = VECTOR_BYTES / sizeof(float) };
     const struct weight_slab *w = context;
     const struct convolution *p = w->job->problem;
+    float block[PART][LINES], lines[LINES][PART];
     uint16_t *grad = w->job->weight_grad + w->group * p->out_channels * p->in_channels * p->taps;
     for (ssize_t item = begin; item < end; item++) {
         ssize_t first = item / w->out_blocks * LINES, out = item % w->out_blocks * LINES;
         ssize_t n = smaller(p->in_channels - first, LINES) * p->taps, outs = smaller(p->out_channels - out, LINES);
         for (ssize_t from = 0; from < n; from += PART) {
-            ssize_t length = smaller(n - from, PART), place[PART];
+            ssize_t length = smaller(n - from, PART);
             for (ssize_t i = 0, c = from / p->taps, tap = from % p->taps; i < length; i++) {
-                place[i] = tap * w->in_blocks * w->out_blocks * SUMS + c * LINES;
+                memcpy(block[i], w->sums + (tap * w->in_blocks * w->out_blocks + item) * SUMS + c * LINES, sizeof block[i]);
                 if (++tap == p->taps) tap = 0, c++;
             }
-            for (ssize_t o = 0; o < outs; o++) {
-                const float *sums = w->sums + item * SUMS + o;
-                float line[PART];
-                for (ssize_t i = 0; i < length; i++) line[i] = sums[place[i]];
-                narrow_bfloat16(length, line, grad + ((out + o) * p->in_channels + first) * p->taps + from);
-            }
+            for (ssize_t i = 0; i < length; i += FLOATS)
+                for (ssize_t o = 0; o < LINES; o += FLOATS)
+                    transpose_square_f32(block[i] + o, LINES, lines[o] + i, PART);
+            for (ssize_t o = 0; o < outs; o++)
+                narrow_bfloat16(length, lines[o], grad + ((out + o) * p->in_channels + first) * p->taps + from);
         }
     }
 }
