@@ -1,6 +1,7 @@
 /* The gradient of the weight of convolutions of bfloat16, by the processor's tiles: patches by the gradient of the result,
  * summed over places. A row of a panel of patches is one channel of 32 places, for one tap, gathered from a padded copy of
- * the input. Each block of sums is added up in one order, whatever the number of threads. */
+ * the input. Few sums are split by places, so that a thread reads what it has copied itself; of many, each thread has some.
+ * Either way they are added up in one order, whatever the number of threads. */
 #include "convolution/convolution_tiles.h"
 
 #include "core/halves.h"
@@ -22,6 +23,8 @@ enum {
     STRETCH_PLACES = STRETCH_STEPS * 2 * STEP_HALVES, /* that are multiplied at a time */
     FEWEST_PLACES = 512,                             /* of a slab */
     SLAB_BYTES = 1 << 20,                            /* of its copy, about */
+    SPLITS = 8,                                      /* of places, */
+    SPLIT_BYTES = 256 << 10,                         /* if there are at most so many sums */
     STEP_BYTES = 2 * TILE_BYTES,
     SUMS = LINES * LINES,
 };
@@ -31,6 +34,9 @@ struct weight_job {
     const uint16_t *input, *output_grad; /* of all groups */
     uint16_t *weight_grad;
     struct slabs slabs;
+    ssize_t in_blocks, out_blocks; /* of channels */
+    ssize_t splits, size;          /* size: of the sums of a split */
+    float *sums;                   /* [split][tap][block of input channels][block of result channels], if there are several */
     atomic_bool out_of_memory;
 };
 
@@ -44,8 +50,8 @@ struct weight_slab {
     uint16_t *copy;
     char *right;             /* the result's gradient [block of channels][step] */
     struct pieces *pieces;   /* of each step */
-    float *sums;             /* [tap][block of input channels][block of result channels] */
-    ssize_t in_blocks, out_blocks, parts; /* parts: of the result channels, one for each task */
+    float *sums;             /* of its split */
+    ssize_t parts;           /* of the result channels, one for each task */
     bool first;
     atomic_bool out_of_memory;
 };
@@ -165,11 +171,11 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
     memset(left, 0, (size_t)stretch * STEP_BYTES);
     bf16_tiles.begin();
     for (ssize_t item = begin; item < end; item++) {
-        ssize_t part = item % w->parts, block = item / w->parts % w->in_blocks, tap = item / w->parts / w->in_blocks;
-        ssize_t first = w->out_blocks * part / w->parts, last = w->out_blocks * (part + 1) / w->parts;
+        ssize_t part = item % w->parts, block = item / w->parts % w->job->in_blocks, tap = item / w->parts / w->job->in_blocks;
+        ssize_t first = w->job->out_blocks * part / w->parts, last = w->job->out_blocks * (part + 1) / w->parts;
         ssize_t rows = smaller(p->in_channels - block * LINES, LINES);
         const uint16_t *source = w->copy + block * LINES * w->channel + offset_of_tap(p, &w->layout, tap);
-        float *sums = w->sums + item / w->parts * w->out_blocks * SUMS;
+        float *sums = w->sums + item / w->parts * w->job->out_blocks * SUMS;
         for (ssize_t from = 0; from < w->steps; from += stretch) {
             ssize_t steps = smaller(w->steps - from, stretch);
             gather_patches(steps, w->pieces + from, rows, source, w->channel, left);
@@ -184,20 +190,31 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
 }
 
 /* -- results -- */
+/* The sums of a group. */
+struct sums {
+    const struct weight_job *job;
+    ssize_t group;
+    const float *sums;
+};
+
 /* Blocks of weights: of input channels, by blocks of result channels. */
 static void put_weights(void *context, ssize_t begin, ssize_t end) {
     enum { PART = 128, FLOATS = VECTOR_BYTES / sizeof(float) };
-    const struct weight_slab *w = context;
-    const struct convolution *p = w->job->problem;
+    const struct sums *of = context;
+    const struct weight_job *job = of->job;
+    const struct convolution *p = job->problem;
     float block[PART][LINES], lines[LINES][PART];
-    uint16_t *grad = w->job->weight_grad + w->group * p->out_channels * p->in_channels * p->taps;
+    uint16_t *grad = job->weight_grad + of->group * p->out_channels * p->in_channels * p->taps;
     for (ssize_t item = begin; item < end; item++) {
-        ssize_t first = item / w->out_blocks * LINES, out = item % w->out_blocks * LINES;
+        ssize_t first = item / job->out_blocks * LINES, out = item % job->out_blocks * LINES;
         ssize_t n = smaller(p->in_channels - first, LINES) * p->taps, outs = smaller(p->out_channels - out, LINES);
         for (ssize_t from = 0; from < n; from += PART) {
             ssize_t length = smaller(n - from, PART);
             for (ssize_t i = 0, c = from / p->taps, tap = from % p->taps; i < length; i++) {
-                memcpy(block[i], w->sums + (tap * w->in_blocks * w->out_blocks + item) * SUMS + c * LINES, sizeof block[i]);
+                const float *sums = of->sums + (tap * job->in_blocks * job->out_blocks + item) * SUMS + c * LINES;
+                memcpy(block[i], sums, sizeof block[i]);
+                for (ssize_t split = 1; split < job->splits; split++)
+                    for (int o = 0; o < LINES; o++) block[i][o] += sums[split * job->size + o];
                 if (++tap == p->taps) tap = 0, c++;
             }
             for (ssize_t i = 0; i < length; i += FLOATS)
@@ -209,28 +226,36 @@ static void put_weights(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-/* The gradients of some groups, each of which works alone where there are several. */
-static void differentiate_groups(void *context, ssize_t begin, ssize_t end) {
+static void put_group(const struct weight_job *job, ssize_t group, const float *sums) {
+    struct sums of = {job, group, sums};
+    parallel_for(job->in_blocks * job->out_blocks, grain_for(SUMS * job->problem->taps), put_weights, &of);
+}
+
+/* The sums of some splits of groups, each of which works alone where there are several. */
+static void differentiate(void *context, ssize_t begin, ssize_t end) {
     struct weight_job *job = context;
     const struct convolution *p = job->problem;
     struct weight_slab w = {.job = job, .slab = slab_at(p, &job->slabs, 0), .parts = 1};
-    w.in_blocks = blocks_of(p->in_channels, LINES), w.out_blocks = blocks_of(p->out_channels, LINES);
-    ssize_t items = p->taps * w.in_blocks, most = w.slab.samples;
+    ssize_t items = p->taps * job->in_blocks, most = w.slab.samples;
     for (int i = 0; i < p->axes; i++) most *= w.slab.last[i] - w.slab.first[i];
     w.steps = blocks_of(most, STEP_HALVES);
     w.channel = size_times(layout_of_copy(p, &w.slab).channel, w.slab.samples);
     w.copy = allocate_items(size_plus(size_times(w.channel, p->in_channels), STEP_HALVES), sizeof *w.copy);
-    w.right = allocate_items(size_times(w.steps, w.out_blocks), STEP_BYTES);
+    w.right = allocate_items(size_times(w.steps, job->out_blocks), STEP_BYTES);
     w.pieces = allocate_items(w.steps, sizeof *w.pieces);
-    w.sums = allocate_items(size_times(items, w.out_blocks), SUMS * sizeof *w.sums);
-    if (!w.copy || !w.right || !w.pieces || !w.sums) {
+    float *own = job->sums ? NULL : allocate_items(job->size, sizeof *own);
+    if (!w.copy || !w.right || !w.pieces || (!job->sums && !own)) {
         job->out_of_memory = true;
         end = begin;
     }
-    while (items * w.parts < 2 * thread_count() && w.parts < w.out_blocks) w.parts++;
-    for (w.group = begin; w.group < end; w.group++) {
-        for (ssize_t i = 0; i < job->slabs.count; i++) {
-            w.first = i == 0;
+    while (items * w.parts < 2 * thread_count() && w.parts < job->out_blocks) w.parts++;
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t split = item % job->splits;
+        ssize_t from = job->slabs.count * split / job->splits, to = job->slabs.count * (split + 1) / job->splits;
+        w.group = item / job->splits;
+        w.sums = job->sums ? job->sums + split * job->size : own;
+        for (ssize_t i = from; i < to; i++) {
+            w.first = i == from;
             w.slab = slab_at(p, &job->slabs, i);
             w.layout = layout_of_copy(p, &w.slab);
             w.layout.sample = w.layout.channel;
@@ -242,14 +267,14 @@ static void differentiate_groups(void *context, ssize_t begin, ssize_t end) {
             begin_walk(&places);
             for (ssize_t s = 0; s < w.steps; s++) cut_into_pieces(&places, STEP_HALVES, &w.pieces[s]);
             parallel_for(p->in_channels, grain_for(w.channel / 8), copy_channels, &w);
-            parallel_for(w.out_blocks * blocks_of(w.places, STRETCH_PLACES), 1, pack_gradient, &w);
+            parallel_for(job->out_blocks * blocks_of(w.places, STRETCH_PLACES), 1, pack_gradient, &w);
             ssize_t work = w.places * LINES * p->out_channels / w.parts;
             parallel_for(items * w.parts, grain_for(work / 256), multiply_items, &w);
         }
-        parallel_for(w.in_blocks * w.out_blocks, grain_for(SUMS * p->taps), put_weights, &w);
+        if (own) put_group(job, w.group, own);
     }
     if (w.out_of_memory) job->out_of_memory = true;
-    release(w.sums);
+    release(own);
     release(w.pieces);
     release(w.right);
     release(w.copy);
@@ -257,10 +282,18 @@ static void differentiate_groups(void *context, ssize_t begin, ssize_t end) {
 
 bool weight_gradient_bf16(const struct convolution *p, const uint16_t *input, const uint16_t *output_grad,
                           uint16_t *weight_grad) {
-    ssize_t channels = p->in_channels > p->out_channels ? p->in_channels : p->out_channels;
-    ssize_t places = SLAB_BYTES / 2 / channels;
-    struct weight_job job = {p, input, output_grad, weight_grad,
-                             cut_into_slabs(p, places < FEWEST_PLACES ? FEWEST_PLACES : places), false};
-    parallel_for(p->groups, 1, differentiate_groups, &job);
+    struct weight_job job = {.problem = p, .input = input, .output_grad = output_grad, .weight_grad = weight_grad};
+    job.in_blocks = blocks_of(p->in_channels, LINES), job.out_blocks = blocks_of(p->out_channels, LINES);
+    job.size = size_times(size_times(p->taps, job.in_blocks), size_times(job.out_blocks, SUMS));
+    ssize_t channels = p->in_channels > p->out_channels ? p->in_channels : p->out_channels, all = p->samples;
+    for (int i = 0; i < p->axes; i++) all *= p->axis[i].out;
+    bool few = p->groups == 1 && job.size <= SPLIT_BYTES / (ssize_t)sizeof(float);
+    ssize_t places = smaller(SLAB_BYTES / 2 / channels, few ? blocks_of(all, SPLITS) : all);
+    job.slabs = cut_into_slabs(p, places < FEWEST_PLACES ? FEWEST_PLACES : places);
+    job.splits = few ? smaller(SPLITS, job.slabs.count) : 1;
+    if (job.splits > 1 && !(job.sums = allocate_items(size_times(job.splits, job.size), sizeof *job.sums))) return false;
+    parallel_for(p->groups * job.splits, 1, differentiate, &job);
+    if (job.sums && !job.out_of_memory) put_group(&job, 0, job.sums);
+    release(job.sums);
     return !job.out_of_memory;
 }
