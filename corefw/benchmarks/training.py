@@ -33,7 +33,7 @@ def autocast(program):
         step = program(framework)
 
         def loss_of(model):
-            with framework.autocast("cpu", dtype=framework.bfloat16):
+            with framework.autocast(next(model.parameters()).device.type, dtype=framework.bfloat16):
                 return step.loss_of(model)
 
         return step_of(step.model, step.optimizer, loss_of)
