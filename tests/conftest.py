@@ -79,8 +79,8 @@ def beside_plugins(plugin_site):
 
 def _register_levels() -> None:
     """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
-    of one module differ in products and convolutions alone, and the lower ones have no other kernels here. So has `c-tiles`, whose tiles
-    are emulated."""
+    of one module differ in products and convolutions alone, and the lower ones have no other kernels here. So has
+    `c-tiles`, whose tiles are emulated."""
     if importlib.util.find_spec("corefw_c") is None:
         return
     plugins.load("cpu")
