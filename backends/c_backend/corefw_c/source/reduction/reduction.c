@@ -216,6 +216,7 @@ static void reduce_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
     struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
                           .width = 1, .step = 1, .options = &plan->options};
     ssize_t together = strip.rows ? WIDENED / strip.rows : 0; /* rows that are widened at a time */
+    if (together > STRIP) together = STRIP;
     if (reducer->rows && !plan->half.widen)
         reducer->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
     else if (reducer->rows && together)
@@ -223,7 +224,7 @@ static void reduce_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
             float floats[WIDENED];
             int64_t values[STRIP], positions[STRIP];
             char *const results[2] = {plan->outputs[0] ? (char *)values : NULL, (char *)positions};
-            count = end - i < together ? end - i : together < STRIP ? together : STRIP;
+            count = end - i < together ? end - i : together;
             struct strip part = strip;
             for (ssize_t r = 0; r < count; r++, strip.x = (const char *)strip.x + stride)
                 widen_elements(plan, strip.rows, strip.x, strip.stride, floats + r * strip.rows);
