@@ -79,14 +79,14 @@ def beside_plugins(plugin_site):
 
 def _register_levels() -> None:
     """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
-    of one module differ in products alone, and the lower ones have no other kernels here. So has `c-tiles`, whose tiles
-    are emulated."""
+    of one module differ in products and convolutions alone, and the lower ones have no other kernels here. So has
+    `c-tiles`, whose tiles are emulated."""
     if importlib.util.find_spec("corefw_c") is None:
         return
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    corefw_c, products = (importlib.import_module(name) for name in ("corefw_c", "corefw_c.linear_algebra"))
+    corefw_c, *families = map(importlib.import_module, ("corefw_c", "corefw_c.linear_algebra", "corefw_c.convolution"))
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
     modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
     for below, level in enumerate(library.levels(), 1):
@@ -94,14 +94,16 @@ def _register_levels() -> None:
             continue
         backend = corefw_c.backend(level, name=f"c-{level}", priority=-below)
         if library.module_of(level) in modules:
-            backend = dataclasses.replace(backend, kernels={"cpu": products.kernels(library.load(level))}, **alone)
+            kernels = [kernel for family in families for kernel in family.kernels(library.load(level))]
+            backend = dataclasses.replace(backend, kernels={"cpu": kernels}, **alone)
         modules.add(library.module_of(level))
         registry.add_backend(backend)
     lowest = library.load(library.levels()[-1])
     if lowest.tiles_are_emulated():
-        kernels = {"cpu": products.kernels(library.Library(lowest, library.BY_TILES))}
+        tiles = library.Library(lowest, library.BY_TILES)
+        kernels = [kernel for family in families for kernel in family.kernels(tiles)]
         backend = corefw_c.backend(library.levels()[-1], name="c-tiles", priority=-99)
-        registry.add_backend(dataclasses.replace(backend, kernels=kernels, **alone))
+        registry.add_backend(dataclasses.replace(backend, kernels={"cpu": kernels}, **alone))
 
 
 _register_levels()

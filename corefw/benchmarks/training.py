@@ -9,8 +9,8 @@ from corefw.benchmarks import resnet
 
 
 def step_of(model, optimizer, loss_of):
-    """One training step as a function without arguments, whose attributes are the model, its optimizer, and `update`,
-    which returns the loss as a tensor."""
+    """One training step as a function without arguments, whose attributes are the model, its optimizer, `loss_of`, and
+    `update`, which returns the loss as a tensor."""
 
     def update():
         loss = loss_of(model)
@@ -22,8 +22,24 @@ def step_of(model, optimizer, loss_of):
     def step():
         return update().item()
 
-    vars(step).update(model=model, optimizer=optimizer, update=update)
+    vars(step).update(model=model, optimizer=optimizer, loss_of=loss_of, update=update)
     return step
+
+
+def autocast(program):
+    """The same program, with its forward in bfloat16 where `autocast` says so."""
+
+    def made(framework):
+        step = program(framework)
+
+        def loss_of(model):
+            with framework.autocast(next(model.parameters()).device.type, dtype=framework.bfloat16):
+                return step.loss_of(model)
+
+        return step_of(step.model, step.optimizer, loss_of)
+
+    made.__name__, made.__doc__ = f"{program.__name__}_autocast", f"{program.__doc__} In bfloat16 by `autocast`."
+    return made
 
 
 def alone(model):
@@ -142,5 +158,6 @@ TRAINING = {
     for program in (
         *(seed_mlp_sgd, seed_mlp_adam, tiny_mlp_sgd, digits_classifier_adam),
         *(mnist_cnn_adam, resnet18_sgd, lstm_adam, gpt_adamw),
+        *map(autocast, (mnist_cnn_adam, resnet18_sgd, lstm_adam, gpt_adamw)),
     )
 }

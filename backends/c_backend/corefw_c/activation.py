@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 
@@ -21,7 +21,7 @@ def kernels(lib):
                 return kernel(dense(input), dim)
             return output
 
-        return Kernel(name, kernel, REALS)
+        return Kernel(name, kernel, FLOATS)
 
     def along_backward(name):
         compute = getattr(lib, name)
@@ -35,7 +35,7 @@ def kernels(lib):
                 fail(name, status)
             return result
 
-        return Kernel(name, kernel, REALS)
+        return Kernel(name, kernel, FLOATS)
 
     return [
         along("softmax"),

@@ -11,8 +11,11 @@ import numpy as np
 from corefw import dtypes
 from corefw_c import library
 
-#: element types of most kernels; half types are computed in float32 (see `Backend.compute_dtype`)
+#: element types of most kernels; half types are computed in float32, by those that take `FLOATS` part by part, else in
+#: converted copies (see `Backend.compute_dtype`)
 REALS = frozenset({dtypes.float32, dtypes.float64})
+HALVES = frozenset({dtypes.float16, dtypes.bfloat16})
+FLOATS = REALS | HALVES
 
 #: the reductions of losses, numbered as `loss_reduction` in kernels.h
 LOSS_REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}

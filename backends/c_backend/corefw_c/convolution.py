@@ -1,14 +1,16 @@
 """Convolutions, the gradient of their weights, and windows as columns."""
 
+from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
 from corefw_c.arrays import REALS, dense, empty
-from corefw_c.library import fail
+from corefw_c.library import BY_TILES, fail
 
 
 def kernels(lib):
     """The family's kernels."""
     shape_of, weight_shape_of = shape_rule("convolution"), shape_rule("convolution_weight")
+    multiplied = REALS | {dtypes.bfloat16} if lib.products == BY_TILES else REALS
 
     def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
         shapes = input.shape, weight.shape, None if bias is None else bias.shape
@@ -49,8 +51,8 @@ def kernels(lib):
         return output
 
     return [
-        Kernel("convolution", convolution, REALS),
-        Kernel("convolution_weight", convolution_weight, REALS),
+        Kernel("convolution", convolution, multiplied),
+        Kernel("convolution_weight", convolution_weight, multiplied),
         Kernel("im2col", im2col),
         Kernel("col2im", col2im, REALS),
     ]

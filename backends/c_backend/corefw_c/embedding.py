@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.positions import Blocks, checked
 
@@ -35,6 +35,6 @@ def kernels(lib):
         return output
 
     return [
-        Kernel("embedding_dense_backward", embedding_dense_backward, REALS),
+        Kernel("embedding_dense_backward", embedding_dense_backward, FLOATS),
         Kernel("pick_rows", pick_rows),
     ]

@@ -2,11 +2,11 @@
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT32, INT64, INTEGERS, NARROW, reducing, through, without
 
-_PLACED = REALS | {dtypes.int64}
+_PLACED = FLOATS | {dtypes.int64}
 _WIDENED = (INTEGERS | NARROW) - {dtypes.int64}
 
 
@@ -47,8 +47,8 @@ def kernels(lib):
 
     largest, smallest = reducing(lib, "amax", lib.REDUCE_LARGEST), reducing(lib, "amin", lib.REDUCE_SMALLEST)
     return [
-        Kernel("amax", largest, REALS | INTEGERS),
-        Kernel("amin", smallest, REALS | INTEGERS),
+        Kernel("amax", largest, FLOATS | INTEGERS),
+        Kernel("amin", smallest, FLOATS | INTEGERS),
         Kernel("amax", widened(largest), NARROW),
         Kernel("amin", widened(smallest), NARROW),
         *position("argmax", lib.REDUCE_FIRST_LARGEST),

@@ -7,11 +7,10 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import REALS, empty
+from corefw_c.arrays import FLOATS, empty
 from corefw_c.library import fail
 
-HALVES = {dtypes.bfloat16, dtypes.float16}
-NUMBERS = REALS | HALVES | {dtypes.int32, dtypes.int64}
+NUMBERS = FLOATS | {dtypes.int32, dtypes.int64}
 NEITHER, LEFT, RIGHT = range(3)  # which factor's matrices are given transposed
 ROWS = 1  # the mask of a sum over rows
 
@@ -89,5 +88,5 @@ def kernels(lib):
         product_of("bmm", NEITHER),
         Kernel("linear", linear, NUMBERS),
         Kernel("_int_mm", int_mm, frozenset({dtypes.int8})),
-        *(Kernel(f.__name__, f, REALS | HALVES) for f in (addmm, baddbmm, linear_gradients)),
+        *(Kernel(f.__name__, f, FLOATS) for f in (addmm, baddbmm, linear_gradients)),
     ]

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, REALS, dense, empty
 from corefw_c.library import fail
+
+FLOAT32 = np.dtype(np.float32)
 
 
 def address(array) -> int:
@@ -84,13 +86,18 @@ def statistic(array, shape):
     return dense(array if array.shape == shape else np.broadcast_to(array, shape))
 
 
+def of_statistics(dtype):
+    """The dtype in which statistics of a dtype are kept."""
+    return FLOAT32 if dtype.itemsize == 2 else dtype
+
+
 def kernels(lib):
     """The family's kernels."""
 
     def over_groups(op, input, channels, statistics, weight, bias, eps, centred=True):
         input = dense(input)
-        kind = input.dtype
-        output, scale = empty(input.shape, kind), empty(statistics, kind)
+        kind = of_statistics(input.dtype)
+        output, scale = empty(input.shape, input.dtype), empty(statistics, kind)
         mean = empty(statistics, kind) if centred else None
         if status := lib.normalize_groups(
             id(input),
@@ -124,7 +131,8 @@ def kernels(lib):
     def batch_normalization(input, weight, bias, eps):
         input, shape = dense(input), input.shape[1:2]
         weight, bias = vector(weight, shape), vector(bias, shape)
-        output, mean, variance = empty(input.shape, input.dtype), empty(shape, input.dtype), empty(shape, input.dtype)
+        output, kind = empty(input.shape, input.dtype), of_statistics(input.dtype)
+        mean, variance = empty(shape, kind), empty(shape, kind)
         if status := lib.normalize_channels(
             id(input), address(weight), address(bias), eps, id(output), id(mean), id(variance)
         ):
@@ -195,14 +203,9 @@ def kernels(lib):
     def standardized_gradients(gradient, input, weight, scale, dims, mean):
         return backward("standardized_gradients", gradient, input, weight, scale, dims, mean, True)
 
-    functions = (
-        batch_normalization,
-        channel_affine,
-        group_normalization,
-        layer_normalization,
-        rms_normalization,
-        standardized,
-        standardized_backward,
-        standardized_gradients,
-    )
-    return [Kernel(function.__name__, function, REALS) for function in functions]
+    forward = batch_normalization, group_normalization, layer_normalization, rms_normalization
+    others = channel_affine, standardized, standardized_backward, standardized_gradients
+    return [
+        *(Kernel(function.__name__, function, FLOATS) for function in forward),
+        *(Kernel(function.__name__, function, REALS) for function in others),
+    ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.shapes import count_reduced
-from corefw_c.arrays import REALS, empty
+from corefw_c.arrays import FLOATS, empty
 from corefw_c.library import fail
 from corefw_c.reduction import mask_of, without
 
@@ -34,4 +34,4 @@ def kernels(lib):
             fail("vector_norm", status)
         return output
 
-    return [Kernel("vector_norm", vector_norm, REALS)]
+    return [Kernel("vector_norm", vector_norm, FLOATS)]

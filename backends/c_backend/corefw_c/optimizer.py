@@ -5,7 +5,7 @@ import numpy as np
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.records import Layout, record
 from corefw.errors import read_only
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, REALS, dense, empty
 from corefw_c.library import fail
 
 
@@ -63,7 +63,7 @@ def kernels(lib):
 
     steps = ("sgd", "adam", "adadelta", "adagrad", "adamax", "nadam", "radam", "rmsprop")
     return [
-        Kernel("scale_step", scale_step, REALS),
+        Kernel("scale_step", scale_step, FLOATS),
         Kernel("total_norm", total_norm, REALS),
-        *(Kernel(f"{name}_step", stepping(f"{name}_step"), REALS) for name in steps),
+        *(Kernel(f"{name}_step", stepping(f"{name}_step"), FLOATS) for name in steps),
     ]

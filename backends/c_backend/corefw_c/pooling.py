@@ -6,7 +6,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 
@@ -41,7 +41,7 @@ def kernels(lib):
                 fail(op, status)
             return values, indices
 
-        return Kernel(op, kernel, REALS)
+        return Kernel(op, kernel, FLOATS)
 
     def max_pool_backward(grad, indices, shape):
         shape = shape_rule("max_pool_backward")(grad.shape, indices.shape, shape)
@@ -62,10 +62,10 @@ def kernels(lib):
                 fail(op, status)
             return output
 
-        return Kernel(op, kernel, REALS)
+        return Kernel(op, kernel, FLOATS)
 
     return [
-        Kernel("max_pool_backward", max_pool_backward, REALS),
+        Kernel("max_pool_backward", max_pool_backward, FLOATS),
         maximum("adaptive_max_pool"),
         maximum("max_pool"),
         mean("adaptive_avg_pool", lib.avg_pool),

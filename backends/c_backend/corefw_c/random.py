@@ -4,7 +4,7 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 REAL_NUMBERS = frozenset(d for d in dtypes.ALL if d.is_floating_point)
@@ -104,8 +104,8 @@ def kernels(lib):
         Kernel("bernoulli_at", bernoulli_at, NUMBERS),
         Kernel("geometric_at", drawing("geometric_at").function, NUMBERS - {dtypes.bool_}),
         Kernel("integers_at", integers_at, NUMBERS),
-        Kernel("masked_dropout", masked_dropout, REALS),
-        Kernel("masked_dropout_backward", masked_dropout_backward, REALS),
+        Kernel("masked_dropout", masked_dropout, FLOATS),
+        Kernel("masked_dropout_backward", masked_dropout_backward, FLOATS),
         Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
         Kernel("permutation_at", permutation_at, NUMBERS - {dtypes.bool_}),
         Kernel("uniform_at", uniform_at, FLOATING),

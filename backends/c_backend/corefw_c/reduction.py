@@ -7,7 +7,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.shapes import reduced
-from corefw_c.arrays import REALS, empty
+from corefw_c.arrays import FLOATS, empty
 from corefw_c.library import fail
 
 INT64, INT32, BOOL, UINT8 = map(np.dtype, (np.int64, np.int32, np.bool_, np.uint8))
@@ -15,7 +15,7 @@ INT64, INT32, BOOL, UINT8 = map(np.dtype, (np.int64, np.int32, np.bool_, np.uint
 INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int32, dtypes.int64})
 NARROW = frozenset({dtypes.int8, dtypes.int16})
 #: what is compared with zero as it is, and what becomes bool first
-_TESTED = REALS | {dtypes.bool_, dtypes.int8, dtypes.int64, dtypes.uint64}
+_TESTED = FLOATS | {dtypes.bool_, dtypes.int8, dtypes.int64, dtypes.uint64}
 _CONVERTED = frozenset({dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32})
 _ALL = 0  # the mask that means all dimensions
 
@@ -82,16 +82,16 @@ def kernels(lib):
 
     product = along(reducing(lib, "prod", lib.REDUCE_PRODUCT))
     return [
-        offered("sum", lib.REDUCE_SUM, REALS),
+        offered("sum", lib.REDUCE_SUM, FLOATS),
         offered("sum", lib.REDUCE_SUM, INTEGERS, INT64),
         widened("sum", lib.REDUCE_SUM),
-        offered("mean", lib.REDUCE_MEAN, REALS),
-        offered("nansum", lib.REDUCE_NANSUM, REALS),
+        offered("mean", lib.REDUCE_MEAN, FLOATS),
+        offered("nansum", lib.REDUCE_NANSUM, FLOATS),
         offered("nansum", lib.REDUCE_NANSUM, INTEGERS, INT64),
         widened("nansum", lib.REDUCE_NANSUM),
-        Kernel("prod", product, REALS),
+        Kernel("prod", product, FLOATS),
         Kernel("prod", through(INT64, product), INTEGERS | NARROW),
-        offered("logsumexp", lib.REDUCE_LOGSUMEXP, REALS),
+        offered("logsumexp", lib.REDUCE_LOGSUMEXP, FLOATS),
         *of_bool("all", lib.REDUCE_ALL, BOOL, UINT8),
         *of_bool("any", lib.REDUCE_ANY, BOOL, UINT8),
         *of_bool("count_nonzero", lib.REDUCE_NONZERO, INT64, INT64),

@@ -1,7 +1,7 @@
 """Medians and other ranks, variance and deviation."""
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT64, mask_of, without
 from corefw_c.sorting import SORTED
@@ -38,8 +38,8 @@ def kernels(lib):
         return kth(input, dim, keepdim, k)
 
     return [
-        Kernel("variance", moment("variance", lib.REDUCE_VARIANCE), REALS),
-        Kernel("deviation", moment("deviation", lib.REDUCE_DEVIATION), REALS),
+        Kernel("variance", moment("variance", lib.REDUCE_VARIANCE), FLOATS),
+        Kernel("deviation", moment("deviation", lib.REDUCE_DEVIATION), FLOATS),
         Kernel("median_dim", ranked("median_dim", lib.RANK_MEDIAN), SORTED),
         Kernel("nanmedian_dim", ranked("nanmedian_dim", lib.RANK_NANMEDIAN), SORTED),
         Kernel("mode", ranked("mode", lib.RANK_MODE), SORTED),

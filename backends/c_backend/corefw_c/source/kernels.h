@@ -106,7 +106,7 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, do
            uintptr_t output);
 
 /* -- convolution -- */
-/* sizes: stride, padding and dilation of every axis; bias may be absent */
+/* sizes: stride, padding and dilation of every axis; bias may be absent. bfloat16 is for levels that have tiles. */
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
                 intptr_t groups, uintptr_t output);
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,

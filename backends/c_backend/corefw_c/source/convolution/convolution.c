@@ -1,6 +1,7 @@
 /* Convolutions, transposed ones, and the gradient of their weights. */
 #include "core/array.h"
 #include "convolution/convolution_geometry.h"
+#include "convolution/convolution_tiles.h"
 #include "gemm/gemm.h"
 #include "gemm/gemm_tile.h"
 #include "gemm/gemm_transpose.h"
@@ -23,7 +24,6 @@ enum {
     MOST_PLACES = 1024,         /* of a slab */
     FEWEST_PLACES = 128,
     PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
-    RUNS = 64,                  /* of a walk at a time */
 };
 
 /* Which way is taken, measured. */
@@ -61,11 +61,6 @@ enum {
 #else
 #define IN_REGISTER(vector) (void)0
 #endif
-
-static ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
-
-/* How many blocks of `size` hold n items. */
-static ssize_t blocks_of(ssize_t n, ssize_t size) { return (n + size - 1) / size; }
 
 /* A tile has an even number of rows, except for the last one. */
 static ssize_t tiles_of(ssize_t rows) { return ((rows + 1) / 2 + TILE_ROWS / 2 - 1) / (TILE_ROWS / 2); }
@@ -210,13 +205,14 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     if (b && !is_vector(b, groups * p.out_channels)) return WRONG_SHAPE;
     enum dtype dtype = dtype_of(x);
     if (dtype_of(w) != dtype || dtype_of(y) != dtype || (b && dtype_of(b) != dtype)) return WRONG_DTYPE;
-    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    if (dtype != FLOAT32 && dtype != FLOAT64 && dtype != BFLOAT16) return WRONG_DTYPE;
     if (count_of(y) == 0) return OK;
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done =
-        dtype == FLOAT32 ? convolve_f32(&p, &order, from, by, plus, to) : convolve_f64(&p, &order, from, by, plus, to);
+    bool done = dtype == FLOAT32   ? convolve_f32(&p, &order, from, by, plus, to)
+                : dtype == FLOAT64 ? convolve_f64(&p, &order, from, by, plus, to)
+                                   : convolve_bf16(&p, &order, from, by, plus, to);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }
@@ -232,13 +228,16 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
     if (w->shape[0] != groups * p.out_channels || w->shape[1] != p.in_channels) return WRONG_SHAPE;
     if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(g)) return WRONG_SHAPE;
     enum dtype dtype = dtype_of(x);
-    if (dtype_of(w) != dtype || dtype_of(g) != dtype || (dtype != FLOAT32 && dtype != FLOAT64)) return WRONG_DTYPE;
+    if (dtype_of(w) != dtype || dtype_of(g) != dtype) return WRONG_DTYPE;
+    if (dtype != FLOAT32 && dtype != FLOAT64 && dtype != BFLOAT16) return WRONG_DTYPE;
     if (count_of(w) == 0) return OK;
     if (p.samples == 0) {
         memset(w->data, 0, (size_t)count_of(w) * size_of(dtype));
         return OK;
     }
     void *from = x->data, *by = g->data, *to = w->data;
-    bool done = dtype == FLOAT32 ? weight_gradient_f32(&p, from, by, to) : weight_gradient_f64(&p, from, by, to);
+    bool done = dtype == FLOAT32   ? weight_gradient_f32(&p, from, by, to)
+                : dtype == FLOAT64 ? weight_gradient_f64(&p, from, by, to)
+                                   : weight_gradient_bf16(&p, from, by, to);
     return done ? OK : NO_MEMORY;
 }

@@ -13,7 +13,16 @@
 
 #include "core/array.h"
 
-enum { MAX_AXES = 8, MAX_WALK = MAX_AXES + 2 };
+enum {
+    MAX_AXES = 8,
+    MAX_WALK = MAX_AXES + 2,
+    RUNS = 64, /* of a walk at a time */
+};
+
+static inline ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
+
+/* How many blocks of `size` hold n items. */
+static inline ssize_t blocks_of(ssize_t n, ssize_t size) { return (n + size - 1) / size; }
 
 struct axis {
     ssize_t in, out, kernel, stride, dilation, padding;

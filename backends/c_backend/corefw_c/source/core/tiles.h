@@ -39,7 +39,7 @@ enum { TILES_ARE_EMULATED = 0 };
 #define TILE_PRODUCT_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define TILE_PRODUCT_I8(c, a, b) _tile_dpbssd(c, a, b)
 
-static TILE_FUNCTION void tiles_begin(void) {
+static __attribute__((unused)) TILE_FUNCTION void tiles_begin(void) {
     struct {
         uint8_t palette, start, reserved[14];
         uint16_t row_bytes[16];
@@ -51,7 +51,7 @@ static TILE_FUNCTION void tiles_begin(void) {
 }
 
 /* From here on the system need not keep the registers when it changes threads. */
-static TILE_FUNCTION void tiles_end(void) { _tile_release(); }
+static __attribute__((unused)) TILE_FUNCTION void tiles_end(void) { _tile_release(); }
 
 #else
 enum { TILES_ARE_EMULATED = 1 };

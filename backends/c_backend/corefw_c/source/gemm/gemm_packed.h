@@ -28,6 +28,9 @@ struct engine {
 
 bool multiply_packed(const struct product *p, const struct engine *with);
 
+/* That of tiles, whose panels convolutions make themselves: a step of 32 elements has two tiles of 16 lines. */
+extern const struct engine bf16_tiles;
+
 /* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most 32 columns. */
 typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,
                       int sums_row);

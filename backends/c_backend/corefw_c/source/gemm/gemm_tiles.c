@@ -197,13 +197,14 @@ static bool put_tile_i8(const struct product *p, ssize_t row, ssize_t column, in
 }
 
 /* -- the products -- */
+const struct engine bf16_tiles = {
+    .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
+    .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
+    .multiply = multiply_tiles_bf16, .put = put_tile_bf16, .begin = tiles_begin, .end = tiles_end,
+};
+
 bool multiply_bf16_by_tiles(const struct product *p) {
-    static const struct engine engine = {
-        .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
-        .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
-        .multiply = multiply_tiles_bf16, .put = put_tile_bf16, .begin = tiles_begin, .end = tiles_end,
-    };
-    return multiply_vectors_bf16(p) || multiply_packed(p, &engine);
+    return multiply_vectors_bf16(p) || multiply_packed(p, &bf16_tiles);
 }
 
 bool multiply_f16_by_tiles(const struct product *p) {

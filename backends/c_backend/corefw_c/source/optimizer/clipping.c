@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "optimizer/parameters.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <math.h>
 
@@ -81,6 +82,10 @@ int total_norm(uintptr_t tensors, double order, uintptr_t output) {
     struct parameters all;
     enum status status = open_parameters(&all, 1, &tensors, 0);
     if (status) return status;
+    if (all.dtype != FLOAT32 && all.dtype != FLOAT64) {
+        close_parameters(&all);
+        return WRONG_DTYPE;
+    }
     struct norm_job job = {.all = &all, .norm = norm_of(order), .order = order};
     ssize_t blocks = 0;
     bool empty = all.count == 0;
@@ -112,10 +117,13 @@ int scale_step(uintptr_t tensors, uintptr_t factor) {
     array f = ARRAY(factor);
     struct parameters all;
     if (count_of(f) != 1) return WRONG_SHAPE;
-    if (dtype_of(f) != FLOAT32 && dtype_of(f) != FLOAT64) return WRONG_DTYPE;
+    struct half half = half_of(dtype_of(f));
+    if (dtype_of(f) != FLOAT32 && dtype_of(f) != FLOAT64 && !half.widen) return WRONG_DTYPE;
     enum status status = open_parameters(&all, 1, &tensors, -1);
     if (status) return status;
-    double value = dtype_of(f) == FLOAT32 ? (double)*(const float *)f->data : *(const double *)f->data;
+    float widened;
+    if (half.widen) half.widen(1, f->data, &widened);
+    double value = dtype_of(f) == FLOAT64 ? *(const double *)f->data : half.widen ? (double)widened : (double)*(const float *)f->data;
     update_parameters(&all, (update[]){scale_f32, scale_f64}, &value, 2);
     close_parameters(&all);
     return OK;

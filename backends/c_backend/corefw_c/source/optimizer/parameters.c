@@ -2,6 +2,7 @@
 #include "optimizer/parameters.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 enum status open_parameters(struct parameters *all, int arrays, const uintptr_t *addresses, int read) {
     const struct list *lists[MOST_ARRAYS] = {NULL};
@@ -11,7 +12,7 @@ enum status open_parameters(struct parameters *all, int arrays, const uintptr_t 
     }
     ssize_t count = lists[0]->count, begin = 0;
     enum dtype dtype = count ? dtype_of(lists[0]->items[0]) : FLOAT32;
-    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    if (dtype != FLOAT32 && dtype != FLOAT64 && !half_of(dtype).widen) return WRONG_DTYPE;
     struct parameter *items = allocate_items(count + 1, sizeof *items);
     if (!items) return NO_MEMORY;
     enum status status = OK;
@@ -30,7 +31,7 @@ enum status open_parameters(struct parameters *all, int arrays, const uintptr_t 
         begin += count_of(first);
     }
     items[count].begin = begin;
-    *all = (struct parameters){count, arrays, dtype, items};
+    *all = (struct parameters){count, arrays, read, dtype, items};
     if (status) close_parameters(all);
     return status;
 }
@@ -54,14 +55,31 @@ static const struct parameter *parameter_of(const struct parameters *all, ssize_
     return all->items + low;
 }
 
+/* Update n elements of half types, in floats that are rounded once. */
+static void update_halves(const struct job *job, struct half half, ssize_t n, char *const *data, const double *rate) {
+    enum { PART = 512 };
+    float floats[MOST_ARRAYS][PART];
+    char *parts[MOST_ARRAYS];
+    for (int j = 0; j < job->all->arrays; j++) parts[j] = (char *)floats[j];
+    for (ssize_t i = 0, length; i < n; i += length) {
+        length = n - i < PART ? n - i : PART;
+        for (int j = 0; j < job->all->arrays; j++) half.widen(length, data[j] + 2 * i, floats[j]);
+        job->update(length, parts, rate, job->options);
+        for (int j = 0; j < job->all->arrays; j++)
+            if (j != job->all->read) half.narrow(length, floats[j], data[j] + 2 * i);
+    }
+}
+
 static void update_range(void *context, ssize_t begin, ssize_t end) {
     const struct job *job = context;
     size_t item = size_of(job->all->dtype);
+    struct half half = half_of(job->all->dtype);
     for (const struct parameter *p = parameter_of(job->all, begin); begin < end; p++) {
         ssize_t stop = p[1].begin < end ? p[1].begin : end;
         char *data[MOST_ARRAYS];
         for (int j = 0; j < job->all->arrays; j++) data[j] = p->data[j] + (size_t)(begin - p->begin) * item;
-        if (begin < stop) job->update(stop - begin, data, p->rate, job->options);
+        if (begin < stop && half.widen) update_halves(job, half, stop - begin, data, p->rate);
+        else if (begin < stop) job->update(stop - begin, data, p->rate, job->options);
         begin = stop;
     }
 }

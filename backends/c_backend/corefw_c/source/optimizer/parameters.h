@@ -18,6 +18,7 @@ struct parameter {
 struct parameters {
     ssize_t count;
     int arrays; /* how many lists there are */
+    int read;   /* the number of the one that is only read, or -1 */
     enum dtype dtype;
     struct parameter *items; /* and behind them one that begins where all end */
 };
@@ -33,7 +34,8 @@ void close_parameters(struct parameters *all);
 /* What is done with n elements of one parameter, whose arrays begin at data[0], data[1], ... */
 typedef void (*update)(ssize_t n, char *const *data, const double *rate, const void *options);
 
-/* Apply updates[0] to parameters of float32, updates[1] to those of float64; `cost` elementary steps for an element. */
+/* Apply updates[0] to parameters of float32, and of half types by way of that, updates[1] to those of float64; `cost`
+ * elementary steps for an element. */
 void update_parameters(const struct parameters *all, const update *updates, const void *options, ssize_t cost);
 
 #endif

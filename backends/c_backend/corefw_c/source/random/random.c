@@ -11,6 +11,7 @@
 #include "random/philox.h"
 #include "random/randomness.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 /* -- words as numbers; for float32 the words, for float64 the long words -- */
 typedef uint32_t __attribute__((may_alias)) word_f32; /* the first word is the low half: hosts are little-endian */
@@ -44,7 +45,7 @@ struct uniform { double bottom, span, largest; int bits; };
 struct normal { double minus_twice_variance, mean, second_mean, std; };
 struct cauchy { double median, sigma; };
 struct bernoulli { uint64_t threshold; const char *p; };
-struct dropout { const char *input; uint8_t *mask; char *output; double scale; uint64_t threshold; };
+struct dropout { const char *input; uint8_t *mask; char *output; double scale; uint64_t threshold; struct half half; };
 struct integers { uint64_t low, span; };
 
 #define TEMPLATE "random/random.inc"
@@ -289,26 +290,53 @@ int bernoulli_at(double p, uintptr_t probabilities, uint64_t seed, uint64_t offs
     return fill(y, seed, offset, draw, 2);
 }
 
+/* Dropout of half types, whose elements are widened a chunk at a time. */
+static void dropout_halves(const void *options, ssize_t first, ssize_t n, const uint64_t *words, void *out) {
+    struct dropout part = *(const struct dropout *)options;
+    float x[4 * CHUNK];
+    part.half.widen(n, (const uint16_t *)part.input + first, x);
+    part.input = (const char *)x, part.mask += first;
+    dropout_f32(&part, 0, n, words, out);
+}
+
+static void masked_halves(void *context, ssize_t begin, ssize_t end) {
+    enum { PART = 4 * CHUNK };
+    const struct dropout *job = context;
+    float x[PART], y[PART];
+    for (ssize_t i = begin, n; i < end; i += n) {
+        n = end - i < PART ? end - i : PART;
+        struct dropout part = *job;
+        part.input = (const char *)x, part.mask += i, part.output = (char *)y;
+        job->half.widen(n, (const uint16_t *)job->input + i, x);
+        masked_f32(&part, 0, n);
+        job->half.narrow(n, y, (uint16_t *)job->output + i);
+    }
+}
+
 int masked_dropout(uintptr_t input, double p, uint64_t seed, uint64_t offset, uintptr_t output, uintptr_t mask) {
     if (!WRITABLE(output, mask)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), m = ARRAY(mask);
     enum dtype dtype = dtype_of(x);
     bool wide = dtype == FLOAT64;
-    if ((dtype != FLOAT32 && !wide) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;
+    struct half half = half_of(dtype);
+    if ((dtype != FLOAT32 && !wide && !half.widen) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;
     if (!same_shape(x, y) || !same_shape(x, m) || !is_contiguous(x) || !is_contiguous(m)) return WRONG_SHAPE;
     struct dropout options = {x->data, (uint8_t *)m->data, y->data, p == 1 ? 0 : 1 / (1 - p),
-                              wide ? threshold(1 - p, BITS_f64) : threshold((double)(float)(1 - p), BITS_f32)};
-    return fill_floating(y, seed, offset, dropout_f32, dropout_f64, &options, 3);
+                              wide ? threshold(1 - p, BITS_f64) : threshold((double)(float)(1 - p), BITS_f32), half};
+    return fill_floating(y, seed, offset, half.widen ? dropout_halves : dropout_f32, dropout_f64, &options, 3);
 }
 
 int masked_dropout_backward(uintptr_t grad, uintptr_t mask, double p, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array g = ARRAY(grad), m = ARRAY(mask), y = ARRAY(output);
     enum dtype dtype = dtype_of(g);
-    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype || dtype_of(m) != BOOL) return WRONG_DTYPE;
+    struct half half = half_of(dtype);
+    if ((dtype != FLOAT32 && dtype != FLOAT64 && !half.widen) || dtype_of(y) != dtype || dtype_of(m) != BOOL)
+        return WRONG_DTYPE;
     if (!same_shape(g, m) || !same_shape(g, y)) return WRONG_SHAPE;
     if (!is_contiguous(g) || !is_contiguous(m) || !is_contiguous(y)) return WRONG_SHAPE;
-    struct dropout job = {.input = g->data, .mask = (uint8_t *)m->data, .output = y->data, .scale = p == 1 ? 0 : 1 / (1 - p)};
-    parallel_for(count_of(g), grain_for(2), dtype == FLOAT32 ? masked_f32 : masked_f64, &job);
+    struct dropout job = {.input = g->data, .mask = (uint8_t *)m->data, .output = y->data, .scale = p == 1 ? 0 : 1 / (1 - p), .half = half};
+    range_task task = half.widen ? masked_halves : dtype == FLOAT32 ? masked_f32 : masked_f64;
+    parallel_for(count_of(g), grain_for(2), task, &job);
     return OK;
 }

@@ -8,14 +8,17 @@
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BLOCK = 1 << 16, /* elements worth a block of their own */
     FEW = 16,        /* results that are too few to share the work by */
     NARROW = 64,     /* columns below which several rows are reduced as one */
-    PARTS = 3        /* the most parts of a total */
+    PARTS = 3,       /* the most parts of a total */
+    WIDENED = 4096,  /* elements of half types at a time, as floats: at least STRIP */
 };
 
 /* Sizes and strides (in bytes) of dimensions, outermost first; of kept ones also the step in the output. */
@@ -29,6 +32,8 @@ struct plan {
     struct options options;
     const char *data;
     ssize_t itemsize;
+    struct half half;             /* of elements that the reducer takes as floats */
+    enum dtype result;
     struct dims kept, reduced;    /* without the dimension that is reduced or walked along as one: */
     ssize_t rows, row_stride;     /* the innermost reduced dimension (stride in elements) */
     ssize_t width, width_step;    /* the innermost kept dimension where that is contiguous (columns), else 1 */
@@ -88,6 +93,68 @@ static ssize_t offset_of(const struct dims *dims, ssize_t index, ssize_t *output
     return offset;
 }
 
+/* -- what a reducer does, of half types by way of float -- */
+/* n elements `stride` apart as floats. */
+static void widen_elements(const struct plan *plan, ssize_t n, const char *from, ssize_t stride, float *to) {
+    enum { PART = 256 };
+    uint16_t dense[PART];
+    if (stride == 1) plan->half.widen(n, from, to);
+    else
+        for (ssize_t i = 0; i < n; i += PART) {
+            ssize_t length = n - i < PART ? n - i : PART;
+            for (ssize_t j = 0; j < length; j++) memcpy(dense + j, from + 2 * (i + j) * stride, 2);
+            plan->half.widen(length, dense, to + i);
+        }
+}
+
+/* Totals grow by a strip of columns, or by one column if `reduce` is the reducer's `row`. */
+static void fold(const struct plan *plan, void reduce(const struct strip *, void *), const struct strip *strip,
+                 void *totals) {
+    if (!plan->half.widen) {
+        reduce(strip, totals);
+        return;
+    }
+    float floats[WIDENED];
+    struct strip part = *strip;
+    for (ssize_t r = 0; r < strip->rows; r += part.rows) {
+        const char *from = (const char *)strip->x + 2 * r * strip->stride;
+        part.rows = strip->rows - r < WIDENED / strip->width ? strip->rows - r : WIDENED / strip->width;
+        part.position = strip->position + r * strip->step;
+        part.x = floats;
+        part.stride = strip->width;
+        if (strip->width == 1) widen_elements(plan, part.rows, from, strip->stride, floats);
+        else widen_rows(plan->half, part.rows, strip->width, (const uint16_t *)from, strip->stride, floats);
+        reduce(&part, totals);
+    }
+}
+
+/* Results of floats, and their positions, become those of a plan on half types: n <= STRIP elements, `step` apart. */
+static void put_results(const struct plan *plan, ssize_t n, char *const results[2], ssize_t begin, ssize_t step) {
+    ssize_t size = (ssize_t)size_of(plan->result);
+    if (plan->outputs[0] && plan->result == FLOAT32) {
+        uint16_t halves[STRIP];
+        plan->half.narrow(n, results[0], halves);
+        for (ssize_t j = 0; j < n; j++) ((uint16_t *)plan->outputs[0])[begin + j * step] = halves[j];
+    } else if (plan->outputs[0]) {
+        for (ssize_t j = 0; j < n; j++)
+            memcpy(plan->outputs[0] + (begin + j * step) * size, results[0] + j * size, (size_t)size);
+    }
+    for (ssize_t j = 0; j < n && plan->outputs[1]; j++)
+        ((int64_t *)plan->outputs[1])[begin + j * step] = ((int64_t *)results[1])[j];
+}
+
+/* The results of n columns into elements `step` apart. */
+static void finish(const struct plan *plan, const void *totals, ssize_t n, ssize_t begin, ssize_t step) {
+    if (!plan->half.widen) {
+        plan->reducer->finish(totals, n, &plan->options, plan->outputs, begin, step);
+        return;
+    }
+    int64_t values[STRIP], positions[STRIP];
+    char *const results[2] = {plan->outputs[0] ? (char *)values : NULL, (char *)positions};
+    plan->reducer->finish(totals, n, &plan->options, results, 0, 1);
+    put_results(plan, n, results, begin, step);
+}
+
 /* Columns of which there are few are reduced as several rows side by side, whose totals are joined. */
 static void reduce_columns(const struct plan *plan, struct strip *strip, void *totals) {
     const struct reducer *reducer = plan->reducer;
@@ -98,13 +165,13 @@ static void reduce_columns(const struct plan *plan, struct strip *strip, void *t
         wide.rows /= side;
         wide.stride = wide.width = side * strip->width;
         reducer->start(wide_totals, wide.width);
-        reducer->columns(&wide, wide_totals);
+        fold(plan, reducer->columns, &wide, wide_totals);
         for (ssize_t k = 0; k < side; k++)
             reducer->join(totals, strip->width, strip->width, wide_totals, wide.width, k * strip->width);
         strip->rows -= wide.rows * side;
         strip->x = (const char *)strip->x + wide.rows * wide.stride * plan->itemsize;
     }
-    reducer->columns(strip, totals);
+    fold(plan, reducer->columns, strip, totals);
 }
 
 /* The totals of a block of the elements of one result, or of one strip of columns; returns how many columns. */
@@ -137,7 +204,7 @@ static ssize_t reduce_block(const struct plan *plan, ssize_t result, ssize_t blo
         strip.x = from;
         strip.rows = rows;
         if (plan->width > 1) reduce_columns(plan, &strip, totals);
-        else plan->reducer->row(&strip, totals);
+        else fold(plan, plan->reducer->row, &strip, totals);
     }
     return strip.width;
 }
@@ -148,13 +215,29 @@ static void reduce_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
     ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
     struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
                           .width = 1, .step = 1, .options = &plan->options};
-    if (reducer->rows) reducer->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
+    ssize_t together = strip.rows ? WIDENED / strip.rows : 0; /* rows that are widened at a time */
+    if (together > STRIP) together = STRIP;
+    if (reducer->rows && !plan->half.widen)
+        reducer->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
+    else if (reducer->rows && together)
+        for (ssize_t i = begin, count; i < end; i += count) {
+            float floats[WIDENED];
+            int64_t values[STRIP], positions[STRIP];
+            char *const results[2] = {plan->outputs[0] ? (char *)values : NULL, (char *)positions};
+            count = end - i < together ? end - i : together;
+            struct strip part = strip;
+            for (ssize_t r = 0; r < count; r++, strip.x = (const char *)strip.x + stride)
+                widen_elements(plan, strip.rows, strip.x, strip.stride, floats + r * strip.rows);
+            part.x = floats, part.stride = 1;
+            reducer->rows(&part, strip.rows, count, results, 0);
+            put_results(plan, count, results, i, 1);
+        }
     else
         for (ssize_t i = begin; i < end; i++, strip.x = (const char *)strip.x + stride) {
             _Alignas(8) char totals[8 * PARTS];
             reducer->start(totals, 1);
-            reducer->row(&strip, totals);
-            reducer->finish(totals, 1, &plan->options, plan->outputs, i, 1);
+            fold(plan, reducer->row, &strip, totals);
+            finish(plan, totals, 1, i, 1);
         }
 }
 
@@ -167,7 +250,7 @@ static void reduce_results(void *context, ssize_t begin, ssize_t end) {
     }
     for (ssize_t result = begin; result < end; result++) {
         ssize_t output, width = reduce_block(plan, result, 0, totals, &output);
-        plan->reducer->finish(totals, width, &plan->options, plan->outputs, output, plan->width_step);
+        finish(plan, totals, width, output, plan->width_step);
     }
 }
 
@@ -192,8 +275,7 @@ static enum status reduce_blocks(struct plan *plan, ssize_t cost) {
         offset_of(&plan->kept, result / plan->strips, &output);
         for (ssize_t block = 1; block < plan->blocks; block++)
             plan->reducer->join(totals, width, width, totals + block * plan->total_size, width, 0);
-        plan->reducer->finish(totals, width, &plan->options, plan->outputs, output + column * plan->width_step,
-                           plan->width_step);
+        finish(plan, totals, width, output + column * plan->width_step, plan->width_step);
     }
     release(plan->partial);
     return OK;
@@ -267,7 +349,10 @@ static bool is_result(array output, enum dtype dtype, ssize_t count) {
 static enum status reduce_into(int reduction, array x, uint64_t mask, double parameter, array values, array indices) {
     enum dtype dtype;
     struct plan plan;
-    plan.reducer = reducer_of((enum reduction)reduction, dtype_of(x), &dtype);
+    plan.reducer = reducer_of((enum reduction)reduction, computed_in(dtype_of(x)), &dtype);
+    plan.half = half_of(dtype_of(x));
+    plan.result = dtype;
+    if (plan.half.widen && dtype == FLOAT32) dtype = dtype_of(x);
     if (!plan.reducer || plan.reducer->ordered != (indices != NULL)) return WRONG_DTYPE;
     if (x->ndim > MAX_DIMS) return WRONG_SHAPE;
     ssize_t kept = 1, reduced = 1;

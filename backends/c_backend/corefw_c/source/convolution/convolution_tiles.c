@@ -1,0 +1,406 @@
+/* Convolutions of bfloat16 by the processor's tiles: products of weights and patches.
+ *
+ * A word is two channels of one place. A slab's input is copied, padded, as words, so that a row of a panel, one tap of
+ * two channels at 32 places, is gathered from pieces that are contiguous. */
+#include "convolution/convolution_tiles.h"
+
+#include "core/halves.h"
+#include "core/memory.h"
+#include "core/sizes.h"
+#include "core/threads.h"
+#include "core/tiles.h"
+#include "gemm/gemm_packed.h"
+#include "gemm/gemm_tile.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+enum {
+    PLACES = 512,         /* of a slab, about, */
+    FEWEST_PLACES = 128,  /* since each one meets all weights */
+    PANELS = 16,          /* that are gathered before they are multiplied */
+    DEPTH_STEPS = 32,     /* of a panel at a time */
+    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+};
+
+struct tiles_job {
+    const struct convolution *problem;
+    const struct tap_order *order;
+    const uint16_t *input, *weight, *bias;
+    uint16_t *output;
+    char *packed; /* weights [pass][group][block of rows][step] */
+    struct slabs slabs;
+    ssize_t pairs, row_parts; /* pairs of channels of a group */
+    atomic_bool out_of_memory;
+};
+
+/* -- weights -- */
+static ssize_t taps_of(const struct tiles_job *job, ssize_t pass) {
+    return job->order->first[pass + 1] - job->order->first[pass];
+}
+
+static ssize_t steps_of(const struct tiles_job *job, ssize_t pass) {
+    return blocks_of(job->pairs * taps_of(job, pass), STEP_WORDS);
+}
+
+/* Where the panels of a group's weights begin for a pass. */
+static char *weights_of(const struct tiles_job *job, ssize_t pass, ssize_t group) {
+    ssize_t steps = 0, blocks = blocks_of(job->problem->out_channels, LINES);
+    for (ssize_t i = 0; i < pass; i++) steps += steps_of(job, i) * job->problem->groups;
+    return job->packed + (steps + steps_of(job, pass) * group) * blocks * 2 * TILE_BYTES;
+}
+
+/* Words of n taps of two channels. */
+struct pairing {
+    ssize_t n, all; /* all: taps of a channel */
+    const ssize_t *tap;
+#if defined(__AVX512F__)
+    __m512i index; /* of the elements, if there are few enough: 0 to 31 of the first channel, then of the second */
+#endif
+};
+
+static struct pairing pairing_of(const struct tiles_job *job, ssize_t pass) {
+    struct pairing pairing = {
+        .n = taps_of(job, pass), .all = job->problem->taps, .tap = job->order->tap + job->order->first[pass]};
+#if defined(__AVX512F__)
+    uint16_t index[32] = {0};
+    for (ssize_t j = 0; j < pairing.n && j < 16; j++)
+        index[2 * j] = (uint16_t)pairing.tap[j], index[2 * j + 1] = (uint16_t)(32 + pairing.tap[j]);
+    pairing.index = _mm512_loadu_si512(index);
+#endif
+    return pairing;
+}
+
+/* to[j] = the elements tap[j] of a and of b, which may be NULL. */
+static inline void pair_taps(const struct pairing *pairing, const uint16_t *a, const uint16_t *b, uint32_t *to) {
+    const ssize_t *tap = pairing->tap;
+#if defined(__AVX512F__)
+    if (pairing->all <= 32 && pairing->n <= 16) {
+        __mmask32 all = (uint32_t)(((uint64_t)1 << pairing->all) - 1);
+        __m512i first = _mm512_maskz_loadu_epi16(all, a), second = b ? _mm512_maskz_loadu_epi16(all, b) : (__m512i){0};
+        _mm512_mask_storeu_epi32(to, (__mmask16)((1u << pairing->n) - 1),
+                                 _mm512_permutex2var_epi16(first, pairing->index, second));
+        return;
+    }
+#endif
+    for (ssize_t j = 0; j < pairing->n; j++) to[j] = a[tap[j]] | (b ? (uint32_t)b[tap[j]] << 16 : 0);
+}
+
+/* Pack a block of rows of weights for every pass: blocks begin to end, counted over all groups. */
+static void pack_weights(void *context, ssize_t begin, ssize_t end) {
+    struct tiles_job *job = context;
+    const struct convolution *p = job->problem;
+    ssize_t blocks = blocks_of(p->out_channels, LINES), most = blocks_of(job->pairs * job->order->most, STEP_WORDS);
+    ssize_t row = p->transposed ? p->taps : p->in_channels * p->taps;
+    ssize_t channel = p->transposed ? p->out_channels * p->taps : p->taps;
+    uint32_t *words = allocate_items(most, LINES * ROW_BYTES); /* [row][step] */
+    if (!words) {
+        job->out_of_memory = true;
+        return;
+    }
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t group = item / blocks, first = item % blocks * LINES, rows = smaller(p->out_channels - first, LINES);
+        const uint16_t *weight = job->weight + group * p->in_channels * p->out_channels * p->taps + first * row;
+        for (ssize_t pass = 0; pass < p->passes; pass++) {
+            struct pairing pairing = pairing_of(job, pass);
+            ssize_t steps = steps_of(job, pass);
+            char *panel = weights_of(job, pass, group) + item % blocks * steps * 2 * TILE_BYTES;
+            if (rows < LINES) memset(panel, 0, (size_t)steps * 2 * TILE_BYTES);
+            /* in the order of memory: rows of channels, or channels of rows */
+            ssize_t outer = p->transposed ? job->pairs : rows, inner = p->transposed ? rows : job->pairs;
+            for (ssize_t i = 0; i < rows && steps; i++) memset(words + ((i + 1) * steps - 1) * STEP_WORDS, 0, ROW_BYTES);
+            for (ssize_t far = 0; far < outer; far++)
+                for (ssize_t near = 0; near < inner; near++) {
+                    ssize_t i = p->transposed ? near : far, q = p->transposed ? far : near;
+                    const uint16_t *a = weight + i * row + 2 * q * channel;
+                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL,
+                              words + i * steps * STEP_WORDS + q * pairing.n);
+                }
+            for (ssize_t s = 0; s < steps; s++)
+                for (ssize_t i = 0; i < rows; i++)
+                    memcpy(panel + s * 2 * TILE_BYTES + i * ROW_BYTES, words + (i * steps + s) * STEP_WORDS, ROW_BYTES);
+        }
+    }
+    release(words);
+}
+
+/* -- the copy of the input -- */
+/* to[j] = a[j * step] and b[j * step] as a word; b may be NULL. */
+static inline void pair_rows(ssize_t n, ssize_t step, const uint16_t *a, const uint16_t *b, uint32_t *restrict to) {
+#if defined(__AVX512F__)
+    if (step == 1 && b) {
+        for (ssize_t j = 0; j < n; j += 16) {
+            __mmask16 there = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : 0xffff;
+            __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, a + j)),
+                    high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, b + j));
+            _mm512_mask_storeu_epi32(to + j, there, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+        }
+        return;
+    }
+#endif
+    if (b)
+        for (ssize_t j = 0; j < n; j++) to[j] = a[j * step] | (uint32_t)b[j * step] << 16;
+    else
+        for (ssize_t j = 0; j < n; j++) to[j] = a[j * step];
+}
+
+/* The layout of a copy that holds words: with pairs of channels in the place of channels. */
+static struct layout layout_of_words(const struct tiles_job *job, const struct slab *slab) {
+    struct layout layout = layout_of_copy(job->problem, slab);
+    layout.sample = size_times(layout.channel, job->pairs);
+    return layout;
+}
+
+/* Copy a slab's input of one group as words. */
+static void copy_words(const struct tiles_job *job, const struct slab *slab, ssize_t group, const struct layout *layout,
+                       uint32_t *copy) {
+    const struct convolution *p = job->problem;
+    ssize_t channels = p->groups * p->in_channels;
+    const uint16_t *input = job->input + (slab->first_sample * channels + group * p->in_channels) * p->in_size;
+    struct slab places = *slab;
+    places.first_sample = 0;
+    if (!is_unpadded(p)) memset(copy, 0, (size_t)(layout->sample * slab->samples) * sizeof *copy);
+    for (ssize_t plane = 0; plane < p->planes; plane++) {
+        struct walk rows = elements_of_plane(p, &places, layout, plane);
+        ssize_t step = rows.source[rows.axes - 1];
+        rows.size[0] = smaller(rows.size[0], 1), rows.size[1] = smaller(rows.size[1], 1);
+        struct run run[RUNS];
+        int runs;
+        begin_walk(&rows);
+        while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
+            for (ssize_t s = 0; s < slab->samples; s++)
+                for (ssize_t q = 0; q < job->pairs; q++) {
+                    const uint16_t *a = input + (s * channels + 2 * q) * p->in_size;
+                    const uint16_t *b = 2 * q + 1 < p->in_channels ? a + p->in_size : NULL;
+                    uint32_t *to = copy + s * layout->sample + q * layout->channel;
+                    for (int r = 0; r < runs; r++)
+                        pair_rows(run[r].length, step, a + run[r].source, b ? b + run[r].source : NULL,
+                                  to + run[r].target);
+                }
+    }
+}
+
+/* -- panels -- */
+int cut_into_pieces(struct walk *places, int most, struct pieces *pieces) {
+    struct run run[STEP_HALVES];
+    int runs, columns = take_runs(places, most, most, run, &runs);
+    ssize_t longest = 0;
+    for (int i = 0; i < runs; i++) longest = run[i].length > longest ? run[i].length : longest;
+    pieces->width = most / 4;
+    while (pieces->width < longest) pieces->width *= 2;
+    pieces->count = 0;
+    pieces->columns = columns;
+    for (int i = 0; i < runs; i++)
+        for (ssize_t j = 0; j < run[i].length; j += pieces->width)
+            pieces->piece[pieces->count++] = (struct piece){run[i].source + j, run[i].column + j};
+    return columns;
+}
+
+/* The places of a panel: of two tiles; where their results lie. */
+struct places {
+    struct pieces half[2];
+    struct run run[LINES]; /* column and target */
+    int columns, runs;
+};
+
+static inline __attribute__((always_inline)) void gather_tile(const int count, const int width, ssize_t rows,
+                                                              const ssize_t *offsets, const struct piece *piece,
+                                                              const uint32_t *source, char *to) {
+    for (ssize_t l = 0; l < rows; l++, to += ROW_BYTES)
+        UNROLL for (int i = 0; i < count; i++)
+            memcpy(to + 4 * piece[i].column, source + offsets[l] + piece[i].source, 4 * (size_t)width);
+}
+
+/* Words `first` to `last` of a panel, and zeros up to a whole step; writes up to a row beyond the panel. */
+static void gather_panel(ssize_t first, ssize_t last, const ssize_t *offsets, const struct places *places,
+                         const uint32_t *source, char *panel) {
+    for (ssize_t l = first; l < last; l += STEP_WORDS, panel += 2 * TILE_BYTES) {
+        ssize_t rows = smaller(last - l, STEP_WORDS);
+        for (int h = 0; h < 1 + (places->columns > TILE_SIDE); h++) {
+            const struct pieces *half = &places->half[h];
+            char *to = panel + h * TILE_BYTES;
+#define GATHER(count, width) gather_tile(count, width, rows, offsets + l, half->piece, source, to)
+            if (half->width == 16 && half->count == 1) GATHER(1, 16);
+            else if (half->width == 16) GATHER(half->count, 16);
+            else if (half->width == 8 && half->count == 2) GATHER(2, 8);
+            else if (half->width == 8) GATHER(half->count, 8);
+            else if (half->count == 4) GATHER(4, 4);
+            else GATHER(half->count, 4);
+#undef GATHER
+            if (rows < STEP_WORDS) memset(to + rows * ROW_BYTES, 0, (size_t)(STEP_WORDS - rows) * ROW_BYTES);
+        }
+    }
+}
+
+/* The next panel's places, of which `sources` and `targets` are the same walk; false at the end. */
+static bool take_places(struct walk *sources, struct walk *targets, struct places *places) {
+    places->columns = cut_into_pieces(sources, TILE_SIDE, &places->half[0]);
+    if (places->columns == TILE_SIDE) places->columns += cut_into_pieces(sources, TILE_SIDE, &places->half[1]);
+    take_runs(targets, LINES, LINES, places->run, &places->runs);
+    return places->columns;
+}
+
+/* -- results -- */
+#if defined(__AVX512F__)
+static __attribute__((target("avx512bf16"))) void put_rows(int rows, const float *sums, const float *bias, int runs,
+                                                           const struct run *run, uint16_t *output, ssize_t row) {
+    for (int i = 0; i < rows; i++, sums += LINES, output += row) {
+        __m512 x = _mm512_loadu_ps(sums) + bias[i], y = _mm512_loadu_ps(sums + 16) + bias[i];
+        __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(y, x);
+        for (int r = 0; r < runs; r++) {
+            __mmask32 columns = (uint32_t)((((uint64_t)1 << run[r].length) - 1) << run[r].column);
+            _mm512_mask_storeu_epi16(output + run[r].target - run[r].column, columns, halves);
+        }
+    }
+}
+#endif
+
+/* Write a block of sums + bias, whose columns lie `distance` apart in a row of the result. */
+static void put_block(int rows, const float *sums, const float *bias, const struct places *places, ssize_t distance,
+                      uint16_t *output, ssize_t row) {
+#if defined(__AVX512F__)
+    if (!TILES_ARE_EMULATED && distance == 1) {
+        put_rows(rows, sums, bias, places->runs, places->run, output, row);
+        return;
+    }
+#endif
+    for (int i = 0; i < rows; i++, sums += LINES, output += row) {
+        float total[LINES];
+        uint16_t halves[LINES];
+        for (int j = 0; j < places->columns; j++) total[j] = sums[j] + bias[i];
+        narrow_bfloat16(places->columns, total, halves);
+        for (int r = 0; r < places->runs; r++)
+            for (ssize_t j = 0; j < places->run[r].length; j++)
+                output[places->run[r].target + j * distance] = halves[places->run[r].column + j];
+    }
+}
+
+/* Planes of the result, one for each sample and channel: what the places have to which no input contributes. */
+static void fill_planes(void *context, ssize_t begin, ssize_t end) {
+    const struct tiles_job *job = context;
+    const struct convolution *p = job->problem;
+    for (ssize_t plane = begin; plane < end; plane++) {
+        uint16_t start = job->bias ? job->bias[plane % (p->groups * p->out_channels)] : 0;
+        for (ssize_t i = 0; i < p->out_size; i++) job->output[plane * p->out_size + i] = start;
+    }
+}
+
+/* -- the products -- */
+/* Scratch memory of a task. */
+struct scratch {
+    ssize_t *offsets;
+    uint32_t *copy;
+    char *panels;  /* [PANELS][DEPTH_STEPS], and a row */
+    float *sums;   /* [block of rows][PANELS], of one block where the weights have no more steps than fit */
+    struct places *places;
+};
+
+/* One pass over a slab, for some blocks of rows of a group. */
+static void multiply_slab(const struct tiles_job *job, ssize_t group, ssize_t pass, ssize_t first_block,
+                          ssize_t last_block, struct walk *places, const struct scratch *scratch) {
+    const struct engine *e = &bf16_tiles;
+    const struct convolution *p = job->problem;
+    enum { STEP_BYTES = 2 * TILE_BYTES, PANEL_BYTES = DEPTH_STEPS * STEP_BYTES, SUMS = LINES * LINES };
+    ssize_t words = job->pairs * taps_of(job, pass), steps = steps_of(job, pass), panels;
+    ssize_t distance = places->target[places->axes - 1], kept = steps > DEPTH_STEPS ? PANELS * SUMS : 0;
+    const char *weights = weights_of(job, pass, group);
+    uint16_t *output = job->output + group * p->out_channels * p->out_size;
+    struct walk targets = *places;
+    begin_walk(places);
+    begin_walk(&targets);
+    do {
+        for (panels = 0; panels < PANELS && take_places(places, &targets, &scratch->places[panels]);) panels++;
+        for (ssize_t from = 0; from == 0 || from < steps; from += DEPTH_STEPS) {
+            ssize_t depth = smaller(steps - from, DEPTH_STEPS), last = smaller(words, (from + depth) * STEP_WORDS);
+            for (ssize_t i = 0; i < panels; i++)
+                gather_panel(from * STEP_WORDS, last, scratch->offsets, &scratch->places[i], scratch->copy,
+                             scratch->panels + i * PANEL_BYTES);
+            for (ssize_t block = first_block; block < last_block; block++) {
+                int rows = (int)smaller(p->out_channels - block * LINES, LINES);
+                const char *left = weights + (block * steps + from) * STEP_BYTES;
+                float *sums = scratch->sums + (block - first_block) * kept;
+                for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_STEPS)
+                    for (ssize_t i = 0; i < panels; i++)
+                        e->multiply(smaller(depth - near, STRETCH_STEPS) * STEP_HALVES, left + near * STEP_BYTES,
+                                    scratch->panels + i * PANEL_BYTES + near * STEP_BYTES, rows,
+                                    scratch->places[i].columns, from + near > 0, sums + i * SUMS);
+                if (from + depth < steps) continue;
+                float bias[LINES];
+                for (int i = 0; i < rows; i++) /* -0 changes no sum */
+                    bias[i] = job->bias ? float_of_bfloat16(job->bias[group * p->out_channels + block * LINES + i]) : -0.0f;
+                for (ssize_t i = 0; i < panels; i++)
+                    put_block(rows, sums + i * SUMS, bias, &scratch->places[i], distance,
+                              output + block * LINES * p->out_size, p->out_size);
+            }
+        }
+    } while (panels == PANELS);
+}
+
+/* Tasks: a slab of a group, and a part of its rows. */
+static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
+    struct tiles_job *job = context;
+    const struct convolution *p = job->problem;
+    struct slab slab = slab_at(p, &job->slabs, 0);
+    ssize_t blocks = blocks_of(p->out_channels, LINES), size = size_times(layout_of_words(job, &slab).sample, slab.samples);
+    bool deep = job->pairs * job->order->most > DEPTH_STEPS * STEP_WORDS;
+    struct scratch scratch = {
+        allocate_items(job->pairs * job->order->most, sizeof *scratch.offsets),
+        allocate_items(size_plus(size, STEP_WORDS), sizeof *scratch.copy),
+        allocate(PANELS * DEPTH_STEPS * 2 * TILE_BYTES + ROW_BYTES),
+        allocate_items(deep ? blocks_of(blocks, job->row_parts) : 1, PANELS * LINES * LINES * sizeof *scratch.sums),
+        allocate(PANELS * sizeof *scratch.places),
+    };
+    if (!scratch.offsets || !scratch.copy || !scratch.panels || !scratch.sums || !scratch.places) {
+        job->out_of_memory = true;
+        end = begin;
+    }
+    bf16_tiles.begin();
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t part = item % job->row_parts, index = item / job->row_parts, group = index / job->slabs.count;
+        ssize_t first = blocks * part / job->row_parts, last = blocks * (part + 1) / job->row_parts;
+        slab = slab_at(p, &job->slabs, index % job->slabs.count);
+        struct layout layout = layout_of_words(job, &slab);
+        copy_words(job, &slab, group, &layout, scratch.copy);
+        for (ssize_t pass = 0; pass < p->passes; pass++) {
+            ssize_t taps = taps_of(job, pass);
+            struct walk places = places_of_pass(p, &slab, &layout, pass);
+            for (ssize_t l = 0; l < taps * job->pairs; l++)
+                scratch.offsets[l] = l < taps ? offset_of_tap(p, &layout, job->order->tap[job->order->first[pass] + l])
+                                              : scratch.offsets[l - taps] + layout.channel;
+            multiply_slab(job, group, pass, first, last, &places, &scratch);
+        }
+    }
+    bf16_tiles.end();
+    release(scratch.places);
+    release(scratch.sums);
+    release(scratch.panels);
+    release(scratch.copy);
+    release(scratch.offsets);
+}
+
+bool convolve_bf16(const struct convolution *p, const struct tap_order *order, const uint16_t *input,
+                   const uint16_t *weight, const uint16_t *bias, uint16_t *output) {
+    struct tiles_job job = {p, order, input, weight, bias, output, .pairs = blocks_of(p->in_channels, 2), .row_parts = 1};
+    ssize_t blocks = blocks_of(p->out_channels, LINES), steps = 0;
+    for (ssize_t pass = 0; pass < p->passes; pass++) steps += steps_of(&job, pass);
+    job.packed = allocate_items(size_times(size_times(p->groups, blocks), steps), 2 * TILE_BYTES);
+    if (!job.packed) return false;
+    if (leaves_gaps(p))
+        parallel_for(p->samples * p->groups * p->out_channels, grain_for(p->out_size), fill_planes, &job);
+    parallel_for(p->groups * blocks, grain_for(p->in_channels * p->taps * LINES), pack_weights, &job);
+    ssize_t places = p->samples, wanted = thread_count() == 1 ? 1 : TASKS_PER_THREAD * thread_count();
+    for (int i = 0; i < p->axes; i++) places *= p->axis[i].last - p->axis[i].first;
+    job.slabs = cut_into_slabs(p, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
+    ssize_t tasks = p->groups * job.slabs.count;
+    if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted, tasks), blocks);
+    tasks *= job.row_parts;
+    ssize_t work = p->samples * p->out_size * p->out_channels * p->in_channels * p->taps / p->passes + 1;
+    parallel_for(tasks, grain_for(work * p->groups / tasks / 256), convolve_slabs, &job);
+    release(job.packed);
+    return !job.out_of_memory;
+}

@@ -1,0 +1,36 @@
+/* Convolutions of bfloat16 as products by tiles (convolution.c has those of real numbers). */
+#ifndef COREFW_CONVOLUTION_TILES_H
+#define COREFW_CONVOLUTION_TILES_H
+
+#include "convolution/convolution_geometry.h"
+
+/* The convolution of arrays of bfloat16, and the gradient of its weight; `bias` may be NULL. Return false without memory. */
+bool convolve_bf16(const struct convolution *problem, const struct tap_order *order, const uint16_t *input,
+                   const uint16_t *weight, const uint16_t *bias, uint16_t *output);
+bool weight_gradient_bf16(const struct convolution *problem, const uint16_t *input, const uint16_t *output_grad,
+                          uint16_t *weight_grad);
+
+/* What both are made of. */
+enum {
+    LINES = 32,        /* rows and columns of a block of sums */
+    STEP_WORDS = 16,   /* of a step of a panel, two elements each; a step has two tiles of 16 lines */
+    STEP_HALVES = 32,
+    ROW_BYTES = 64,
+    STRETCH_STEPS = 8, /* whose panels fit the first-level cache */
+};
+
+/* Parts of a row of a tile: where it comes from, and its first column. */
+struct piece {
+    ssize_t source, column;
+};
+
+/* The runs of a tile's columns as pieces of one width, a power of two up to `most`; the last piece of a run may be longer
+ * than it: what is too much is overwritten by what comes next, and up to a row beyond the tile. */
+struct pieces {
+    int count;
+    ssize_t width, columns;
+    struct piece piece[STEP_HALVES];
+};
+int cut_into_pieces(struct walk *places, int most, struct pieces *pieces); /* returns how many columns */
+
+#endif

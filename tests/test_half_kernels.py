@@ -1,0 +1,221 @@
+"""Kernels that take half types part by part, at every level of the C backend that this machine has: results are those
+of float32, rounded once; convolutions, those of float64."""
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from corefw.dispatch.registry import registry
+from tests.test_half_products import HALVES, LEVELS, check, f64, random
+
+pytest.importorskip("tests.compiled")
+
+F = torch.nn.functional
+WHOLE = [level for level in LEVELS if any(kernel.op == "sum" for kernel in registry.backends[level].kernels["cpu"])]
+SHAPES = [(5,), (7, 9), (3, 5000), (2000, 3), (2, 3, 65, 7), (0, 4), (100_000,)]
+
+
+def views(x):
+    """The array, and others over its elements: transposed, strided, reversed, with a NaN."""
+    yield x
+    if x.ndim > 1:
+        yield from (x.transpose(0, -1), x[..., ::2], x.flip(0)[:, 1:])
+    if x.numel():
+        spoilt = x.clone()
+        spoilt.view(-1)[x.numel() // 2] = float("nan")
+        yield spoilt
+
+
+def rounded(function, *halves, level):
+    """Check that a function of half types gives what it gives of float32, rounded where it is floating."""
+    dtype = halves[0].dtype
+    with torch.backend(level):
+        found, wide = function(*halves), function(*(x.float() for x in halves))
+    for a, b in zip(*(r if isinstance(r, tuple) else (r,) for r in (found, wide)), strict=True):
+        assert a.dtype is (dtype if b.dtype is torch.float32 else b.dtype)
+        np.testing.assert_array_equal(
+            *(t.to(dtype).float().numpy() for t in (a, b)), err_msg=f"{tuple(halves[0].shape)}"
+        )
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "nansum", "logsumexp", "prod", "any", "all", "count_nonzero"])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_reductions(level, dtype, name):
+    for shape in SHAPES:
+        for x in views(random(dtype, *shape)):
+            for dim in (*range(x.ndim), *([tuple(range(x.ndim))] if name != "prod" else [])):
+                summed_apart = x.numel() > 5000  # blocks of float32 may be summed in another order than parts of them
+                if summed_apart and name in ("sum", "mean", "nansum", "logsumexp", "prod"):
+                    with torch.backend(level):
+                        a, b = (f64(getattr(t, name)(dim)) for t in (x, x.double()))
+                    np.testing.assert_allclose(a, b, rtol=1.01 * HALVES[dtype], atol=1e-3)
+                else:
+                    rounded(lambda t, dim=dim: getattr(torch, name)(t, dim), x, level=level)
+
+
+@pytest.mark.parametrize("name", ["amax", "argmin", "max", "median", "var", "norm"])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_extremes_and_moments(level, dtype, name):
+    for shape in [shape for shape in SHAPES if 0 not in shape]:
+        for x in views(random(dtype, *shape)):
+            for dim in range(x.ndim):
+                if x.shape[dim] > 1:
+                    with torch.backend(level):
+                        a, b = (getattr(t, name)(dim=dim) for t in (x, x.float()))
+                    for found, wide in zip(*(r if isinstance(r, tuple) else (r,) for r in (a, b)), strict=True):
+                        limit = HALVES[dtype] * 2 if name in ("var", "norm") else 0
+                        np.testing.assert_allclose(f64(found), f64(wide.to(found.dtype)), rtol=limit)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_softmax_and_its_gradient(level, dtype):
+    for shape in [(5,), (7, 9), (3, 5000), (2, 21, 9, 9), (1000, 64), (0, 4), (4, 0)]:
+        x, gradient = random(dtype, *shape), random(dtype, *shape)
+        for dim in range(len(shape)):
+            for op in (torch.softmax, torch.log_softmax):
+                rounded(lambda t, dim=dim, op=op: op(t, dim), x, level=level)
+                rounded(lambda t, dim=dim, op=op: op(t.transpose(0, -1), dim), x, level=level)
+                backward = registry.declared[f"{op.__name__}_backward"].function
+                rounded(lambda g, y, dim=dim, backward=backward: backward(g, y, dim), gradient, op(x, dim), level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_normalisations(level, dtype):
+    for shape in [(4, 8, 5, 5), (16, 64), (3, 6, 100), (2, 4, 40, 40), (5, 4, 1), (70, 300)]:
+        x, weight, bias = (random(dtype, *size) for size in (shape, shape[1:2], shape[1:2]))
+        for function in (
+            lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+            lambda x, w, b: F.group_norm(x, 2, w, b),
+            lambda x, w, b: F.layer_norm(x, x.shape[1:]),
+            lambda x, w, b: F.rms_norm(x.transpose(1, -1), w.shape, w, eps=1e-5),
+        ):
+            rounded(function, x, weight, bias, level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_pooling_dropout_and_embeddings(level, dtype):
+    def pooled(pool):
+        def both(x):
+            leaf = x.detach().requires_grad_()
+            y = pool(leaf)
+            return y.detach(), torch.autograd.grad(y, leaf, torch.ones_like(y))[0]
+
+        return both
+
+    def dropped(x):
+        torch.manual_seed(0)
+        return F.dropout(x, 0.3)
+
+    images = random(dtype, 2, 3, 9, 11)
+    for pool in (
+        *(lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 1, 1), lambda x: F.max_pool2d(x, 3, 2, 1)),
+        *(lambda x: F.avg_pool2d(x, 2), lambda x: F.avg_pool2d(x, 3, 2, 1), lambda x: F.adaptive_avg_pool2d(x, 1)),
+        *(lambda x: F.adaptive_avg_pool2d(x, (4, 3)), lambda x: F.adaptive_max_pool2d(x, (4, 3)), dropped),
+    ):
+        rounded(pooled(pool), images, level=level)
+    indices = torch.tensor(np.random.default_rng(0).integers(0, 7, (40,)))
+    for options in ({}, {"padding_idx": 3}, {"scale_grad_by_freq": True}):
+
+        def embedded(weight, gradient, options=options):
+            leaf = weight.detach().requires_grad_()
+            return torch.autograd.grad(F.embedding(indices, leaf, **options), leaf, gradient)[0]
+
+        rounded(embedded, random(dtype, 7, 700), random(dtype, 40, 700), level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_steps_of_optimizers(level, dtype):
+    """A step rounds the parameter and each state once; its first is that of float32 from the same numbers."""
+    for make in (
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+        lambda p: torch.optim.AdamW(p, 0.01, amsgrad=True),
+        lambda p: torch.optim.RMSprop(p, 0.01),
+    ):
+        starts, gradients = ([random(dtype, *shape) for shape in ((37, 50), (5,))] for _ in range(2))
+        results = []
+        for wide in (False, True):
+            parameters = [(p.float() if wide else p.clone()).requires_grad_() for p in starts]
+            for p, g in zip(parameters, gradients):
+                p.grad = g.to(p.dtype)
+            with torch.backend(level):
+                optimizer = make(parameters)
+                optimizer.step()
+            states = [t for p in parameters for t in optimizer.state[p].values() if getattr(t, "ndim", 0)]
+            results.append([t.detach().to(starts[0].dtype).float().numpy() for t in (*parameters, *states)])
+        for narrow, exact in zip(*results, strict=True):
+            np.testing.assert_array_equal(narrow, exact)
+
+
+# (samples, channels, results, size, kernel, stride, padding, dilation, groups)
+CONVOLUTIONS = [
+    (2, 40, 70, (9, 11), (3, 3), 1, 1, 1, 1),
+    (3, 33, 34, (12, 8), (3, 3), 2, 1, 1, 1),
+    (2, 64, 20, (6, 6), (1, 1), 2, 0, 1, 1),
+    (2, 70, 40, (5, 5), (1, 1), 1, 0, 1, 1),
+    (1, 3, 16, (17, 40), (7, 7), 2, 3, 1, 1),
+    (2, 8, 6, (12, 12), (3, 2), 1, 2, 2, 2),
+    (2, 16, 16, (9, 9), (3, 3), 1, 1, 1, 16),
+    (1, 5, 7, (23,), (4,), 3, 2, 1, 1),
+    (2, 6, 4, (5, 6, 7), (3, 2, 3), 1, 1, 1, 2),
+    (1, 116, 5, (2, 2), (3, 3), 1, 1, 1, 1),
+]
+
+
+@pytest.mark.parametrize("problem", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("level", LEVELS)
+def test_convolutions(level, problem):
+    samples, channels, results, size, kernel, stride, padding, dilation, groups = problem
+    op = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[len(size)]
+    steps = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    for dtype in HALVES:
+        x, w, b = (
+            random(dtype, *shape).requires_grad_()
+            for shape in ((samples, channels, *size), (results, channels // groups, *kernel), (results,))
+        )
+        with torch.backend(level):
+            y = op(x, w, b, **steps)
+            gradient = random(dtype, *y.shape)
+            found = y, *torch.autograd.grad(y, (x, w), gradient)
+        exact, moduli = [], []
+        for kept, of in ((exact, lambda t: t.detach().double()), (moduli, lambda t: t.detach().double().abs())):
+            leaves = [of(t).requires_grad_() for t in (x, w, b)]
+            with torch.backend("numpy"):
+                z = op(*leaves, **steps)
+                kept += z, *torch.autograd.grad(z, leaves[:2], of(gradient))
+        for result, expected, terms in zip(found, exact, moduli, strict=True):
+            check(result, f64(expected), f64(terms), dtype)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_convolutions_do_not_depend_on_the_number_of_threads(level):
+    before, results = torch.get_num_threads(), []
+    x, w, gradient = (random("bfloat16", *shape) for shape in ((6, 5, 10, 10), (40, 5, 3, 3), (6, 40, 10, 10)))
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            leaves = [t.detach().requires_grad_() for t in (x, w)]
+            with torch.backend(level):
+                y = F.conv2d(*leaves, padding=1)
+                results.append([y, *torch.autograd.grad(y, leaves, gradient)])
+    finally:
+        torch.set_num_threads(before)
+    for other in results[1:]:
+        for one, two in zip(results[0], other):
+            assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_infinities_and_nan_stay_where_windows_meet_them(level):
+    x, w = random("bfloat16", 1, 3, 12, 12), random("bfloat16", 2, 3, 3, 3)
+    x[0, 1, 5, 6], x[0, 2, 11, 11] = float("inf"), float("nan")
+    with torch.backend(level):
+        y = f64(F.conv2d(x, w, padding=1))
+    met = np.zeros((12, 12), bool)
+    met[4:7, 5:8] = met[10:, 10:] = True
+    assert (np.isfinite(y) == ~met).all()
