@@ -8,6 +8,7 @@ from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import dense, empty, like
+from corefw_c.direct import direct
 from corefw_c.library import UNSUPPORTED, fail
 from corefw_c.positions import Blocks, Substitute, changed, checked
 
@@ -202,7 +203,7 @@ def kernels(lib):
     return [
         Kernel("copy", copy, out=True),
         Kernel("fill", fill, out=True),
-        Kernel("index", index),
+        Kernel("index", direct(lib, "indexed", index)),
         Kernel("index_put", index_put, out=True),
         Kernel("masked_scatter", masked_scatter, out=True),
         Kernel("masked_select", masked_select),

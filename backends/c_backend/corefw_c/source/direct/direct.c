@@ -1,0 +1,223 @@
+/* Kernels that Python calls without cffi: a few shims in C, for few elements. What they do not take, the shim does. */
+#include "direct/objects.h"
+
+#include "kernels.h"
+
+#include <string.h>
+
+/* A shim in C: the new array, or NULL for arguments that it does not take. `self` is a tuple: the shim, the address of
+ * this function, and numbers. */
+typedef PyObject *direct_call(PyObject *self, PyObject *const *given, Py_ssize_t count);
+
+static long number(PyObject *self, Py_ssize_t i) { return PyLong_AsLong(PyTuple_GetItem(self, 2 + i)); }
+
+static uintptr_t address(const void *object) { return (uintptr_t)object; }
+
+/* -- memory, creation, joining -- */
+static PyObject *zeros(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size;
+    (void)self;
+    if (count != 2 || !as_sizes(given[0], &size) || as_dtype(given[1]) == NO_DTYPE) return NULL;
+    return new_array(&size, given[1], true);
+}
+
+static PyObject *full(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size;
+    double real = 0;
+    long long integer = 0;
+    (void)self;
+    if (count != 3 || !as_sizes(given[0], &size)) return NULL;
+    enum dtype type = as_dtype(given[2]);
+    bool taken = type == FLOAT32 || type == FLOAT64 ? as_real(given[1], &real)
+                                                    : type == INT64 && as_integer(given[1], &integer);
+    PyObject *made = taken ? new_array(&size, given[2], false) : NULL;
+    if (!made) return NULL;
+    char *out = as_array(made)->data;
+    for (ssize_t i = 0; i < size.count; i++)
+        if (type == FLOAT32) ((float *)out)[i] = (float)real;
+        else if (type == FLOAT64) ((double *)out)[i] = real;
+        else ((int64_t *)out)[i] = integer;
+    return made;
+}
+
+/* The arrays of a list, all like the first one and without gaps, and how many there are; 0 for others. */
+enum { FEW_ARRAYS = 16 };
+static int arrays_of(PyObject *list, uintptr_t *arrays) {
+    if (!PyList_CheckExact(list)) return 0;
+    Py_ssize_t count = PyList_Size(list);
+    if (count > FEW_ARRAYS) return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        if (!is_array(item) || as_array(item)->ndim > FEW_DIMS || !is_contiguous(as_array(item))) return 0;
+        if (i && as_array(item)->ndim != ((array)arrays[0])->ndim) return 0;
+        arrays[i] = address(item);
+    }
+    return (int)count;
+}
+
+static PyObject *joined(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    uintptr_t arrays[FEW_ARRAYS];
+    long long dim;
+    bool stacked = number(self, 0);
+    int joined = count == 2 ? arrays_of(given[0], arrays) : 0;
+    if (!joined || !as_integer(given[1], &dim)) return NULL;
+    array first = (array)arrays[0];
+    int ndim = first->ndim + stacked;
+    if (dim < 0) dim += ndim;
+    if (dim < 0 || dim >= ndim) return NULL;
+    ssize_t total = stacked ? joined : 0;
+    for (int i = 0; i < joined && !stacked; i++) total += ((array)arrays[i])->shape[dim];
+    struct sizes size = {.count = 1};
+    int after = (int)dim + !stacked;
+    if (!add_sizes(&size, first, 0, (int)dim) || !add_size(&size, total) ||
+        !add_sizes(&size, first, after, first->ndim))
+        return NULL;
+    PyObject *made = new_array(&size, first->descriptor, false);
+    if (!made) return NULL;
+    return if_done((stacked ? stack : cat)(arrays, joined, (int)dim, address(made)), made);
+}
+
+/* -- linear algebra -- */
+static PyObject *product(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    if (count != 2 || !is_array(given[0]) || !is_array(given[1])) return NULL;
+    array a = as_array(given[0]), b = as_array(given[1]);
+    long transposed = number(self, 0), products = number(self, 1), fewest = number(self, 2), most = number(self, 3);
+    int batch = a->ndim == 3;
+    if (a->ndim < fewest || b->ndim < fewest || a->ndim > most || b->ndim > most || batch != (b->ndim == 3)) return NULL;
+    if ((batch && a->shape[0] != b->shape[0]) || dtype_of(a) == INT8) return NULL;
+    int left = a->ndim - 2 + (transposed & 1), right = b->ndim - 1 - (transposed >> 1);
+    struct sizes size = {.count = 1}, work;
+    if ((batch && !add_size(&size, a->shape[0])) || (a->ndim > 1 && !add_size(&size, a->shape[left])) ||
+        (b->ndim > 1 && !add_size(&size, b->shape[right])))
+        return NULL;
+    work = size;
+    if (!add_size(&work, a->ndim == 1 ? a->shape[0] : a->shape[a->ndim - 1 - (transposed & 1)])) return NULL;
+    PyObject *made = new_array(&size, a->descriptor, false);
+    if (!made) return NULL;
+    int status = matmul(address(a), address(b), 0, (int)transposed, 1, 1, (int)products, address(made));
+    return if_done(status, made);
+}
+
+static PyObject *affine(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    if (count != 3 || !is_array(given[0]) || !is_array(given[1])) return NULL;
+    if (given[2] != Py_None && !is_array(given[2])) return NULL;
+    array input = as_array(given[0]), weight = as_array(given[1]);
+    struct sizes size = {.count = 1}, work;
+    if (input->ndim < 1 || weight->ndim != 2 || !add_sizes(&size, input, 0, input->ndim - 1)) return NULL;
+    if (!add_size(&size, weight->shape[0])) return NULL;
+    work = size;
+    if (!add_size(&work, weight->shape[1])) return NULL;
+    PyObject *made = new_array(&size, input->descriptor, false);
+    if (!made) return NULL;
+    uintptr_t added = given[2] == Py_None ? 0 : address(given[2]);
+    int status = matmul(address(input), address(weight), added, 2, 1, 1, (int)number(self, 0), address(made));
+    return if_done(status, made);
+}
+
+/* -- indexing: blocks of the first dimension at the positions of one array -- */
+static PyObject *blocks_at(PyObject *input, PyObject *index, bool from_end) {
+    if (!is_array(input) || !is_array(index)) return NULL;
+    array x = as_array(input), i = as_array(index);
+    struct sizes size = {.count = 1};
+    enum dtype type = dtype_of(i);
+    if (x->ndim < 1 || (type != INT64 && type != INT32) || !is_contiguous(x)) return NULL;
+    if (!add_sizes(&size, i, 0, i->ndim) || !add_sizes(&size, x, 1, x->ndim)) return NULL;
+    PyObject *made = new_array(&size, x->descriptor, false);
+    if (!made) return NULL;
+    return if_done(index_read(address(x), 0, address(i), 1, from_end, address(made)), made);
+}
+
+static PyObject *indexed(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    (void)self;
+    if (count != 2 || !PyList_CheckExact(given[1]) || PyList_Size(given[1]) != 1) return NULL;
+    return blocks_at(given[0], PyList_GetItem(given[1], 0), true);
+}
+
+static PyObject *rows(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    (void)self;
+    if (count != 4 || !is_array(given[0]) || as_array(given[0])->ndim != 2) return NULL;
+    return blocks_at(given[0], given[1], false);
+}
+
+static PyObject *selected(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    long long dim;
+    (void)self;
+    if (count != 3 || !as_integer(given[1], &dim) || dim || !is_array(given[2]) || as_array(given[2])->ndim != 1)
+        return NULL;
+    return blocks_at(given[0], given[2], false);
+}
+
+static PyObject *gathered(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    long long dim;
+    (void)self;
+    if (count != 3 || !is_array(given[0]) || !is_array(given[2]) || !as_integer(given[1], &dim)) return NULL;
+    array x = as_array(given[0]), index = as_array(given[2]);
+    struct sizes size = {.count = 1};
+    if (x->ndim < 1 || x->ndim != index->ndim || dim < 0 || dim >= x->ndim || !is_contiguous(index)) return NULL;
+    if (dtype_of(index) != INT64 || !is_contiguous(x) || !add_sizes(&size, index, 0, index->ndim)) return NULL;
+    PyObject *made = new_array(&size, x->descriptor, false);
+    if (!made) return NULL;
+    return if_done(gather(address(x), (int)dim, address(index), address(made)), made);
+}
+
+/* -- random -- */
+static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    enum { UNIFORM, NORMAL, INTEGERS };
+    struct sizes size;
+    uint64_t seed, offset;
+    if (count != 6 || !as_sizes(given[0], &size) || !as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
+    long kind = number(self, 0);
+    double first = 0, second = 0;
+    long long low = 0, high = 0;
+    if (kind == INTEGERS) {
+        if (!as_integer(given[3], &low) || !as_integer(given[4], &high) || low >= high) return NULL;
+    } else if (!as_real(given[3], &first) || !as_real(given[4], &second)) return NULL;
+    if (as_dtype(given[5]) == NO_DTYPE || (kind == UNIFORM && (first != 0 || second != 1))) return NULL;
+    PyObject *made = new_array(&size, given[5], false);
+    if (!made) return NULL;
+    uintptr_t out = address(made);
+    int status = kind == UNIFORM  ? uniform_at(seed, offset, 0, 1, 1, out)
+                 : kind == NORMAL ? normal_at(seed, offset, first, second, out)
+                                  : integers_at(seed, offset, (uint64_t)low, (uint64_t)high - (uint64_t)low, 1, out);
+    return if_done(status, made);
+}
+
+static PyObject *permutation(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = {.count = 1};
+    uint64_t seed, offset;
+    long long n;
+    (void)self;
+    if (count != 4 || !as_integer(given[0], &n) || !as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
+    if (as_dtype(given[3]) != INT64 || !add_size(&size, n)) return NULL;
+    PyObject *made = new_array(&size, given[3], false);
+    if (!made) return NULL;
+    return if_done(permutation_at(seed, offset, address(made)), made);
+}
+
+/* -- what Python calls -- */
+static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
+    if (!names) {
+        direct_call *function = (direct_call *)PyLong_AsVoidPtr(PyTuple_GetItem(self, 1));
+        PyObject *made = function(self, given, count);
+        if (made) return made;
+    }
+    return PyObject_Vectorcall(PyTuple_GetItem(self, 0), given, (size_t)count, names);
+}
+
+void *direct_function(const char *name) {
+    static const struct {
+        const char *name;
+        direct_call *function;
+    } table[] = {{"zeros", zeros},       {"full", full},           
+                 {"joined", joined},     {"product", product},     {"affine", affine},
+                 {"indexed", indexed},   {"rows", rows},           {"selected", selected},
+                 {"gathered", gathered}, {"random", random_numbers}, {"permutation", permutation}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(name, table[i].name)) return (void *)table[i].function;
+    return NULL;
+}
+
+void *with_direct_call(void *self) {
+    static PyMethodDef method = {"kernel", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS, NULL};
+    return PyCFunction_NewEx(&method, self, NULL);
+}
