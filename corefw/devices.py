@@ -102,13 +102,13 @@ class device:
         return self
 
     def __enter__(self) -> device:
-        _default.stack = (*_default.stack, _default.device)
-        _default.device = self
+        default.stack = (*default.stack, default.device)
+        default.device = self
         return self
 
     def __exit__(self, *exception) -> None:
-        *stack, _default.device = _default.stack
-        _default.stack = tuple(stack)
+        *stack, default.device = default.stack
+        default.stack = tuple(stack)
 
 
 class _Default(threading.local):
@@ -118,7 +118,7 @@ class _Default(threading.local):
     stack: tuple = ()
 
 
-_default = _Default()
+default = _Default()
 
 
 def get_default_device() -> device:
@@ -127,7 +127,7 @@ def get_default_device() -> device:
     >>> get_default_device()
     device(type='cpu')
     """
-    return _default.device
+    return default.device
 
 
 def set_default_device(device: str | device | int | None) -> None:
@@ -135,7 +135,7 @@ def set_default_device(device: str | device | int | None) -> None:
 
     A device is also a context manager, which sets it for a block: ``with corefw.device("meta"):``.
     """
-    _default.device = _Default.device.__class__("cpu" if device is None else device)
+    default.device = _Default.device.__class__("cpu" if device is None else device)
 
 
 class DispatchKey:

@@ -160,6 +160,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return ops.slice_index(self, (key,))
         if kind is tuple and _is_basic(key):
             return ops.basic_index(self, key)
+        if key is None:
+            return ops.new_dimension_index(self, (key,))
         part, indices, backward = _part(self, key)
         if backward:
             part = part.flip(backward)
@@ -249,6 +251,8 @@ def _are_positions(self: Tensor, key: tuple) -> bool:
 def _part(self: Tensor, key):
     """The view of `self` that the basic entries of `key` show, the index tensors to apply to it, or None, and the
     dimensions of the view that slices with a negative step show in reverse order."""
+    if key.__class__ is slice and key.step is None:
+        return ops.slice_index(self, (key,)), None, None
     if key.__class__ is tuple and _is_basic(key):
         return ops.basic_index(self, key), None, None
     if key.__class__ is tuple and len(key) <= self.array.ndim and _are_positions(self, key):

@@ -24,10 +24,10 @@ from corefw.declarations._shared.factories import (
     factory,
     given_size,
     into_out,
+    order_like,
     out_key,
     require_grad,
     size_argument,
-    strides_like,
     target,
     target_like,
 )
@@ -39,7 +39,6 @@ from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator, in_examples, source
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
 from corefw.errors import ShapeError
-from corefw.shapes import contiguous_strides
 from corefw.tensor import Tensor, wrap
 
 
@@ -285,8 +284,8 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
 # -- like another tensor ----------------------------------------------------------------------------------------------
 def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, generator, *parameters) -> Tensor:
     """Numbers of a kind in the shape and memory order of `input`."""
-    shape, strides = tuple(input.array.shape), strides_like(input, memory_format)
-    if strides == contiguous_strides(shape):
+    shape, strides = tuple(input.array.shape), order_like(input, memory_format)
+    if strides is None:
         return draw(kind, dispatch_key, shape, generator, *parameters)
     dispatch_key = in_examples(dispatch_key)
     runtime = dispatch_key.runtime

@@ -80,20 +80,22 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    start = number_argument("arange", "start", start, 1)
-    end = number_argument("arange", "end", end, 1 if start == 0 else 2)
-    step = number_argument("arange", "step", step, 3)
+    whole = start.__class__ is end.__class__ is step.__class__ is int
+    if not whole:
+        start = number_argument("arange", "start", start, 1)
+        end = number_argument("arange", "end", end, 1 if start == 0 else 2)
+        step = number_argument("arange", "step", step, 3)
+        whole = not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
     if out is not None:
         dispatch_key = out_key("arange", out, dtype, device)
     else:
         if dtype is None:
-            whole = not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
         dispatch_key = target("arange", dtype, device, layout, pin_memory)
     d = dispatch_key.dtype
     if d.is_complex or d is dtypes.bool_:
         raise _not_implemented("arange_cpu", d)
-    integers = () if d.is_floating_point else tuple(fitting_number(v, dtypes.int64) for v in (start, end, step))
+    integers = () if d.is_floating_point else tuple([fitting_number(v, dtypes.int64) for v in (start, end, step)])
     if complex in (start.__class__, end.__class__, step.__class__):
         raise _not_implemented("arange_cpu", dtypes.complex64)
     _check_range(start, end, step)
@@ -189,7 +191,7 @@ def linspace(start: Number, end: Number, steps: int, *, out, dtype, layout, devi
     """
     start, end = _end_point("linspace", "start", start, 1), _end_point("linspace", "end", end, 2)
     dispatch_key = _steps_place("linspace", start, end, steps, out, dtype, layout, device, pin_memory)
-    start, end = (fitting_number(v, dispatch_key.dtype) for v in (start, end))
+    start, end = fitting_number(start, dispatch_key.dtype), fitting_number(end, dispatch_key.dtype)
     result = ops.linspace_at(dispatch_key, start, end, steps, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("linspace", out, result)

@@ -239,6 +239,9 @@ def permute(input, dims: Sizes):
     return tuple(shape[d] for d in order), tuple(strides[d] for d in order), offset
 
 
+_permute = permute.op.function
+
+
 @permute.gradient("input")
 def permute_vjp(grad, dims):
     inverse = [0] * len(dims)
@@ -480,7 +483,7 @@ def atleast_3d(*tensors):
 
 # -- properties -------------------------------------------------------------------------------------------------------
 def _reversed(input) -> Tensor:
-    return permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
+    return _permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
 
 
 def _matrix_transpose(input, name: str = "mT") -> Tensor:

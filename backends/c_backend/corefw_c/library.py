@@ -21,8 +21,9 @@ BY_FLOATS, BY_PAIRS, BY_TILES = range(3)
 #: levels above a module's own: the module, and what multiplies in it
 FURTHER = {"amx": ("v4", BY_TILES), "v4-bf16": ("v4", BY_PAIRS)}
 
-#: of NumPy's table of functions (numpy/_core/code_generators/numpy_api.py): PyArray_Empty, PyArray_Zeros
-_MAKERS = (184, 183)
+#: of NumPy's table of functions (numpy/_core/code_generators/numpy_api.py): PyArray_Empty, PyArray_Zeros,
+#: PyArray_NewFromDescr, PyArray_SetBaseObject
+_MAKERS = (184, 183, 94, 282)
 
 
 def is_built(module: str) -> bool:

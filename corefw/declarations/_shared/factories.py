@@ -9,13 +9,13 @@ from operator import index
 import numpy as np
 
 from corefw import devices, dtypes
-from corefw.devices import DispatchKey, get_default_device
+from corefw.devices import DispatchKey, default
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.out import store
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.sparse.keys import LayoutKey
-from corefw.dtypes import FLOATING
+from corefw.dtypes import FLOATING, Default
 from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError
 from corefw.graph.nodes import leaf_node
 from corefw.layouts import preserve_format, strided
@@ -63,11 +63,11 @@ def dtype_argument(name: str, value) -> dtypes.dtype:
 def target(name: str, dtype, device, layout=None, pin_memory=False) -> DispatchKey:
     """The dispatch key that the arguments of a function which makes tensors name; missing ones mean the defaults."""
     if dtype is None:
-        dtype = dtypes.get_default_dtype()
+        dtype = Default.dtype
     elif dtype.__class__ is not dtypes.dtype:
         dtype = dtype_argument(name, dtype)
     if device is None:
-        device = get_default_device()
+        device = default.device
     elif device.__class__ is not devices.device:
         device = devices.device(device)
     if layout is not None and layout is not strided:
@@ -204,6 +204,15 @@ def strides_like(like: Tensor, memory_format) -> Shape:
         itemsize = like.dispatch_key.dtype.itemsize
         return preserved_strides(shape, tuple(s // itemsize for s in like.array.strides))
     return permuted_strides(shape, memory_format.order(len(shape)))
+
+
+def order_like(like: Tensor, memory_format) -> Shape | None:
+    """The strides of a new tensor in the shape of `like`; None for row-major order."""
+    array = like.array
+    if memory_format is None and like.dispatch_key.runtime.is_contiguous(array):
+        return None
+    strides = strides_like(like, memory_format)
+    return None if strides == contiguous_strides(tuple(array.shape)) else strides
 
 
 # -- the result -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ int tiles_are_emulated(void);  /* whether functions stand in for them, on any ma
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides, int type_number);
 int is_read_only(uintptr_t address);
 void set_types(uintptr_t array_class, uintptr_t descriptor_class, int bfloat16); /* NumPy's classes, the number of a dtype */
-void set_makers(uintptr_t empty, uintptr_t zeros); /* the addresses of NumPy's functions (array.h) */
+void set_makers(uintptr_t empty, uintptr_t zeros, uintptr_t view, uintptr_t keep); /* NumPy's functions (array.h) */
 void set_thread_count(int count);
 uintptr_t memory_handler(void); /* for NumPy */
 uintptr_t marking_handler(void); /* one that fills what it gives out with MARK */
@@ -181,6 +181,10 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
 
 /* -- memory, creation, joining, padding -- */
 enum { SMALL = 4096 }; /* arrays of fewer bytes are moved by NumPy, whose call costs less */
+int integer_range(uint64_t start, uint64_t step, uintptr_t output); /* start + i * step, which wraps */
+int real_range(double start, double step, uintptr_t output);
+int real_linspace(double start, double end, uintptr_t output); /* from both ends */
+int identity(uintptr_t output);
 int copy(uintptr_t source, uintptr_t target); /* broadcast and converted */
 int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output);
 int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output);

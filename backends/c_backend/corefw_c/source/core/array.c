@@ -6,7 +6,7 @@
 
 int bfloat16_number = -1;
 const void *array_type, *descriptor_type;
-array_maker *empty_array, *zero_array;
+struct makers numpy;
 
 static struct descriptor no_descriptor = {.byteorder = '>'};
 const struct array not_an_array = {.ndim = -1, .descriptor = &no_descriptor, .flags = MAY_BE_WRITTEN};
@@ -71,7 +71,6 @@ void set_types(uintptr_t array_class, uintptr_t descriptor_class, int bfloat16) 
     bfloat16_number = bfloat16;
 }
 
-void set_makers(uintptr_t empty, uintptr_t zeros) {
-    empty_array = (array_maker *)empty;
-    zero_array = (array_maker *)zeros;
+void set_makers(uintptr_t empty, uintptr_t zeros, uintptr_t view, uintptr_t keep) {
+    numpy = (struct makers){(array_maker *)empty, (array_maker *)zeros, (view_maker *)view, (array_keeper *)keep};
 }

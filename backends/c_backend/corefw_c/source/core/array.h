@@ -61,9 +61,18 @@ static inline bool are_writable(size_t count, const uintptr_t *addresses) {
     return true;
 }
 
-/* NumPy's functions that make arrays of sizes and a dtype, which they take away. To be called with Python's lock. */
+/* NumPy's functions that make arrays, to be called with Python's lock: of sizes and a dtype, which they take away; of
+ * memory; and what has an array keep another one, which it takes away. */
 typedef void *array_maker(int ndim, const ssize_t *shape, const void *descriptor, int in_columns);
-extern array_maker *empty_array, *zero_array;
+typedef void *view_maker(const void *class, const void *descriptor, int ndim, const ssize_t *shape,
+                         const ssize_t *strides, void *data, int flags, void *like);
+typedef int array_keeper(void *array, void *kept);
+struct makers {
+    array_maker *empty, *zeros;
+    view_maker *view;
+    array_keeper *keep;
+};
+extern struct makers numpy;
 
 extern int bfloat16_number; /* NumPy's type number of ml_dtypes.bfloat16, or -1 */
 

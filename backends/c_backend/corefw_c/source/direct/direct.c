@@ -40,6 +40,46 @@ static PyObject *full(PyObject *self, PyObject *const *given, Py_ssize_t count) 
     return made;
 }
 
+/* start + i * step */
+static PyObject *range(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    long long start = 0, step = 0, n;
+    double first = 0, by = 0;
+    (void)self;
+    if (count != 4 || !as_integer(given[2], &n) || !add_size(&size, n)) return NULL;
+    enum dtype type = as_dtype(given[3]);
+    bool real = type == FLOAT32 || type == FLOAT64;
+    if (real ? !as_real(given[0], &first) || !as_real(given[1], &by)
+             : type != INT64 || !as_integer(given[0], &start) || !as_integer(given[1], &step))
+        return NULL;
+    PyObject *made = new_array(&size, given[3], false);
+    if (!made) return NULL;
+    uintptr_t out = address(made);
+    return if_done(real ? real_range(first, by, out) : integer_range((uint64_t)start, (uint64_t)step, out), made);
+}
+
+static PyObject *linear_space(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    long long n;
+    double start, end;
+    (void)self;
+    if (count != 4 || !as_real(given[0], &start) || !as_real(given[1], &end) || !as_integer(given[2], &n)) return NULL;
+    enum dtype type = as_dtype(given[3]);
+    if ((type != FLOAT32 && type != FLOAT64) || !add_size(&size, n)) return NULL;
+    PyObject *made = new_array(&size, given[3], false);
+    return made ? if_done(real_linspace(start, end, address(made)), made) : NULL;
+}
+
+static PyObject *unit_matrix(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    long long rows, columns;
+    (void)self;
+    if (count != 3 || !as_integer(given[0], &rows) || !as_integer(given[1], &columns)) return NULL;
+    if (as_dtype(given[2]) == NO_DTYPE || !add_size(&size, rows) || !add_size(&size, columns)) return NULL;
+    PyObject *made = new_array(&size, given[2], false);
+    return made ? if_done(identity(address(made)), made) : NULL;
+}
+
 /* The arrays of a list, all like the first one and without gaps, and how many there are; 0 for others. */
 enum { FEW_ARRAYS = 16 };
 static int arrays_of(PyObject *list, uintptr_t *arrays) {
@@ -67,7 +107,7 @@ static PyObject *joined(PyObject *self, PyObject *const *given, Py_ssize_t count
     if (dim < 0 || dim >= ndim) return NULL;
     ssize_t total = stacked ? joined : 0;
     for (int i = 0; i < joined && !stacked; i++) total += ((array)arrays[i])->shape[dim];
-    struct sizes size = {.count = 1};
+    struct sizes size = no_sizes();
     int after = (int)dim + !stacked;
     if (!add_sizes(&size, first, 0, (int)dim) || !add_size(&size, total) ||
         !add_sizes(&size, first, after, first->ndim))
@@ -86,7 +126,7 @@ static PyObject *product(PyObject *self, PyObject *const *given, Py_ssize_t coun
     if (a->ndim < fewest || b->ndim < fewest || a->ndim > most || b->ndim > most || batch != (b->ndim == 3)) return NULL;
     if ((batch && a->shape[0] != b->shape[0]) || dtype_of(a) == INT8) return NULL;
     int left = a->ndim - 2 + (transposed & 1), right = b->ndim - 1 - (transposed >> 1);
-    struct sizes size = {.count = 1}, work;
+    struct sizes size = no_sizes(), work;
     if ((batch && !add_size(&size, a->shape[0])) || (a->ndim > 1 && !add_size(&size, a->shape[left])) ||
         (b->ndim > 1 && !add_size(&size, b->shape[right])))
         return NULL;
@@ -102,7 +142,7 @@ static PyObject *affine(PyObject *self, PyObject *const *given, Py_ssize_t count
     if (count != 3 || !is_array(given[0]) || !is_array(given[1])) return NULL;
     if (given[2] != Py_None && !is_array(given[2])) return NULL;
     array input = as_array(given[0]), weight = as_array(given[1]);
-    struct sizes size = {.count = 1}, work;
+    struct sizes size = no_sizes(), work;
     if (input->ndim < 1 || weight->ndim != 2 || !add_sizes(&size, input, 0, input->ndim - 1)) return NULL;
     if (!add_size(&size, weight->shape[0])) return NULL;
     work = size;
@@ -118,7 +158,7 @@ static PyObject *affine(PyObject *self, PyObject *const *given, Py_ssize_t count
 static PyObject *blocks_at(PyObject *input, PyObject *index, bool from_end) {
     if (!is_array(input) || !is_array(index)) return NULL;
     array x = as_array(input), i = as_array(index);
-    struct sizes size = {.count = 1};
+    struct sizes size = no_sizes();
     enum dtype type = dtype_of(i);
     if (x->ndim < 1 || (type != INT64 && type != INT32) || !is_contiguous(x)) return NULL;
     if (!add_sizes(&size, i, 0, i->ndim) || !add_sizes(&size, x, 1, x->ndim)) return NULL;
@@ -152,12 +192,87 @@ static PyObject *gathered(PyObject *self, PyObject *const *given, Py_ssize_t cou
     (void)self;
     if (count != 3 || !is_array(given[0]) || !is_array(given[2]) || !as_integer(given[1], &dim)) return NULL;
     array x = as_array(given[0]), index = as_array(given[2]);
-    struct sizes size = {.count = 1};
+    struct sizes size = no_sizes();
     if (x->ndim < 1 || x->ndim != index->ndim || dim < 0 || dim >= x->ndim || !is_contiguous(index)) return NULL;
     if (dtype_of(index) != INT64 || !is_contiguous(x) || !add_sizes(&size, index, 0, index->ndim)) return NULL;
     PyObject *made = new_array(&size, x->descriptor, false);
     if (!made) return NULL;
     return if_done(gather(address(x), (int)dim, address(index), address(made)), made);
+}
+
+/* -- views -- */
+/* The memory of an array without gaps under other sizes, one of which may be -1. */
+static PyObject *reshaped(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    (void)self;
+    if (count != 2 || !is_array(given[0]) || !PyTuple_Check(given[1])) return NULL;
+    array a = as_array(given[0]);
+    ssize_t elements = count_of(a), stride = (ssize_t)size_of(dtype_of(a));
+    int unknown = -1;
+    if (!elements || !stride || !is_contiguous(a)) return NULL;
+    for (Py_ssize_t i = 0, ndim = PyTuple_Size(given[1]); i < ndim; i++) {
+        long long n;
+        if (!as_integer(PyTuple_GetItem(given[1], i), &n)) return NULL;
+        if (n == -1 && unknown == -1) n = 1, unknown = (int)i;
+        if (!n || !add_stride(&size, n, 0)) return NULL;
+    }
+    if (unknown >= 0) size.n[unknown] = elements / size.count, size.count *= size.n[unknown];
+    if (size.count != elements) return NULL;
+    for (int d = size.ndim - 1; d >= 0; d--) size.strides[d] = stride, stride *= size.n[d];
+    return new_view(a, &size, 0);
+}
+
+static PyObject *expanded(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    (void)self;
+    if (count != 2 || !is_array(given[0]) || !PyTuple_Check(given[1])) return NULL;
+    array a = as_array(given[0]);
+    Py_ssize_t ndim = PyTuple_Size(given[1]), lead = ndim - a->ndim;
+    if (lead < 0) return NULL;
+    for (Py_ssize_t i = 0; i < ndim; i++) {
+        ssize_t here = i < lead ? 1 : a->shape[i - lead];
+        long long n;
+        if (!as_integer(PyTuple_GetItem(given[1], i), &n)) return NULL;
+        if (n == -1 && i >= lead) n = here;
+        if (n < 1 || (n != here && here != 1)) return NULL;
+        if (!add_stride(&size, n, i < lead || n != here ? 0 : a->strides[i - lead])) return NULL;
+    }
+    return new_view(a, &size, 0);
+}
+
+static PyObject *with_dimension(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    long long dim;
+    (void)self;
+    if (count != 2 || !is_array(given[0]) || !as_integer(given[1], &dim)) return NULL;
+    array a = as_array(given[0]);
+    if (dim < 0) dim += a->ndim + 1;
+    if (dim < 0 || dim > a->ndim) return NULL;
+    ssize_t step = dim < a->ndim ? a->shape[dim] * a->strides[dim] : (ssize_t)size_of(dtype_of(a));
+    if (!add_strides(&size, a, 0, (int)dim) || !add_stride(&size, 1, step)) return NULL;
+    return step && add_strides(&size, a, (int)dim, a->ndim) ? new_view(a, &size, 0) : NULL;
+}
+
+/* The parts of an array along a dimension: of a size each, which the last one may lack; or its slices. */
+static PyObject *parts(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    long long dim, length = 1;
+    bool slices = number(self, 0);
+    if (count != 3 - slices || !is_array(given[0]) || !as_integer(given[count - 1], &dim)) return NULL;
+    if (!slices && !as_integer(given[1], &length)) return NULL;
+    array a = as_array(given[0]);
+    if (dim < 0 || dim >= a->ndim || length <= 0 || !count_of(a)) return NULL;
+    ssize_t n = a->shape[dim];
+    PyObject *list = PyList_New((n + length - 1) / length);
+    for (ssize_t begin = 0; list && begin < n; begin += length) {
+        struct sizes size = no_sizes();
+        ssize_t here = begin + length < n ? length : n - begin;
+        bool fits = add_strides(&size, a, 0, (int)dim) && (slices || add_stride(&size, here, a->strides[dim])) &&
+                    add_strides(&size, a, (int)dim + 1, a->ndim);
+        PyObject *part = fits ? new_view(a, &size, begin * a->strides[dim]) : NULL;
+        if (!part) Py_CLEAR(list);
+        else PyList_SetItem(list, begin / length, part);
+    }
+    return list;
 }
 
 /* -- random -- */
@@ -183,7 +298,7 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
 }
 
 static PyObject *permutation(PyObject *self, PyObject *const *given, Py_ssize_t count) {
-    struct sizes size = {.count = 1};
+    struct sizes size = no_sizes();
     uint64_t seed, offset;
     long long n;
     (void)self;
@@ -208,10 +323,26 @@ void *direct_function(const char *name) {
     static const struct {
         const char *name;
         direct_call *function;
-    } table[] = {{"zeros", zeros},       {"full", full},           
-                 {"joined", joined},     {"product", product},     {"affine", affine},
-                 {"indexed", indexed},   {"rows", rows},           {"selected", selected},
-                 {"gathered", gathered}, {"random", random_numbers}, {"permutation", permutation}};
+    } table[] = {
+        {"zeros", zeros},
+        {"full", full},
+        {"range", range},
+        {"linspace", linear_space},
+        {"eye", unit_matrix},
+        {"joined", joined},
+        {"product", product},
+        {"affine", affine},
+        {"indexed", indexed},
+        {"rows", rows},
+        {"selected", selected},
+        {"gathered", gathered},
+        {"reshaped", reshaped},
+        {"expanded", expanded},
+        {"with_dimension", with_dimension},
+        {"parts", parts},
+        {"random", random_numbers},
+        {"permutation", permutation},
+    };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!strcmp(name, table[i].name)) return (void *)table[i].function;
     return NULL;

@@ -11,11 +11,17 @@ PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *, PyObject *const *argument
 
 enum { FEW = 4096, FEW_DIMS = 8 }; /* elements, or steps of work, of a call that holds Python's lock */
 
-/* The sizes of an array, and how many elements it has. */
+/* The sizes of an array, how many elements it has, and the strides of a view in bytes. */
 struct sizes {
     int ndim;
-    ssize_t n[FEW_DIMS], count;
+    ssize_t count, n[FEW_DIMS], strides[FEW_DIMS];
 };
+
+static inline struct sizes no_sizes(void) {
+    struct sizes s;
+    s.ndim = 0, s.count = 1;
+    return s;
+}
 
 static inline array as_array(PyObject *object) { return (array)object; }
 static inline bool is_array(PyObject *object) { return as_array(object)->type == array_type; }
@@ -67,7 +73,7 @@ static inline enum dtype as_dtype(PyObject *object) {
 
 /* The sizes that a tuple holds. */
 static inline bool as_sizes(PyObject *tuple, struct sizes *s) {
-    *s = (struct sizes){.count = 1};
+    *s = no_sizes();
     if (!PyTuple_Check(tuple)) return false;
     for (Py_ssize_t i = 0, ndim = PyTuple_Size(tuple); i < ndim; i++) {
         long long n;
@@ -79,7 +85,34 @@ static inline bool as_sizes(PyObject *tuple, struct sizes *s) {
 /* A new array, whose elements are arbitrary or 0; NULL without memory. */
 static inline PyObject *new_array(const struct sizes *s, const void *descriptor, bool zeros) {
     Py_INCREF((PyObject *)descriptor); /* NumPy's function takes it away */
-    PyObject *made = (zeros ? zero_array : empty_array)(s->ndim, s->n, descriptor, 0);
+    PyObject *made = (zeros ? numpy.zeros : numpy.empty)(s->ndim, s->n, descriptor, 0);
+    if (!made) PyErr_Clear();
+    return made;
+}
+
+/* Add a dimension of a view. */
+static inline bool add_stride(struct sizes *s, ssize_t n, ssize_t stride) {
+    if (s->ndim == FEW_DIMS || n < 0 || __builtin_mul_overflow(s->count, n, &s->count)) return false;
+    s->strides[s->ndim] = stride;
+    s->n[s->ndim++] = n;
+    return true;
+}
+
+/* Add the dimensions begin to end of an array. */
+static inline bool add_strides(struct sizes *s, array a, int begin, int end) {
+    for (int d = begin; d < end; d++)
+        if (!add_stride(s, a->shape[d], a->strides[d])) return false;
+    return true;
+}
+
+/* A view of an array's memory, `offset` bytes behind its first element; NULL without memory. */
+static inline PyObject *new_view(array a, const struct sizes *s, ssize_t offset) {
+    Py_INCREF((PyObject *)a->descriptor);
+    PyObject *made = numpy.view(array_type, a->descriptor, s->ndim, s->n, s->strides, a->data + offset,
+                                a->flags & MAY_BE_WRITTEN, NULL);
+    Py_INCREF((PyObject *)a);
+    if (!made) Py_DECREF((PyObject *)a);
+    if (made && numpy.keep(made, (void *)a)) Py_CLEAR(made);
     if (!made) PyErr_Clear();
     return made;
 }
