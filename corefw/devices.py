@@ -41,7 +41,8 @@ class device:
     (device(type='cuda', index=1), 'cpu', 0)
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("_keys", "index", "type")
+    _keys: dict[dtype, DispatchKey]  # the dispatch keys that there are of it
     type: str
     index: int | None
     _interned: dict[tuple[str, int | None], device] = {}
@@ -83,6 +84,7 @@ class device:
         if key not in cls._interned:
             self = object.__new__(cls)
             self.type, self.index = key
+            self._keys = {}
             cls._interned[key] = self
         return cls._interned[key]
 
@@ -142,7 +144,6 @@ class DispatchKey:
     """An interned (device, dtype) pair, by which kernels are looked up, hashed by identity."""
 
     __slots__ = ("device", "dtype", "runtime")
-    _interned: dict[tuple[device, dtype], DispatchKey] = {}
 
     def __init__(self, device: device, dtype: dtype, runtime):
         self.device = device
@@ -155,19 +156,19 @@ class DispatchKey:
     def with_dtype(self, dtype: dtype) -> DispatchKey:
         """The dispatch key of the same device with another dtype."""
         try:
-            return DispatchKey._interned[self.device, dtype]
+            return self.device._keys[dtype]
         except KeyError:
             return DispatchKey.intern(self.device, dtype, self.runtime)
 
     @staticmethod
     def intern(device: device, dtype: dtype, runtime) -> DispatchKey:
         """The one dispatch key of (device, dtype), made on first use; or UnsupportedDtypeError."""
-        found = DispatchKey._interned.get((device, dtype))
+        found = device._keys.get(dtype)
         if found is None:
             if dtype not in runtime.dtypes:
                 stored = ", ".join(sorted(known.name for known in runtime.dtypes))
                 raise UnsupportedDtypeError(
                     f"device '{device.type}' does not store {dtype.name} but {stored}: convert to one of these first"
                 )
-            found = DispatchKey._interned.setdefault((device, dtype), DispatchKey(device, dtype, runtime))
+            found = device._keys.setdefault(dtype, DispatchKey(device, dtype, runtime))
         return found

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import corefw
-from corefw import dtypes
-from corefw.devices import DispatchKey
+from corefw import devices, dtypes
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
 from tests.plugins import install
@@ -135,6 +134,7 @@ def cuda(monkeypatch):
     yield runtime
     driver.State.device = 0
     runtime.memory_use.hook.__exit__()
-    for key in [key for key in DispatchKey._interned if key[0].type == "cuda"]:
-        del DispatchKey._interned[key]
+    for made in devices.device._interned.values():
+        if made.type == "cuda":
+            made._keys.clear()
     registry.forget()

@@ -109,7 +109,7 @@ def arange(
         start, end, step = integers or (start, end, step)
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
-    result = ops.arange_at(dispatch_key, start, step, count, d.numpy)
+    result = arange_at(dispatch_key, start, step, count, d.numpy)
     if out is not None:
         return into_out("arange", out, result)
     return require_grad(result) if requires_grad else result
@@ -143,7 +143,7 @@ def range_(
     count = math.floor((end - start) / step) + 1
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
-    result = ops.arange_at(dispatch_key, start, step, count, dispatch_key.dtype.numpy)
+    result = arange_at(dispatch_key, start, step, count, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("range", out, result)
     return require_grad(result) if requires_grad else result
@@ -192,7 +192,7 @@ def linspace(start: Number, end: Number, steps: int, *, out, dtype, layout, devi
     start, end = _end_point("linspace", "start", start, 1), _end_point("linspace", "end", end, 2)
     dispatch_key = _steps_place("linspace", start, end, steps, out, dtype, layout, device, pin_memory)
     start, end = fitting_number(start, dispatch_key.dtype), fitting_number(end, dispatch_key.dtype)
-    result = ops.linspace_at(dispatch_key, start, end, steps, dispatch_key.dtype.numpy)
+    result = linspace_at(dispatch_key, start, end, steps, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("linspace", out, result)
     return require_grad(result) if requires_grad else result
@@ -216,7 +216,7 @@ def logspace(
     if dispatch_key.dtype.category == dtypes.INTEGER and steps != 1:  # PyTorch's exponents, but for a single one
         start, end = (fitting_number(v, dispatch_key.dtype) for v in (start, end))
     wide = dispatch_key.with_dtype(dtypes.complex128 if dispatch_key.dtype.is_complex else dtypes.float64)
-    exponents = ops.linspace_at(wide, start, end, steps, wide.dtype.numpy)
+    exponents = linspace_at(wide, start, end, steps, wide.dtype.numpy)
     result = ops.cast(dispatch_key, base**exponents, dispatch_key.dtype.numpy, False)
     if out is not None:
         return into_out("logspace", out, result)
@@ -242,7 +242,7 @@ def eye(n: int, m: int | None = None, *, out, dtype, layout, device, requires_gr
     dispatch_key = (
         target("eye", dtype, device, layout, pin_memory) if out is None else out_key("eye", out, dtype, device)
     )
-    result = ops.eye_at(dispatch_key, n, m, dispatch_key.dtype.numpy)
+    result = eye_at(dispatch_key, n, m, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("eye", out, result)
     return require_grad(result) if requires_grad else result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
@@ -127,6 +128,15 @@ class Declaration:
         return self
 
 
+def put_functions(module: ModuleType) -> None:
+    """Let a module's names of declarations mean the ops' functions, when all is declared: the frame of a declaration's
+    call goes. The function's attribute ``op`` is the declaration's."""
+    for name, value in list(vars(module).items()):
+        if value.__class__ is Declaration:
+            value.op.function.op = value.op
+            setattr(module, name, value.op.function)
+
+
 def _parameters(function: Callable) -> tuple[Parameter, ...]:
     code, annotations = function.__code__, function.__annotations__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -173,9 +183,9 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         build_functions(op)
         if op.view and op.inplace:
             op.inplace_function = _inplace_view(op)
-    registry.declared[name] = op
-    for alias in op.aliases:
-        registry.declared[alias] = op
+    for own in (name, *op.aliases):
+        registry.declared[own] = op
+        setattr(ops, own, op.function)
     return Declaration(op)
 
 

@@ -69,7 +69,7 @@ def kernels(lib):
 
     real = frozenset(d for d in dtypes.ALL if not d.is_complex)
     return [
-        Kernel("cast", cast, real),
+        Kernel("cast", direct(lib, "converted", cast), real),
         Kernel("full_at", direct(lib, "full", full_at)),
         Kernel("zeros_at", direct(lib, "zeros", zeros_at)),
     ]

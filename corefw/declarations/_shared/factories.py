@@ -74,7 +74,7 @@ def target(name: str, dtype, device, layout=None, pin_memory=False) -> DispatchK
         raise TypeError(f"{name}(): argument 'layout' must be torch.strided, the only layout, not {layout!r}")
     if pin_memory:
         check_pinnable(device)
-    found = DispatchKey._interned.get((device, dtype))
+    found = device._keys.get(dtype)
     return found if found is not None else dispatch_key_of(device, dtype)
 
 
@@ -108,12 +108,13 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
         size = size or (named.pop("size", None),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
-    for n in size[0] if len(size) == 1 and size[0].__class__ is tuple else size:
-        if n.__class__ is not int or n < 0:
-            break
-    else:
-        if size:
-            return size[0] if size[0].__class__ is tuple else size
+    if size:
+        given = size[0] if size[0].__class__ is tuple and len(size) == 1 else size
+        for n in given:
+            if n.__class__ is not int or n < 0:
+                break
+        else:
+            return given
     if len(size) == 1 and (isinstance(size[0], (list, tuple)) or (getattr(size[0], "ndim", 0) == 1)):
         size = tuple(size[0])
     elif not size:

@@ -40,6 +40,32 @@ static PyObject *full(PyObject *self, PyObject *const *given, Py_ssize_t count) 
     return made;
 }
 
+/* The elements of an array without gaps, as another type. */
+static PyObject *converted(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    (void)self;
+    if (count != 3 || !is_array(given[0]) || as_dtype(given[1]) == NO_DTYPE || given[2] != Py_True) return NULL;
+    array a = as_array(given[0]);
+    if (!is_contiguous(a) || !add_sizes(&size, a, 0, a->ndim)) return NULL;
+    PyObject *made = new_array(&size, given[1], false);
+    return made ? if_done(copy(address(a), address(made)), made) : NULL;
+}
+
+/* A copy without gaps, of dimensions in the order in which they are. */
+static PyObject *copied(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    (void)self;
+    if (count != 2 || !is_array(given[0]) || !PyTuple_Check(given[1])) return NULL;
+    array a = as_array(given[0]);
+    for (int d = 0; d < a->ndim; d++) {
+        long long dim;
+        if (d >= PyTuple_Size(given[1]) || !as_integer(PyTuple_GetItem(given[1], d), &dim) || dim != d) return NULL;
+    }
+    if (dtype_of(a) == NO_DTYPE || !add_sizes(&size, a, 0, a->ndim)) return NULL;
+    PyObject *made = new_array(&size, a->descriptor, false);
+    return made ? if_done(copy(address(a), address(made)), made) : NULL;
+}
+
 /* start + i * step */
 static PyObject *range(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     struct sizes size = no_sizes();
@@ -326,6 +352,8 @@ void *direct_function(const char *name) {
     } table[] = {
         {"zeros", zeros},
         {"full", full},
+        {"converted", converted},
+        {"copied", copied},
         {"range", range},
         {"linspace", linear_space},
         {"eye", unit_matrix},
