@@ -156,8 +156,7 @@ def _with_ellipsis(terms, output, shapes) -> tuple[list[list[int]], list[int]]:
         if count < 0 or (count and -1 not in term):
             raise ShapeError(
                 f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of "
-                f"dimensions ({len(shape)}) for operand {i}"
-                + (" and no ellipsis was given" if -1 not in term else "")
+                f"dimensions ({len(shape)}) for operand {i}" + (" and no ellipsis was given" if -1 not in term else "")
             )
         covered = max(covered, count if -1 in term else 0)
     ellipsis = list(range(-covered - 1, -1))

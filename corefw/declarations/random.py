@@ -162,7 +162,7 @@ def _drawn(name: str, kind: str, refused_by: str):
             target(name, dtype, device, layout, pin_memory) if out is None else out_key(name, out, dtype, device)
         )
         check_floating(refused_by, dispatch_key.dtype)
-        result = draw(kind, dispatch_key, shape, generator, 0.0, 1.0)
+        result = draw(kind, dispatch_key, shape, generator, (0.0, 1.0))
         if out is not None:
             return into_out(name, out, result)
         return require_grad(result) if requires_grad else result
@@ -240,7 +240,7 @@ def randint(
     else:
         dispatch_key = out_key("randint", out, dtype, device)
     check_bounds(low, high, dispatch_key.dtype)
-    result = draw("integers_at", dispatch_key, shape, generator, low, high)
+    result = draw("integers_at", dispatch_key, shape, generator, (low, high))
     if out is not None:
         return into_out("randint", out, result)
     return require_grad(result) if requires_grad else result
@@ -286,12 +286,12 @@ def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, gener
     """Numbers of a kind in the shape and memory order of `input`."""
     shape, strides = tuple(input.array.shape), order_like(input, memory_format)
     if strides is None:
-        return draw(kind, dispatch_key, shape, generator, *parameters)
+        return draw(kind, dispatch_key, shape, generator, parameters)
     dispatch_key = in_examples(dispatch_key)
     runtime = dispatch_key.runtime
     memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
     result = wrap(runtime.as_strided(memory, shape, strides, 0), dispatch_key)
-    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, *parameters, over=result).array)
+    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, parameters, result).array)
     return result
 
 

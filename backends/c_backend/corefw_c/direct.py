@@ -12,7 +12,9 @@ import _cffi_backend
 @cache
 def _maker(lib) -> Callable:
     """What makes a Python object of the tuple that C wants."""
-    address = int(_cffi_backend.FFI().cast("uintptr_t", _cffi_backend.FFI().addressof(lib.functions, "with_direct_call")))
+    address = int(
+        _cffi_backend.FFI().cast("uintptr_t", _cffi_backend.FFI().addressof(lib.functions, "with_direct_call"))
+    )
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
 
 
