@@ -98,7 +98,7 @@ def _register_levels() -> None:
         registry.add_backend(backend)
     lowest = library.load(library.levels()[-1])
     if lowest.tiles_are_emulated():
-        kernels = {"cpu": products.kernels(library.Library(lowest, library.BY_TILES))}
+        kernels = {"cpu": products.kernels(library.Library(lowest.functions, library.BY_TILES))}
         backend = corefw_c.backend(library.levels()[-1], name="c-tiles", priority=-99)
         registry.add_backend(dataclasses.replace(backend, kernels=kernels, **alone))
 

@@ -178,10 +178,15 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         ShapeError: the value does not broadcast.
         TypeError: the value is neither tensor nor number.
     """
+    kind = key.__class__
     try:
-        if key.__class__ is int:
-            _write(ops.integer_index(self, (key,)), None, value)
-        elif key.__class__ is bool:
+        if kind is int:
+            if not _overwritten(self, ops.integer_index, (key,), value):
+                _write(ops.integer_index(self, (key,)), None, value)
+        elif kind is slice and key.step is None:
+            if not _overwritten(self, ops.slice_index, (key,), value):
+                _write(ops.slice_index(self, (key,)), None, value)
+        elif kind is bool:
             if key:
                 _write(self, None, value)
         else:
@@ -193,6 +198,31 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     except Exception as error:
         hide_internal_frames(error)
         raise
+
+
+def _overwritten(self: Tensor, part: Any, key: tuple, value: Any) -> bool:
+    """Write `value` to what the view op `part` shows, by the kernels alone, if nothing has a history; False if anything
+    is unusual, which the ops themselves then do, or refuse."""
+    if self.node is not None or self.view_info is not None:
+        return False
+    dispatch_key, kind = self.dispatch_key, value.__class__
+    try:
+        if kind is Tensor:
+            if value.node is not None or value.view_info is not None or value.version is self.version:
+                return False
+            write = copy
+        elif kind is float or kind is int or kind is bool:
+            value, write = assigned_operand(value, dispatch_key), fill
+        else:
+            return False
+        array = part.op.table[dispatch_key][0](self.array, key)
+        if value.dispatch_key is not dispatch_key or value.array.ndim > array.ndim or 0 in array.strides:
+            return False
+        write.op.inplace_table[dispatch_key](array, array, value.array)
+    except Exception:
+        return False
+    self.version[0] += 1
+    return True
 
 
 def _write(part: Tensor, indices: list | None, value: Any) -> None:

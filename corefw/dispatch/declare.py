@@ -130,10 +130,9 @@ class Declaration:
 
 def put_functions(module: ModuleType) -> None:
     """Let a module's names of declarations mean the ops' functions, when all is declared: the frame of a declaration's
-    call goes. The function's attribute ``op`` is the declaration's."""
+    call goes."""
     for name, value in list(vars(module).items()):
         if value.__class__ is Declaration:
-            value.op.function.op = value.op
             setattr(module, name, value.op.function)
 
 
@@ -183,6 +182,7 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         build_functions(op)
         if op.view and op.inplace:
             op.inplace_function = _inplace_view(op)
+    op.function.op = op  # type: ignore[attr-defined]
     for own in (name, *op.aliases):
         registry.declared[own] = op
         setattr(ops, own, op.function)

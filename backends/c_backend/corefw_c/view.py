@@ -25,6 +25,7 @@ def kernels(lib):
         return Kernel(op, direct(lib, name, by_geometry(op), *numbers))
 
     return [
+        view("diagonal", "diagonal"),
         view("equal_split", "parts", 0),
         view("expand", "expanded"),
         view("unbind", "parts", 1),

@@ -279,6 +279,22 @@ static PyObject *with_dimension(PyObject *self, PyObject *const *given, Py_ssize
     return step && add_strides(&size, a, (int)dim, a->ndim) ? new_view(a, &size, 0) : NULL;
 }
 
+/* A plane's diagonal as the last dimension. */
+static PyObject *diagonal(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    long long above, rows, columns;
+    (void)self;
+    if (count != 4 || !is_array(given[0]) || !as_integer(given[1], &above) || !as_integer(given[2], &rows)) return NULL;
+    array a = as_array(given[0]);
+    if (!as_integer(given[3], &columns) || rows == columns || rows < 0 || columns < 0) return NULL;
+    if (rows >= a->ndim || columns >= a->ndim || above <= -a->shape[rows] || above >= a->shape[columns]) return NULL;
+    ssize_t down = a->shape[rows] + (above < 0 ? above : 0), across = a->shape[columns] - (above > 0 ? above : 0);
+    for (int d = 0; d < a->ndim; d++)
+        if (d != rows && d != columns && !add_stride(&size, a->shape[d], a->strides[d])) return NULL;
+    if (!add_stride(&size, down < across ? down : across, a->strides[rows] + a->strides[columns])) return NULL;
+    return new_view(a, &size, above >= 0 ? above * a->strides[columns] : -above * a->strides[rows]);
+}
+
 /* The parts of an array along a dimension: of a size each, which the last one may lack; or its slices. */
 static PyObject *parts(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     long long dim, length = 1;
@@ -365,6 +381,7 @@ void *direct_function(const char *name) {
         {"selected", selected},
         {"gathered", gathered},
         {"reshaped", reshaped},
+        {"diagonal", diagonal},
         {"expanded", expanded},
         {"with_dimension", with_dimension},
         {"parts", parts},
