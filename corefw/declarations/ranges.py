@@ -44,6 +44,7 @@ def eye_at(dispatch_key: DispatchKey, n: int, m: int, dtype: Any):
 eye_at.batching(the_same)
 
 
+_SMALL = 1 << 53  # integers below are the same in every wide type
 End = float | None  # of a range; missing if there is one number
 
 
@@ -80,22 +81,25 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    whole = start.__class__ is end.__class__ is step.__class__ is int
-    if not whole:
+    ints = start.__class__ is end.__class__ is step.__class__ is int
+    if not ints:
         start = number_argument("arange", "start", start, 1)
         end = number_argument("arange", "end", end, 1 if start == 0 else 2)
         step = number_argument("arange", "step", step, 3)
-        whole = not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
     if out is not None:
         dispatch_key = out_key("arange", out, dtype, device)
     else:
         if dtype is None:
+            whole = ints or not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
         dispatch_key = target("arange", dtype, device, layout, pin_memory)
     d = dispatch_key.dtype
     if d.is_complex or d is dtypes.bool_:
         raise _not_implemented("arange_cpu", d)
-    integers = () if d.is_floating_point else tuple([fitting_number(v, dtypes.int64) for v in (start, end, step)])
+    if ints and -_SMALL < start < _SMALL and -_SMALL < end < _SMALL and -_SMALL < step < _SMALL:
+        integers: tuple = (start, end, step)
+    else:
+        integers = () if d.is_floating_point else tuple([fitting_number(v, dtypes.int64) for v in (start, end, step)])
     if complex in (start.__class__, end.__class__, step.__class__):
         raise _not_implemented("arange_cpu", dtypes.complex64)
     _check_range(start, end, step)

@@ -24,4 +24,5 @@ def direct(lib, name: str, shim: Callable, *numbers: int) -> Callable:
     if hasattr(lib, "noting_elementwise"):
         return shim
     function = lib.direct_function(name.encode())
+    assert function, name
     return _maker(lib)((shim, int(_cffi_backend.FFI().cast("uintptr_t", function)), *numbers))

@@ -207,8 +207,8 @@ def kernels(lib):
         return out
 
     return [
-        Kernel("copy", copy, out=True),
-        Kernel("fill", fill, out=True),
+        Kernel("copy", direct(lib, "overwritten", copy, 0), out=True),
+        Kernel("fill", direct(lib, "overwritten", fill, 1), out=True),
         Kernel("index", direct(lib, "indexed", index)),
         Kernel("index_put", index_put, out=True),
         Kernel("masked_scatter", masked_scatter, out=True),

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A shim in C: the new array, or NULL for arguments that it does not take. `self` is a tuple: the shim, the address of
- * this function, and numbers. */
+/* A shim in C: the new array, or NULL for arguments that it does not take; `out` is the last one. `self` is a tuple: the
+ * shim, the address of this function, and numbers. */
 typedef PyObject *direct_call(PyObject *self, PyObject *const *given, Py_ssize_t count);
 
 static long number(PyObject *self, Py_ssize_t i) { return PyLong_AsLong(PyTuple_GetItem(self, 2 + i)); }
@@ -64,6 +64,20 @@ static PyObject *copied(PyObject *self, PyObject *const *given, Py_ssize_t count
     if (dtype_of(a) == NO_DTYPE || !add_sizes(&size, a, 0, a->ndim)) return NULL;
     PyObject *made = new_array(&size, a->descriptor, false);
     return made ? if_done(copy(address(a), address(made)), made) : NULL;
+}
+
+/* Elements written over those of `out`, which lie elsewhere. */
+static PyObject *overwritten(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    if (count != 3 || !is_array(given[1]) || !is_array(given[2])) return NULL;
+    array value = as_array(given[1]), out = as_array(given[2]);
+    enum dtype type = dtype_of(out);
+    ssize_t size = (ssize_t)size_of(type), n = count_of(out), m = count_of(value);
+    if (value->ndim > out->ndim || (number(self, 0) && value->ndim) || type == NO_DTYPE || type != dtype_of(value)) return NULL;
+    if (n > FEW || m > FEW || !is_contiguous(out) || !is_contiguous(value)) return NULL;
+    if (value->data < out->data + n * size && out->data < value->data + m * size) return NULL;
+    if (copy(address(value), address(out))) return NULL;
+    Py_INCREF(given[2]);
+    return given[2];
 }
 
 /* start + i * step */
@@ -353,9 +367,10 @@ static PyObject *permutation(PyObject *self, PyObject *const *given, Py_ssize_t 
 
 /* -- what Python calls -- */
 static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
-    if (!names) {
+    bool into = names && PyTuple_Size(names) == 1 && !PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out");
+    if (!names || into) {
         direct_call *function = (direct_call *)PyLong_AsVoidPtr(PyTuple_GetItem(self, 1));
-        PyObject *made = function(self, given, count);
+        PyObject *made = function(self, given, count + into);
         if (made) return made;
     }
     return PyObject_Vectorcall(PyTuple_GetItem(self, 0), given, (size_t)count, names);
@@ -370,6 +385,7 @@ void *direct_function(const char *name) {
         {"full", full},
         {"converted", converted},
         {"copied", copied},
+        {"overwritten", overwritten},
         {"range", range},
         {"linspace", linear_space},
         {"eye", unit_matrix},
