@@ -3,5 +3,5 @@
 from corefw.dispatch.declare import put_functions
 from corefw.dispatch.families import modules
 
-for _module in modules(__name__) + modules(f"{__name__}._shared"):
-    put_functions(_module)
+modules(__name__)
+put_functions()

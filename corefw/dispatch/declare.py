@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
 
 from corefw import return_types
@@ -128,12 +127,13 @@ class Declaration:
         return self
 
 
-def put_functions(module: ModuleType) -> None:
-    """Let a module's names of declarations mean the ops' functions, when all is declared: the frame of a declaration's
-    call goes."""
-    for name, value in list(vars(module).items()):
-        if value.__class__ is Declaration:
-            setattr(module, name, value.op.function)
+def put_functions() -> None:
+    """Let the names of declarations, in their own modules, mean the ops' functions: what calls an op by such a name
+    then goes without the frame of a declaration's call. To be called when all is declared."""
+    for op in registry.declared.values():
+        names = op.body.__globals__
+        if names.get(op.body.__name__).__class__ is Declaration:
+            names[op.body.__name__] = op.function
 
 
 def _parameters(function: Callable) -> tuple[Parameter, ...]:

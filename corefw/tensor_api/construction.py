@@ -176,6 +176,7 @@ def _from_sequence(data, d: dtype | None) -> np.ndarray:
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     kinds = set(map(type, data)) if data.__class__ is list else set()
+    shape: tuple[int, ...]
     if kinds and kinds <= _PLAIN:
         shape, leaves = (len(data),), data
     else:

@@ -8,13 +8,17 @@ from functools import cache
 
 import _cffi_backend
 
+_FFI = _cffi_backend.FFI()
+
+
+def _address(pointer) -> int:
+    return int(_FFI.cast("uintptr_t", pointer))
+
 
 @cache
 def _maker(lib) -> Callable:
     """What makes a Python object of the tuple that C wants."""
-    address = int(
-        _cffi_backend.FFI().cast("uintptr_t", _cffi_backend.FFI().addressof(lib.functions, "with_direct_call"))
-    )
+    address = _address(_FFI.addressof(lib.functions, "with_direct_call"))
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
 
 
@@ -25,4 +29,4 @@ def direct(lib, name: str, shim: Callable, *numbers: int) -> Callable:
         return shim
     function = lib.direct_function(name.encode())
     assert function, name
-    return _maker(lib)((shim, int(_cffi_backend.FFI().cast("uintptr_t", function)), *numbers))
+    return _maker(lib)((shim, _address(function), *numbers))

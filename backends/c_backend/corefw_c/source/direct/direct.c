@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A shim in C: the new array, or NULL for arguments that it does not take; `out` is the last one. `self` is a tuple: the
- * shim, the address of this function, and numbers. */
+/* A shim in C: the new array, or NULL for arguments that it does not take; `out` is the last one. `self` is a tuple:
+ * the shim in Python, the address of this function, and numbers. */
 typedef PyObject *direct_call(PyObject *self, PyObject *const *given, Py_ssize_t count);
 
 static long number(PyObject *self, Py_ssize_t i) { return PyLong_AsLong(PyTuple_GetItem(self, 2 + i)); }
@@ -72,7 +72,9 @@ static PyObject *overwritten(PyObject *self, PyObject *const *given, Py_ssize_t 
     array value = as_array(given[1]), out = as_array(given[2]);
     enum dtype type = dtype_of(out);
     ssize_t size = (ssize_t)size_of(type), n = count_of(out), m = count_of(value);
-    if (value->ndim > out->ndim || (number(self, 0) && value->ndim) || type == NO_DTYPE || type != dtype_of(value)) return NULL;
+    bool single = number(self, 0); /* whether the value must be */
+    if (value->ndim > out->ndim || (single && value->ndim)) return NULL;
+    if (type == NO_DTYPE || type != dtype_of(value)) return NULL;
     if (n > FEW || m > FEW || !is_contiguous(out) || !is_contiguous(value)) return NULL;
     if (value->data < out->data + n * size && out->data < value->data + m * size) return NULL;
     if (copy(address(value), address(out))) return NULL;
@@ -163,8 +165,8 @@ static PyObject *product(PyObject *self, PyObject *const *given, Py_ssize_t coun
     array a = as_array(given[0]), b = as_array(given[1]);
     long transposed = number(self, 0), products = number(self, 1), fewest = number(self, 2), most = number(self, 3);
     int batch = a->ndim == 3;
-    if (a->ndim < fewest || b->ndim < fewest || a->ndim > most || b->ndim > most || batch != (b->ndim == 3)) return NULL;
-    if ((batch && a->shape[0] != b->shape[0]) || dtype_of(a) == INT8) return NULL;
+    if (a->ndim < fewest || b->ndim < fewest || a->ndim > most || b->ndim > most) return NULL;
+    if (batch != (b->ndim == 3) || (batch && a->shape[0] != b->shape[0]) || dtype_of(a) == INT8) return NULL;
     int left = a->ndim - 2 + (transposed & 1), right = b->ndim - 1 - (transposed >> 1);
     struct sizes size = no_sizes(), work;
     if ((batch && !add_size(&size, a->shape[0])) || (a->ndim > 1 && !add_size(&size, a->shape[left])) ||
@@ -336,7 +338,8 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
     enum { UNIFORM, NORMAL, INTEGERS };
     struct sizes size;
     uint64_t seed, offset;
-    if (count != 6 || !as_sizes(given[0], &size) || !as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
+    if (count != 6 || !as_sizes(given[0], &size)) return NULL;
+    if (!as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
     long kind = number(self, 0);
     double first = 0, second = 0;
     long long low = 0, high = 0;
@@ -358,7 +361,8 @@ static PyObject *permutation(PyObject *self, PyObject *const *given, Py_ssize_t 
     uint64_t seed, offset;
     long long n;
     (void)self;
-    if (count != 4 || !as_integer(given[0], &n) || !as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
+    if (count != 4 || !as_integer(given[0], &n)) return NULL;
+    if (!as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
     if (as_dtype(given[3]) != INT64 || !add_size(&size, n)) return NULL;
     PyObject *made = new_array(&size, given[3], false);
     if (!made) return NULL;
@@ -367,7 +371,8 @@ static PyObject *permutation(PyObject *self, PyObject *const *given, Py_ssize_t 
 
 /* -- what Python calls -- */
 static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
-    bool into = names && PyTuple_Size(names) == 1 && !PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out");
+    bool one = names && PyTuple_Size(names) == 1;
+    bool into = one && !PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out");
     if (!names || into) {
         direct_call *function = (direct_call *)PyLong_AsVoidPtr(PyTuple_GetItem(self, 1));
         PyObject *made = function(self, given, count + into);
