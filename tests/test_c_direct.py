@@ -33,6 +33,9 @@ TAKEN = {
     "index": [(a(4, 2), [np.array([[-1, 0], [2, 3]])]), (a(3, dtype=BOOL), [np.array([0, -3], I32)])],
     "index_select": [(a(3, 2), 0, POSITIONS), (a(3), 0, np.array([2], I32))],
     "integers_at": [((5,), SEED, OFFSET, -3, 10, I64), ((2, 2), 0, 1 << 63, 0, 2, F32)],
+    "layer_normalization": [
+        (a(4, 3), (3,), a(3), None, 1e-5), (a(2, 3, 4), (3, 4), a(3, 4), a(3, 4), 0.5), (a(3, dtype=F64), (3,), None, None, 0),
+    ],
     "linear": [(a(2, 3), a(4, 3), None), (a(5, 2, 3), a(4, 3), a(4)), (a(3), a(4, 3), a(4))],
     "linspace_at": [(0.0, 1.0, 5, F32), (3.0, -1.0, 4, F64), (2.0, 5.0, 1, F32), (0.0, 1.0, 0, F32)],
     "matmul": [(a(2, 3), a(3, 4)), (a(3), a(3)), (a(2, 3), a(3)), (a(3), a(3, 2)), (a(3, 2).T, a(3, 4)[:, ::2])],
@@ -47,7 +50,7 @@ TAKEN = {
     "unsqueeze": [(a(3, 2), 1), (a(3, 2).T, -1), (a(), 0), (a(3, 2)[:, ::2], 0)],
     "view_size": [(a(2, 3), (3, 2)), (a(2, 3), (-1,)), (a(), (1, 1)), (a(4), (2, -1, 2))],
     "zeros_at": [((2, 3), F32), ((), I64), ((0, 2), BOOL)],
-}
+}  # fmt: skip
 #: {op: arguments that it leaves to the shim in Python, which computes or refuses}
 LEFT = {
     "arange_at": [(0, 1, 5000, I64), (0, 1, 4, I32)],
@@ -62,6 +65,10 @@ LEFT = {
     "index": [(a(3), [np.array([3])]), (a(3), [np.array([True, False, True])]), (a(3, 3), [POSITIONS, POSITIONS])],
     "index_select": [(a(3, 2), 1, POSITIONS), (a(3), 0, np.array([5]))],
     "integers_at": [((5,), SEED, OFFSET, 0, 1 << 64, np.dtype("u8")), ((5,), 0, 0, 3, 3, I64)],
+    "layer_normalization": [
+        (a(4, 3), (4,), None, None, 0.1), (a(3, 4).T, (3,), None, None, 0.1), (a(4, 3), (3,), a(1), None, 0.1),
+        (a(4, 3), (3,), None, a(3, dtype=F64), 0.1), (a(4, 3), (), None, None, 0.1),
+    ],
     "linear": [(a(2, 3), a(4, 2), None), (a(2, 3), a(3), None)],
     "matmul": [
         (a(2, 3), a(2, 3)), (a(2, 3), a(3, 2, dtype=F64)), (a(2, 2, 3), a(3, 2)), (a(), a(2)), (a(40, 40), a(40, 40)),
@@ -90,7 +97,7 @@ def outcome(function, arguments):
         found = function(*arguments)
     except Exception as error:
         return type(error)
-    arrays = found if isinstance(found, list) else [found]
+    arrays = found if isinstance(found, list | tuple) else [found]
     return [(x.shape, x.strides if x.size else (), x.dtype, x.tobytes(), x.flags.writeable) for x in arrays]
 
 

@@ -140,6 +140,7 @@ _index = index.op.function
 # -- x[key] -----------------------------------------------------------------------------------------------------------
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 _WHOLE = slice(None)
+_NUMBERS = frozenset({bool, int, float})
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
@@ -161,7 +162,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         if kind is tuple and _is_basic(key):
             return ops.basic_index(self, key)
         if key is None:
-            return ops.new_dimension_index(self, (key,))
+            return ops.unsqueeze(self, 0)
         part, indices, backward = _part(self, key)
         if backward:
             part = part.flip(backward)
@@ -180,16 +181,14 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """
     kind = key.__class__
     try:
-        if kind is int:
-            if not _overwritten(self, ops.integer_index, (key,), value):
-                _write(ops.integer_index(self, (key,)), None, value)
-        elif kind is slice and key.step is None:
-            if not _overwritten(self, ops.slice_index, (key,), value):
-                _write(ops.slice_index(self, (key,)), None, value)
+        if kind is int or (kind is slice and key.step is None):
+            shown = ops.integer_index if kind is int else ops.slice_index
+            if not _overwritten(self, shown, (key,), value):
+                _write(shown(self, (key,)), None, value)
         elif kind is bool:
             if key:
                 _write(self, None, value)
-        else:
+        elif kind is not Tensor or not _masked(self, key, value):
             part, indices, backward = _part(self, key)
             turned = part.flip(backward) if backward else part
             _write(turned, indices, value)
@@ -205,13 +204,13 @@ def _overwritten(self: Tensor, part: Any, key: tuple, value: Any) -> bool:
     is unusual, which the ops themselves then do, or refuse."""
     if self.node is not None or self.view_info is not None:
         return False
-    dispatch_key, kind = self.dispatch_key, value.__class__
+    dispatch_key = self.dispatch_key
     try:
-        if kind is Tensor:
+        if value.__class__ is Tensor:
             if value.node is not None or value.view_info is not None or value.version is self.version:
                 return False
             write = copy
-        elif kind is float or kind is int or kind is bool:
+        elif value.__class__ in _NUMBERS:
             value, write = assigned_operand(value, dispatch_key), fill
         else:
             return False
@@ -219,6 +218,24 @@ def _overwritten(self: Tensor, part: Any, key: tuple, value: Any) -> bool:
         if value.dispatch_key is not dispatch_key or value.array.ndim > array.ndim or 0 in array.strides:
             return False
         write.op.inplace_table[dispatch_key](array, array, value.array)
+    except Exception:
+        return False
+    self.version[0] += 1
+    return True
+
+
+def _masked(self: Tensor, mask: Tensor, value: Any) -> bool:
+    """As `_overwritten`, for a number and a mask of all elements."""
+    if self.node is not None or self.view_info is not None or value.__class__ not in _NUMBERS:
+        return False
+    dispatch_key, array = self.dispatch_key, self.array
+    if mask.dispatch_key is not dispatch_key.with_dtype(dtypes.bool_) or mask.version is self.version:
+        return False
+    try:
+        number = assigned_operand(value, dispatch_key)
+        if number.dispatch_key is not dispatch_key or mask.array.shape != array.shape or 0 in array.strides:
+            return False
+        masked_fill.op.inplace_table[dispatch_key](array, array, mask.array, number.array)
     except Exception:
         return False
     self.version[0] += 1

@@ -85,7 +85,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     d = check_array(ndarray)
     if not ndarray.flags.writeable:
         warn_read_only("NumPy array", 3)
-    return over(np.asarray(ndarray), dispatch_key_of(_CPU, d))
+    array = ndarray if ndarray.__class__ is np.ndarray else np.asarray(ndarray)
+    return over(array, dispatch_key_of(_CPU, d))
 
 
 def over(array: Any, dispatch_key: Any) -> Tensor:

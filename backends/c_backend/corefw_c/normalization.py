@@ -8,6 +8,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, dense, empty
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 
@@ -199,10 +200,12 @@ def kernels(lib):
         batch_normalization,
         channel_affine,
         group_normalization,
-        layer_normalization,
         rms_normalization,
         standardized,
         standardized_backward,
         standardized_gradients,
     )
-    return [Kernel(function.__name__, function, REALS) for function in functions]
+    return [
+        Kernel("layer_normalization", direct(lib, "layers", layer_normalization), REALS),
+        *(Kernel(function.__name__, function, REALS) for function in functions),
+    ]

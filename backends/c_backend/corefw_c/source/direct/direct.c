@@ -196,6 +196,37 @@ static PyObject *affine(PyObject *self, PyObject *const *given, Py_ssize_t count
     return if_done(status, made);
 }
 
+/* -- normalization -- */
+/* The address of an optional weight or bias of these sizes; false if it is something else. */
+static bool as_weight(PyObject *object, const struct sizes *size, uintptr_t *weight) {
+    *weight = object == Py_None ? 0 : address(object);
+    return !*weight || (is_array(object) && has_shape(as_array(object), size->ndim, size->n));
+}
+
+/* Rows with mean 0 and variance 1, with weight and bias; the means, and the factors. */
+static PyObject *layers(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes row, size = no_sizes(), rows = no_sizes();
+    uintptr_t weight, bias;
+    double eps;
+    (void)self;
+    if (count != 5 || !is_array(given[0]) || !as_real(given[4], &eps)) return NULL;
+    if (!as_sizes(given[1], &row) || !row.count) return NULL;
+    array x = as_array(given[0]);
+    int first = x->ndim - row.ndim;
+    if (!row.ndim || first < 0 || memcmp(x->shape + first, row.n, (size_t)row.ndim * sizeof *row.n)) return NULL;
+    if (!as_weight(given[2], &row, &weight) || !as_weight(given[3], &row, &bias)) return NULL;
+    if (!add_sizes(&size, x, 0, x->ndim) || !add_sizes(&rows, x, 0, first)) return NULL;
+    for (int d = 0; d < row.ndim; d++)
+        if (!add_size(&rows, 1)) return NULL;
+    PyObject *made[3] = {new_array(&size, x->descriptor, false), new_array(&rows, x->descriptor, false),
+                         new_array(&rows, x->descriptor, false)};
+    PyObject *all = made[0] && made[1] && made[2] ? PyTuple_Pack(3, made[0], made[1], made[2]) : NULL;
+    for (int i = 0; i < 3; i++) Py_XDECREF(made[i]);
+    if (!all) return PyErr_Clear(), NULL;
+    uintptr_t y = address(made[0]), mean = address(made[1]), scale = address(made[2]);
+    return if_done(normalize_groups(address(x), row.count, weight, bias, eps, y, mean, scale), all);
+}
+
 /* -- indexing: blocks of the first dimension at the positions of one array -- */
 static PyObject *blocks_at(PyObject *input, PyObject *index, bool from_end) {
     if (!is_array(input) || !is_array(index)) return NULL;
@@ -397,6 +428,7 @@ void *direct_function(const char *name) {
         {"joined", joined},
         {"product", product},
         {"affine", affine},
+        {"layers", layers},
         {"indexed", indexed},
         {"rows", rows},
         {"selected", selected},
