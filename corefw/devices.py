@@ -41,7 +41,8 @@ class device:
     (device(type='cuda', index=1), 'cpu', 0)
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("_keys", "index", "type")
+    _keys: dict[dtype, DispatchKey]  # the dispatch keys that there are of it
     type: str
     index: int | None
     _interned: dict[tuple[str, int | None], device] = {}
@@ -83,6 +84,7 @@ class device:
         if key not in cls._interned:
             self = object.__new__(cls)
             self.type, self.index = key
+            self._keys = {}
             cls._interned[key] = self
         return cls._interned[key]
 
@@ -102,13 +104,13 @@ class device:
         return self
 
     def __enter__(self) -> device:
-        _default.stack = (*_default.stack, _default.device)
-        _default.device = self
+        default.stack = (*default.stack, default.device)
+        default.device = self
         return self
 
     def __exit__(self, *exception) -> None:
-        *stack, _default.device = _default.stack
-        _default.stack = tuple(stack)
+        *stack, default.device = default.stack
+        default.stack = tuple(stack)
 
 
 class _Default(threading.local):
@@ -118,7 +120,7 @@ class _Default(threading.local):
     stack: tuple = ()
 
 
-_default = _Default()
+default = _Default()
 
 
 def get_default_device() -> device:
@@ -127,7 +129,7 @@ def get_default_device() -> device:
     >>> get_default_device()
     device(type='cpu')
     """
-    return _default.device
+    return default.device
 
 
 def set_default_device(device: str | device | int | None) -> None:
@@ -135,14 +137,13 @@ def set_default_device(device: str | device | int | None) -> None:
 
     A device is also a context manager, which sets it for a block: ``with corefw.device("meta"):``.
     """
-    _default.device = _Default.device.__class__("cpu" if device is None else device)
+    default.device = _Default.device.__class__("cpu" if device is None else device)
 
 
 class DispatchKey:
     """An interned (device, dtype) pair, by which kernels are looked up, hashed by identity."""
 
     __slots__ = ("device", "dtype", "runtime")
-    _interned: dict[tuple[device, dtype], DispatchKey] = {}
 
     def __init__(self, device: device, dtype: dtype, runtime):
         self.device = device
@@ -155,19 +156,19 @@ class DispatchKey:
     def with_dtype(self, dtype: dtype) -> DispatchKey:
         """The dispatch key of the same device with another dtype."""
         try:
-            return DispatchKey._interned[self.device, dtype]
+            return self.device._keys[dtype]
         except KeyError:
             return DispatchKey.intern(self.device, dtype, self.runtime)
 
     @staticmethod
     def intern(device: device, dtype: dtype, runtime) -> DispatchKey:
         """The one dispatch key of (device, dtype), made on first use; or UnsupportedDtypeError."""
-        found = DispatchKey._interned.get((device, dtype))
+        found = device._keys.get(dtype)
         if found is None:
             if dtype not in runtime.dtypes:
                 stored = ", ".join(sorted(known.name for known in runtime.dtypes))
                 raise UnsupportedDtypeError(
                     f"device '{device.type}' does not store {dtype.name} but {stored}: convert to one of these first"
                 )
-            found = DispatchKey._interned.setdefault((device, dtype), DispatchKey(device, dtype, runtime))
+            found = device._keys.setdefault(dtype, DispatchKey(device, dtype, runtime))
         return found

@@ -51,11 +51,11 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The dtype of the real part: complex64 -> float32; a real dtype is its own."""
-        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
+        return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex dtype with this dtype's precision: float32 -> complex64."""
-        return {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}.get(self, self)
+        return _COMPLEX.get(self, self)
 
 
 bool_ = dtype("bool", "Bool", np.bool_, BOOL, 1, signed=False)
@@ -74,6 +74,8 @@ float64 = dtype("float64", "Double", np.float64, FLOATING, 8)
 complex32 = dtype("complex32", "ComplexHalf", None, COMPLEX, 4)
 complex64 = dtype("complex64", "ComplexFloat", np.complex64, COMPLEX, 8)
 complex128 = dtype("complex128", "ComplexDouble", np.complex128, COMPLEX, 16)
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
+_COMPLEX = {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}
 #: floating types of a byte, which have names and limits, and which no backend stores yet
 float8_e4m3fn = dtype("float8_e4m3fn", "Float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, 1)
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", "Float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, 1)
@@ -128,7 +130,7 @@ def as_dtype(value) -> dtype:
     return found if found is not None else of_numpy(value)
 
 
-class _Default:
+class Default:
     """The process-wide default floating dtype, the type of Python floats that become tensors."""
 
     dtype = float32
@@ -140,7 +142,7 @@ def get_default_dtype() -> dtype:
     >>> get_default_dtype()
     torch.float32
     """
-    return _Default.dtype
+    return Default.dtype
 
 
 def assign_default_dtype(d: dtype) -> None:
@@ -148,20 +150,20 @@ def assign_default_dtype(d: dtype) -> None:
     resolved under the old one)."""
     if d.__class__ is not dtype or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
-    _Default.dtype = d
+    Default.dtype = d
 
 
 def of_number(value) -> dtype:
     """The dtype of a Python number that becomes a tensor: bool, int64, the default float or its complex."""
     kind = value.__class__
     if kind is float:
-        return _Default.dtype
+        return Default.dtype
     if kind is bool:
         return bool_
     if kind is int:
         return int64
     if kind is complex:
-        return _Default.dtype.to_complex() if _Default.dtype is not float16 else complex64
+        return Default.dtype.to_complex() if Default.dtype is not float16 else complex64
     raise TypeError(f"expected a Python number, got {kind.__name__}")
 
 

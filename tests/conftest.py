@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import corefw
-from corefw import dtypes
-from corefw.devices import DispatchKey
+from corefw import devices, dtypes
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import registry
 from tests.plugins import install
@@ -100,7 +99,7 @@ def _register_levels() -> None:
         registry.add_backend(backend)
     lowest = library.load(library.levels()[-1])
     if lowest.tiles_are_emulated():
-        tiles = library.Library(lowest, library.BY_TILES)
+        tiles = library.Library(lowest.functions, library.BY_TILES)
         kernels = [kernel for family in families for kernel in family.kernels(tiles)]
         backend = corefw_c.backend(library.levels()[-1], name="c-tiles", priority=-99)
         registry.add_backend(dataclasses.replace(backend, kernels={"cpu": kernels}, **alone))
@@ -137,6 +136,7 @@ def cuda(monkeypatch):
     yield runtime
     driver.State.device = 0
     runtime.memory_use.hook.__exit__()
-    for key in [key for key in DispatchKey._interned if key[0].type == "cuda"]:
-        del DispatchKey._interned[key]
+    for made in devices.device._interned.values():
+        if made.type == "cuda":
+            made._keys.clear()
     registry.forget()

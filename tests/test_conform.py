@@ -12,7 +12,7 @@ import pytest
 
 import corefw_numpy
 from corefw import dtypes
-from corefw.devices import DispatchKey
+from corefw.devices import device
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 from corefw.testing.behaviours import BEHAVIOURS
@@ -116,8 +116,9 @@ def serve(monkeypatch):
         return Target(name, name)
 
     yield served
-    for key in [key for key in DispatchKey._interned if key[0].type in ("narrow", "faulty")]:
-        del DispatchKey._interned[key]
+    for made in device._interned.values():
+        if made.type in ("narrow", "faulty"):
+            made._keys.clear()
     registry.forget()
 
 

@@ -31,8 +31,8 @@ def documented() -> dict[str, object]:
 
     for module in public_modules():
         for name, value in vars(module).items():
-            if name.startswith("_"):
-                continue
+            if name.startswith("_") or (hasattr(value, "op") and module.__name__.startswith("corefw.declarations.")):
+                continue  # an op has the name under which it is public
             note(f"{module.__name__}.{name}", value)
             if isinstance(value, type) and str(value.__module__).startswith("corefw"):
                 for member, function in vars(value).items():

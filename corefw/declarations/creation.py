@@ -23,7 +23,7 @@ from corefw.declarations._shared.factories import (
     target,
 )
 from corefw.devices import DispatchKey
-from corefw.dispatch.declare import composite, ops, primitive
+from corefw.dispatch.declare import composite, primitive
 from corefw.dispatch.numbers import Number
 from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
@@ -84,9 +84,9 @@ def zeros(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **
     shape = size_argument("zeros", size, named)
     if out is not None:
         dispatch_key = out_key("zeros", out, dtype, device)
-        return into_out("zeros", out, ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy))
+        return into_out("zeros", out, zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy))
     dispatch_key = target("zeros", dtype, device, layout, pin_memory)
-    result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
+    result = zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
 
@@ -102,9 +102,9 @@ def ones(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **n
     shape = size_argument("ones", size, named)
     if out is not None:
         dispatch_key = out_key("ones", out, dtype, device)
-        return into_out("ones", out, ops.full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy))
+        return into_out("ones", out, full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy))
     dispatch_key = target("ones", dtype, device, layout, pin_memory)
-    result = ops.full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy)
+    result = full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
 

@@ -29,12 +29,7 @@ from corefw.tensor import Tensor
 
 def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) -> Tensor:
     """Overwrite a tensor with random numbers; no gradient flows to what was there."""
-    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, *parameters, over=input))
-
-
-def _limits(d: dtype) -> tuple[float, float]:
-    largest = LARGEST[d.to_real()]
-    return -largest, largest
+    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, parameters, input))
 
 
 def _keyword_from(name: str, low, named: dict[str, Any]):
@@ -59,17 +54,17 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     >>> torch.zeros(2).uniform_(3, 3)
     tensor([3., 3.])
     """
-    low = _keyword_from("uniform_", low, named)
+    low = _keyword_from("uniform_", low, named) if named else low
     d = input.dispatch_key.dtype
     check_floating("check_uniform_bounds", d)
-    name = {"float32": "float", "float64": "double"}.get(d.to_real().name, f"c10::{d.title}")
+    largest = LARGEST[d.to_real()]
     for argument, value in (("from", low), ("to", to)):
-        smallest, largest = _limits(d)
-        if not smallest <= value <= largest:
+        if not -largest <= value <= largest:
+            name = {"float32": "float", "float64": "double"}.get(d.to_real().name, f"c10::{d.title}")
             raise ArgumentError(f"{argument} is out of bounds for {name}")
     if low > to:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
-    if to - low > _limits(d)[1]:
+    if to - low > largest:
         raise ArgumentError(
             f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
             "which result in to-from to exceed the limit"

@@ -21,7 +21,7 @@ from corefw.tensor import Tensor
 
 def _uniform(like: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers in (0, 1), in the widest dtype."""
-    numbers = draw("uniform_at", wide_key(like.dispatch_key), tuple(like.array.shape), generator, 0.0, 1.0)
+    numbers = draw("uniform_at", wide_key(like.dispatch_key), tuple(like.array.shape), generator, (0.0, 1.0))
     return numbers.clamp_min(2**-54)
 
 
@@ -146,7 +146,7 @@ def binomial_from(count, prob, generator: Generator | None):
     Cornish and Fisher's expansion is too large by at most 12 and too small by at most 2; the rest is bisection.
     """
     count, prob = ops.broadcast_tensors(count.detach(), prob.detach())
-    level = draw("uniform_at", wide_key(count.dispatch_key), tuple(count.array.shape), generator, 0.0, 1.0)
+    level = draw("uniform_at", wide_key(count.dispatch_key), tuple(count.array.shape), generator, (0.0, 1.0))
     n, given = count.to(level.dtype).floor().clamp_min(0), prob.to(level.dtype).clamp(0, 1)
     p = given.minimum(1 - given).clamp_min(1e-300)
     z = (math.sqrt(2) * (2 * level - 1).erfinv()).clamp(-8.5, 8.5)

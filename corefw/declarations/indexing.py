@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 from math import prod
 from typing import Any, overload
@@ -12,16 +11,15 @@ import numpy as np
 from corefw import dtypes
 from corefw.declarations._shared.batching import example_dims, full
 from corefw.declarations._shared.index_batching import index_batching, index_put_batching, is_for_all_places, is_mask
+from corefw.declarations._shared.keys import is_basic, part_of
 from corefw.dispatch.batching.calls import aligned
-from corefw.dispatch.batching.tensors import is_batched
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
-from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.rules import first, promote, same
-from corefw.errors import DeviceError, PositionError, ShapeError
-from corefw.shapes import broadcast, turned_slice
-from corefw.tensor import Tensor, wrap
+from corefw.errors import PositionError, ShapeError
+from corefw.shapes import broadcast
+from corefw.tensor import Tensor
 from corefw.tracebacks import hide_internal_frames, warn
 
 
@@ -138,8 +136,7 @@ _index = index.op.function
 
 
 # -- x[key] -----------------------------------------------------------------------------------------------------------
-_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
-_WHOLE = slice(None)
+_NUMBERS = frozenset({bool, int, float})
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
@@ -158,9 +155,11 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return ops.integer_index(self, (key,))
         if kind is slice and key.step is None:
             return ops.slice_index(self, (key,))
-        if kind is tuple and _is_basic(key):
+        if kind is tuple and is_basic(key):
             return ops.basic_index(self, key)
-        part, indices, backward = _part(self, key)
+        if key is None:
+            return ops.unsqueeze(self, 0)
+        part, indices, backward = part_of(self, key)
         if backward:
             part = part.flip(backward)
         return part if indices is None else _index(part, indices)
@@ -176,14 +175,17 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         ShapeError: the value does not broadcast.
         TypeError: the value is neither tensor nor number.
     """
+    kind = key.__class__
     try:
-        if key.__class__ is int:
-            _write(ops.integer_index(self, (key,)), None, value)
-        elif key.__class__ is bool:
+        if kind is int or (kind is slice and key.step is None):
+            shown = ops.integer_index if kind is int else ops.slice_index
+            if not _overwritten(self, shown, (key,), value):
+                _write(shown(self, (key,)), None, value)
+        elif kind is bool:
             if key:
                 _write(self, None, value)
-        else:
-            part, indices, backward = _part(self, key)
+        elif kind is not Tensor or not _masked(self, key, value):
+            part, indices, backward = part_of(self, key)
             turned = part.flip(backward) if backward else part
             _write(turned, indices, value)
             if backward:
@@ -191,6 +193,49 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     except Exception as error:
         hide_internal_frames(error)
         raise
+
+
+def _overwritten(self: Tensor, part: Any, key: tuple, value: Any) -> bool:
+    """Write `value` to what the view op `part` shows, by the kernels alone, if nothing has a history; False if anything
+    is unusual, which the ops themselves then do, or refuse."""
+    if self.node is not None or self.view_info is not None:
+        return False
+    dispatch_key = self.dispatch_key
+    try:
+        if value.__class__ is Tensor:
+            if value.node is not None or value.view_info is not None or value.version is self.version:
+                return False
+            write = copy
+        elif value.__class__ in _NUMBERS:
+            value, write = assigned_operand(value, dispatch_key), fill
+        else:
+            return False
+        array = part.op.table[dispatch_key][0](self.array, key)
+        if value.dispatch_key is not dispatch_key or value.array.ndim > array.ndim or 0 in array.strides:
+            return False
+        write.op.inplace_table[dispatch_key](array, array, value.array)
+    except Exception:
+        return False
+    self.version[0] += 1
+    return True
+
+
+def _masked(self: Tensor, mask: Tensor, value: Any) -> bool:
+    """As `_overwritten`, for a number and a mask of all elements."""
+    if self.node is not None or self.view_info is not None or value.__class__ not in _NUMBERS:
+        return False
+    dispatch_key, array = self.dispatch_key, self.array
+    if mask.dispatch_key is not dispatch_key.with_dtype(dtypes.bool_) or mask.version is self.version:
+        return False
+    try:
+        number = assigned_operand(value, dispatch_key)
+        if number.dispatch_key is not dispatch_key or mask.array.shape != array.shape or 0 in array.strides:
+            return False
+        masked_fill.op.inplace_table[dispatch_key](array, array, mask.array, number.array)
+    except Exception:
+        return False
+    self.version[0] += 1
+    return True
 
 
 def _write(part: Tensor, indices: list | None, value: Any) -> None:
@@ -222,154 +267,6 @@ def _as_element(value: Tensor, part: Tensor) -> Tensor:
     """A value of one element as an element of `part`, of whatever dtype it is: masks are filled with it."""
     element = element_operand(value.item(), part.dispatch_key)
     return value.to(part.dispatch_key.dtype) if value.requires_grad else element
-
-
-def _is_basic(key: tuple) -> bool:
-    """Whether a key holds only ints, slices without steps, None and Ellipsis."""
-    for item in key:
-        kind = item.__class__
-        if kind is slice:
-            if item.step is not None:
-                return False
-        elif kind is not int and item is not None and item is not Ellipsis:
-            return False
-    return True
-
-
-def _are_positions(self: Tensor, key: tuple) -> bool:
-    """Whether a key holds only int64 tensors with dimensions, at the device of `self`."""
-    for item in key:
-        if item.__class__ is not Tensor or item.dispatch_key.dtype is not dtypes.int64 or not item.array.ndim:
-            return False
-        if item.dispatch_key.device is not self.dispatch_key.device:
-            return False
-    return bool(key)
-
-
-def _part(self: Tensor, key):
-    """The view of `self` that the basic entries of `key` show, the index tensors to apply to it, or None, and the
-    dimensions of the view that slices with a negative step show in reverse order."""
-    if key.__class__ is tuple and _is_basic(key):
-        return ops.basic_index(self, key), None, None
-    if key.__class__ is tuple and len(key) <= self.array.ndim and _are_positions(self, key):
-        return self, list(key), None
-    if isinstance(key, Tensor) and key.array.ndim:
-        indices: list = [_positions(self, key)]
-        if _taken(indices[0]) > self.array.ndim:
-            raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
-        return self, indices, None
-    if key.__class__ is not tuple:
-        key = tuple(key) if isinstance(key, tuple) or _means_tuple(key) else (key,)
-    items = [_item(self, item) for item in key]
-    through = self.array.ndim - sum(map(_taken, items))  # dimensions that an Ellipsis stands for
-    if through < 0:
-        raise PositionError(f"too many indices for tensor of dimension {self.array.ndim}")
-    if sum(item is Ellipsis for item in items) > 1:
-        raise PositionError("an index can only have a single ellipsis ('...')")
-    basic: list = []
-    indices = []  # for the dimensions of the view
-    backward = []
-    for at, item in enumerate(items):
-        if item.__class__ is int:
-            basic.append(item)
-        elif item is Ellipsis:
-            basic.append(item)
-            indices += [None] * through
-        elif item is None or item.__class__ is slice:
-            if item is not None and item.step is not None and operator.index(item.step) < 0:
-                before = sum(through if i is Ellipsis else _taken(i) for i in items[:at])
-                item = turned_slice(item, self.array.shape[before])
-                backward.append(sum(1 if i is None else _taken(i) for i in indices))
-            basic.append(item)
-            indices.append(None)
-        elif item.__class__ is bool:  # a mask without dimensions: a new dimension, of size 1 or 0
-            basic.append(None)
-            indices.append(_from_host(self, np.zeros(int(item), np.int64)))
-        else:
-            basic += [_WHOLE] * _taken(item)
-            indices.append(item)
-    while indices and indices[-1] is None:
-        indices.pop()
-    if not indices:
-        return ops.basic_index(self, tuple(basic)), None, backward
-    if all(item is Ellipsis or (item.__class__ is slice and item == _WHOLE) for item in basic):
-        return self, indices, backward
-    return ops.basic_index(self, tuple(basic)), indices, backward
-
-
-def _means_tuple(key) -> bool:
-    """Whether a list is meant as a tuple of indices: if it holds other things than numbers, as in old NumPy."""
-    return isinstance(key, list) and any(
-        item is None or item is Ellipsis or isinstance(item, (Tensor, list, tuple, slice, np.ndarray, range))
-        for item in key
-    )
-
-
-def _taken(item) -> int:
-    """How many dimensions of the indexed tensor an entry of the key stands for."""
-    if isinstance(item, Tensor):
-        return item.array.ndim if item.dispatch_key.dtype in (dtypes.bool_, dtypes.uint8) else 1
-    return int(item.__class__ in (int, slice))
-
-
-def _item(self: Tensor, item):
-    """An entry of a key as int, slice, None, Ellipsis, bool or a tensor with dimensions."""
-    kind = item.__class__
-    if kind in _BASIC or kind is bool:
-        return item
-    if isinstance(item, np.bool_):
-        return bool(item)
-    if not isinstance(item, Tensor):
-        if isinstance(item, (list, tuple, range, np.ndarray)):
-            item = _from_host(self, _host_index(item))
-        elif hasattr(item, "__index__"):
-            return operator.index(item)
-        else:
-            raise PositionError(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                f"(got {type(item).__name__})"
-            )
-    if item.array.ndim:
-        return _positions(self, item)
-    if item.dispatch_key.dtype.category != dtypes.INTEGER or item.dispatch_key.dtype is dtypes.uint8:
-        _check_index_dtype(item)
-    if is_batched(item):  # each example has its own
-        return _positions(self, item)
-    value = item.item()
-    return bool(value) if item.dispatch_key.dtype in (dtypes.bool_, dtypes.uint8) else value
-
-
-def _host_index(item) -> np.ndarray:
-    host = np.array(item)
-    if host.size == 0 and not isinstance(item, np.ndarray):
-        return host.astype(np.int64)
-    if host.dtype.kind not in "biu":
-        raise PositionError(f"tensors used as indices must be long, int, byte or bool tensors (got {host.dtype})")
-    return host if host.dtype in (np.bool_, np.uint8) else host.astype(np.int64)
-
-
-def _from_host(self: Tensor, host: np.ndarray) -> Tensor:
-    dispatch_key = dispatch_key_of(self.dispatch_key.device, dtypes.of_numpy(host.dtype))
-    return wrap(dispatch_key.runtime.upload(host, dispatch_key.device.index), dispatch_key)
-
-
-def _check_index_dtype(item: Tensor) -> None:
-    kind = item.dispatch_key.dtype
-    if kind is dtypes.uint8:
-        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
-    elif kind not in (dtypes.int64, dtypes.bool_, dtypes.int32):
-        raise PositionError(f"tensors used as indices must be long, int, byte or bool tensors (got {kind!r})")
-
-
-def _positions(self: Tensor, item: Tensor) -> Tensor:
-    """An index tensor checked, and brought to the device of `self` if it lies on the CPU."""
-    _check_index_dtype(item)
-    device = self.dispatch_key.device
-    if item.dispatch_key.device == device:
-        return item
-    if item.dispatch_key.device.type != "cpu":
-        raise DeviceError(f"indices should be either on cpu or on the same device as the indexed tensor ({device})")
-    return item.to(device)
 
 
 # -- copies and fills -------------------------------------------------------------------------------------------------

@@ -12,15 +12,14 @@ from corefw.declarations._shared.factories import (
     new_strided,
     new_tensor,
     number_argument,
+    order_like,
     require_grad,
     size_argument,
-    strides_like,
     target_like,
 )
 from corefw.declarations._shared.families import family
 from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.numbers import Number, fitting_number
-from corefw.shapes import contiguous_strides
 
 
 # -- in shape ---------------------------------------------------------------------------------------------------------
@@ -28,13 +27,9 @@ def _new_like(
     name: str, like, dtype, layout, device, pin_memory, memory_format, fill: Number | None, requires_grad: bool
 ):
     dispatch_key = target_like(name, like, dtype, device, layout, pin_memory)
-    array = like.array
-    shape = tuple(array.shape)
-    in_order = memory_format is None and like.dispatch_key.runtime.is_contiguous(array)
-    if not in_order:
-        strides = strides_like(like, memory_format)
-        in_order = strides == contiguous_strides(shape)
-    if not in_order:
+    shape = tuple(like.array.shape)
+    strides = order_like(like, memory_format)
+    if strides is not None:
         result = new_strided(dispatch_key, shape, strides)
         if fill is not None:
             number = dispatch_key.runtime.constant(

@@ -24,10 +24,10 @@ from corefw.declarations._shared.factories import (
     factory,
     given_size,
     into_out,
+    order_like,
     out_key,
     require_grad,
     size_argument,
-    strides_like,
     target,
     target_like,
 )
@@ -39,7 +39,6 @@ from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.random_generator import Generator, in_examples, source
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
 from corefw.errors import ShapeError
-from corefw.shapes import contiguous_strides
 from corefw.tensor import Tensor, wrap
 
 
@@ -163,7 +162,7 @@ def _drawn(name: str, kind: str, refused_by: str):
             target(name, dtype, device, layout, pin_memory) if out is None else out_key(name, out, dtype, device)
         )
         check_floating(refused_by, dispatch_key.dtype)
-        result = draw(kind, dispatch_key, shape, generator, 0.0, 1.0)
+        result = draw(kind, dispatch_key, shape, generator, (0.0, 1.0))
         if out is not None:
             return into_out(name, out, result)
         return require_grad(result) if requires_grad else result
@@ -241,7 +240,7 @@ def randint(
     else:
         dispatch_key = out_key("randint", out, dtype, device)
     check_bounds(low, high, dispatch_key.dtype)
-    result = draw("integers_at", dispatch_key, shape, generator, low, high)
+    result = draw("integers_at", dispatch_key, shape, generator, (low, high))
     if out is not None:
         return into_out("randint", out, result)
     return require_grad(result) if requires_grad else result
@@ -285,14 +284,14 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
 # -- like another tensor ----------------------------------------------------------------------------------------------
 def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, generator, *parameters) -> Tensor:
     """Numbers of a kind in the shape and memory order of `input`."""
-    shape, strides = tuple(input.array.shape), strides_like(input, memory_format)
-    if strides == contiguous_strides(shape):
-        return draw(kind, dispatch_key, shape, generator, *parameters)
+    shape, strides = tuple(input.array.shape), order_like(input, memory_format)
+    if strides is None:
+        return draw(kind, dispatch_key, shape, generator, parameters)
     dispatch_key = in_examples(dispatch_key)
     runtime = dispatch_key.runtime
     memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
     result = wrap(runtime.as_strided(memory, shape, strides, 0), dispatch_key)
-    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, *parameters, over=result).array)
+    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, parameters, result).array)
     return result
 
 

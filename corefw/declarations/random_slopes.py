@@ -36,7 +36,7 @@ def rrelu(
     if not training:
         return ops.leaky_relu(input, (lower + upper) / 2, inplace)
     check_floating("rrelu_with_noise_out_cpu", input.dispatch_key.dtype, complex_too=False)
-    drawn = draw("uniform_at", input.dispatch_key, tuple(input.array.shape), generator, float(lower), float(upper))
+    drawn = draw("uniform_at", input.dispatch_key, tuple(input.array.shape), generator, (float(lower), float(upper)))
     slope = drawn.masked_fill((input <= 0).logical_not(), 1)
     return input.mul_(slope) if inplace else input * slope
 

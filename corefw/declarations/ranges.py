@@ -44,6 +44,7 @@ def eye_at(dispatch_key: DispatchKey, n: int, m: int, dtype: Any):
 eye_at.batching(the_same)
 
 
+_SMALL = 1 << 53  # integers below are the same in every wide type
 End = float | None  # of a range; missing if there is one number
 
 
@@ -80,20 +81,25 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    start = number_argument("arange", "start", start, 1)
-    end = number_argument("arange", "end", end, 1 if start == 0 else 2)
-    step = number_argument("arange", "step", step, 3)
+    ints = start.__class__ is end.__class__ is step.__class__ is int
+    if not ints:
+        start = number_argument("arange", "start", start, 1)
+        end = number_argument("arange", "end", end, 1 if start == 0 else 2)
+        step = number_argument("arange", "step", step, 3)
     if out is not None:
         dispatch_key = out_key("arange", out, dtype, device)
     else:
         if dtype is None:
-            whole = not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
+            whole = ints or not (start.__class__ is float or end.__class__ is float or step.__class__ is float)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
         dispatch_key = target("arange", dtype, device, layout, pin_memory)
     d = dispatch_key.dtype
     if d.is_complex or d is dtypes.bool_:
         raise _not_implemented("arange_cpu", d)
-    integers = () if d.is_floating_point else tuple(fitting_number(v, dtypes.int64) for v in (start, end, step))
+    if ints and -_SMALL < start < _SMALL and -_SMALL < end < _SMALL and -_SMALL < step < _SMALL:
+        integers: tuple = (start, end, step)
+    else:
+        integers = () if d.is_floating_point else tuple([fitting_number(v, dtypes.int64) for v in (start, end, step)])
     if complex in (start.__class__, end.__class__, step.__class__):
         raise _not_implemented("arange_cpu", dtypes.complex64)
     _check_range(start, end, step)
@@ -107,7 +113,7 @@ def arange(
         start, end, step = integers or (start, end, step)
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
-    result = ops.arange_at(dispatch_key, start, step, count, d.numpy)
+    result = arange_at(dispatch_key, start, step, count, d.numpy)
     if out is not None:
         return into_out("arange", out, result)
     return require_grad(result) if requires_grad else result
@@ -141,7 +147,7 @@ def range_(
     count = math.floor((end - start) / step) + 1
     if count > MOST_ELEMENTS:
         check_storage((int(count),), 8)
-    result = ops.arange_at(dispatch_key, start, step, count, dispatch_key.dtype.numpy)
+    result = arange_at(dispatch_key, start, step, count, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("range", out, result)
     return require_grad(result) if requires_grad else result
@@ -189,8 +195,8 @@ def linspace(start: Number, end: Number, steps: int, *, out, dtype, layout, devi
     """
     start, end = _end_point("linspace", "start", start, 1), _end_point("linspace", "end", end, 2)
     dispatch_key = _steps_place("linspace", start, end, steps, out, dtype, layout, device, pin_memory)
-    start, end = (fitting_number(v, dispatch_key.dtype) for v in (start, end))
-    result = ops.linspace_at(dispatch_key, start, end, steps, dispatch_key.dtype.numpy)
+    start, end = fitting_number(start, dispatch_key.dtype), fitting_number(end, dispatch_key.dtype)
+    result = linspace_at(dispatch_key, start, end, steps, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("linspace", out, result)
     return require_grad(result) if requires_grad else result
@@ -214,7 +220,7 @@ def logspace(
     if dispatch_key.dtype.category == dtypes.INTEGER and steps != 1:  # PyTorch's exponents, but for a single one
         start, end = (fitting_number(v, dispatch_key.dtype) for v in (start, end))
     wide = dispatch_key.with_dtype(dtypes.complex128 if dispatch_key.dtype.is_complex else dtypes.float64)
-    exponents = ops.linspace_at(wide, start, end, steps, wide.dtype.numpy)
+    exponents = linspace_at(wide, start, end, steps, wide.dtype.numpy)
     result = ops.cast(dispatch_key, base**exponents, dispatch_key.dtype.numpy, False)
     if out is not None:
         return into_out("logspace", out, result)
@@ -240,7 +246,7 @@ def eye(n: int, m: int | None = None, *, out, dtype, layout, device, requires_gr
     dispatch_key = (
         target("eye", dtype, device, layout, pin_memory) if out is None else out_key("eye", out, dtype, device)
     )
-    result = ops.eye_at(dispatch_key, n, m, dispatch_key.dtype.numpy)
+    result = eye_at(dispatch_key, n, m, dispatch_key.dtype.numpy)
     if out is not None:
         return into_out("eye", out, result)
     return require_grad(result) if requires_grad else result

@@ -69,7 +69,7 @@ def normal(
         )
         check_floating("normal_kernel_cpu", dispatch_key.dtype)
         check_std(std)
-        result = draw("normal_at", dispatch_key, shape, generator, float(mean), float(std))
+        result = draw("normal_at", dispatch_key, shape, generator, (float(mean), float(std)))
         if out is not None:
             return into_out("normal", out, result)
         return require_grad(result) if requires_grad else result
@@ -81,7 +81,7 @@ def normal(
     elif dispatch_key.device.type != "meta" and not all_examples(std >= 0).all():
         raise ArgumentError("normal expects all elements of std >= 0.0")
     shape = broadcast(*(tuple(tensor.array.shape) for tensor in tensors))
-    result = draw("normal_at", dispatch_key, shape, generator, 0.0, 1.0)
+    result = draw("normal_at", dispatch_key, shape, generator, (0.0, 1.0))
     for combine, parameter in ((ops.mul, std), (ops.add, mean)):
         if isinstance(parameter, Tensor) or parameter != (1 if parameter is std else 0):
             result = combine(
@@ -150,7 +150,7 @@ def poisson_from(input, generator: Generator | None):
     """
     wide = wide_key(input.dispatch_key)
     rate = input.detach().to(wide.dtype)
-    level = draw("uniform_at", wide, tuple(input.array.shape), generator, 0.0, 1.0)
+    level = draw("uniform_at", wide, tuple(input.array.shape), generator, (0.0, 1.0))
     z = ops.special_ndtri(level).clamp(-8.5, 8.5)
     guess = (rate + z * rate.sqrt() + (z * z - 1) / 6).floor().clamp_min(0)
     below, found = guess - 13, guess + 3

@@ -109,6 +109,10 @@ def reshape(input, shape: Sizes):
             [2, 3],
             [4, 5]])
     """
+    return _reshaped(input, shape)
+
+
+def _reshaped(input, shape) -> Tensor:
     array = input.array
     if input.dispatch_key.runtime.is_contiguous(array):
         return _view_size(input, shape)
@@ -125,7 +129,7 @@ def reshape_as(input, other):
     >>> torch.arange(4).reshape_as(torch.zeros(2, 2)).shape
     torch.Size([2, 2])
     """
-    return reshape(input, other.array.shape)
+    return _reshaped(input, other.array.shape)
 
 
 @composite()
@@ -141,10 +145,10 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
-        return reshape(input, (1,))
+        return _reshaped(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+    return _reshaped(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 @composite()
@@ -155,7 +159,7 @@ def ravel(input):
     >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return reshape(input.contiguous(), (-1,))
+    return _reshaped(input.contiguous(), (-1,))
 
 
 @composite(other_names=True)
@@ -237,6 +241,9 @@ def permute(input, dims: Sizes):
     if len(set(order)) != len(order):
         raise ShapeError(f"permute(): duplicate dims are not allowed: {list(dims)}")
     return tuple(shape[d] for d in order), tuple(strides[d] for d in order), offset
+
+
+_permute = permute.op.function
 
 
 @permute.gradient("input")
@@ -480,7 +487,7 @@ def atleast_3d(*tensors):
 
 # -- properties -------------------------------------------------------------------------------------------------------
 def _reversed(input) -> Tensor:
-    return permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
+    return _permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
 
 
 def _matrix_transpose(input, name: str = "mT") -> Tensor:

@@ -56,7 +56,7 @@ def _named(function: Callable, seen: set[Callable]) -> Iterator[Op]:
             loaded = None
         elif step.opname == "LOAD_GLOBAL":
             loaded = function.__globals__.get(step.argval)
-            if isinstance(loaded, Declaration):
+            if isinstance(loaded, Declaration) or (isinstance(loaded, FunctionType) and hasattr(loaded, "op")):
                 yield loaded.op
             elif isinstance(loaded, FunctionType) and "OP" in loaded.__globals__:  # generated for an op
                 yield loaded.__globals__["OP"]

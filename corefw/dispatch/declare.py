@@ -127,6 +127,15 @@ class Declaration:
         return self
 
 
+def put_functions() -> None:
+    """Let the names of declarations, in their own modules, mean the ops' functions: what calls an op by such a name
+    then goes without the frame of a declaration's call. To be called when all is declared."""
+    for op in registry.declared.values():
+        names = op.body.__globals__
+        if names.get(op.body.__name__).__class__ is Declaration:
+            names[op.body.__name__] = op.function
+
+
 def _parameters(function: Callable) -> tuple[Parameter, ...]:
     code, annotations = function.__code__, function.__annotations__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -173,9 +182,10 @@ def _declare(function: Callable, rule: DtypeRule | None, shape: Callable | None,
         build_functions(op)
         if op.view and op.inplace:
             op.inplace_function = _inplace_view(op)
-    registry.declared[name] = op
-    for alias in op.aliases:
-        registry.declared[alias] = op
+    op.function.op = op  # type: ignore[attr-defined]
+    for own in (name, *op.aliases):
+        registry.declared[own] = op
+        setattr(ops, own, op.function)
     return Declaration(op)
 
 

@@ -25,6 +25,11 @@ def fitting_number(value, d: dtypes.dtype):
     (2, 255)
     """
     kind = value.__class__
+    if kind is float:
+        if d.category == FLOATING and -LARGEST[d] <= value <= LARGEST[d]:
+            return value
+    elif kind is int and d.category == INTEGER and INTEGER_LIMITS[d][0] <= value <= INTEGER_LIMITS[d][1]:
+        return value
     if d.category == COMPLEX:
         value = complex(value)
         if any(isfinite(part) and abs(part) > LARGEST[d.to_real()] for part in (value.real, value.imag)):

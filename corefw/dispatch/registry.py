@@ -149,17 +149,10 @@ registry = Registry()
 
 class Ops:
     """All declared functions by name, for bodies and gradients that need more than Tensor's methods:
-    ``ops.cat(...)``."""
-
-    def __getattr__(self, name: str):
-        found = registry.declared.get(name)
-        if found is None:
-            raise AttributeError(f"no op is called {name!r}")
-        self.__dict__[name] = found.function
-        return found.function
+    ``ops.cat(...)``. Each is there from its declaration on."""
 
 
-ops = Ops()
+ops: Any = Ops()
 
 
 registry.runtimes["meta"] = ("corefw", MetaRuntime())
@@ -167,7 +160,7 @@ registry.runtimes["meta"] = ("corefw", MetaRuntime())
 
 def dispatch_key_of(key_device: device, d: dtype) -> DispatchKey:
     """The dispatch key of (device, dtype); a device without an index is given the current one."""
-    found = DispatchKey._interned.get((key_device, d))
+    found = key_device._keys.get(d)
     if found is not None:
         return found
     runtime = registry.runtime(key_device.type)

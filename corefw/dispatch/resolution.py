@@ -16,7 +16,7 @@ from corefw.dispatch.measured import Rival, choosing, sized_by
 from corefw.dispatch.op import Op
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dispatch.rules import computed
-from corefw.dispatch.runtime import MetaArray
+from corefw.dispatch.runtime import MetaArray, Runtime
 from corefw.dispatch.settings import settings
 from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dtypes import dtype
@@ -362,8 +362,12 @@ def _geometry_kernel(op: Op, dispatch_key: DispatchKey) -> Callable:
         result = geometry((tuple(array.shape), strides, runtime.storage_offset(array)), *attributes)
         return runtime.as_strided(array, *result, seen_as)
 
-    if seen_as is not dispatch_key.dtype:
-        return reinterpreted
+    return geometry_kernel(op, runtime) if seen_as is dispatch_key.dtype else reinterpreted
+
+
+def geometry_kernel(op: Op, runtime: Runtime) -> Callable:
+    """The kernel of a view op that keeps the dtype, by the declaration's arithmetic on strides."""
+    geometry = op.body
 
     def kernel(array, *attributes):
         itemsize = array.dtype.itemsize

@@ -10,6 +10,7 @@ import numpy as np
 from corefw import devices, dtypes
 from corefw.declarations._shared.factories import check_pinnable, dtype_argument, require_grad
 from corefw.devices import device, get_default_device
+from corefw.dispatch.flags import unheard
 from corefw.dispatch.numbers import ConversionError, fitting_number
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import dtype
@@ -102,15 +103,11 @@ def _infer(leaf) -> dtype:
 
 def _infer_all(leaves: list, kinds: set[type]) -> dtype:
     if kinds <= _PLAIN:
-        for kind, d in (
-            (complex, dtypes.of_number(1j)),
-            (float, dtypes.get_default_dtype()),
-            (int, dtypes.int64),
-            (bool, dtypes.bool_),
-        ):
-            if kind in kinds:
-                return d
-        return dtypes.get_default_dtype()
+        if complex in kinds:
+            return dtypes.of_number(1j)
+        if float in kinds or not kinds:
+            return dtypes.get_default_dtype()
+        return dtypes.int64 if int in kinds else dtypes.bool_
     found = None
     for leaf in leaves:
         d = _infer(leaf)
@@ -138,14 +135,16 @@ def _plain(leaf, d: dtype):
     return complex(leaf) if d.is_complex else float(leaf)
 
 
+@unheard
 def _numbers(leaves: list, d: dtype) -> np.ndarray:
     """Python numbers as a flat array of `d`; RuntimeError for integers out of range."""
     if d.is_floating_point or d.is_complex:
-        with np.errstate(over="ignore"):
-            try:
-                return np.array(leaves, np.complex128 if d.is_complex else np.float64).astype(d.numpy)
-            except OverflowError:  # an integer beyond float64
-                return np.array([float("inf") if v > 0 else float("-inf") for v in leaves], d.numpy)
+        try:
+            if d.itemsize >= 4 and not d.is_complex:
+                return np.array(leaves, d.numpy)
+            return np.array(leaves, np.complex128 if d.is_complex else np.float64).astype(d.numpy)
+        except OverflowError:  # an integer beyond float64
+            return np.array([float("inf") if v > 0 else float("-inf") for v in leaves], d.numpy)
     try:
         wide = np.array(leaves)
     except OverflowError:
@@ -176,14 +175,20 @@ def _from_sequence(data, d: dtype | None) -> np.ndarray:
         return _numbers([data], d).reshape(())
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    shape = _shape_of(data)
-    leaves = _leaves(data, shape)
-    kinds = set(map(type, leaves))
+    kinds = set(map(type, data)) if data.__class__ is list else set()
+    shape: tuple[int, ...]
+    if kinds and kinds <= _PLAIN:
+        shape, leaves = (len(data),), data
+    else:
+        shape = _shape_of(data)
+        leaves = _leaves(data, shape)
+        kinds = set(map(type, leaves))
     if d is None:
         d = _infer_all(leaves, kinds)
     if not kinds <= _PLAIN or (complex in kinds and not d.is_complex):
         leaves = [_plain(leaf, d) for leaf in leaves]
-    return _numbers(leaves, d).reshape(shape)
+    found = _numbers(leaves, d)
+    return found if len(shape) == 1 else found.reshape(shape)
 
 
 # -- from memory ------------------------------------------------------------------------------------------------------

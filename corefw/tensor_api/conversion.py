@@ -108,8 +108,12 @@ def to(self, *arguments, **named) -> Tensor:
     tensor([1, 1])
     """
     dispatch_key = self.dispatch_key
-    if len(arguments) == 1 and not named and arguments[0].__class__ is dtype:
-        return convert(self, dispatch_key.with_dtype(arguments[0]))
+    if len(arguments) == 1 and not named:
+        (wanted,) = arguments
+        if wanted.__class__ is dtype:
+            return convert(self, dispatch_key.with_dtype(wanted))
+        if wanted.__class__ is str or wanted.__class__ is devices.device:
+            return convert(self, dispatch_key_of(devices.device(wanted), dispatch_key.dtype))
     try:
         first, rest = _first_form(arguments, named)
         where, wanted = _target(first, rest, named, dispatch_key)

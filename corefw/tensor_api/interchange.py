@@ -19,6 +19,7 @@ from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import attribute, method
 from corefw.versions import expose
 
+_CPU = device("cpu")
 _READ_ONLY = (
     "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
     "tensor will "
@@ -84,7 +85,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     d = check_array(ndarray)
     if not ndarray.flags.writeable:
         warn_read_only("NumPy array", 3)
-    return over(np.asarray(ndarray), dispatch_key_of(device("cpu"), d))
+    array = ndarray if ndarray.__class__ is np.ndarray else np.asarray(ndarray)
+    return over(array, dispatch_key_of(_CPU, d))
 
 
 def over(array: Any, dispatch_key: Any) -> Tensor:
@@ -390,7 +392,7 @@ def foreign_tensor(data: Any, level: int | None = None) -> Tensor | None:
     d = check_array(array)
     if level is not None and not array.flags.writeable:
         warn_read_only("NumPy array", level + 1)
-    return over(array, dispatch_key_of(device("cpu"), d))
+    return over(array, dispatch_key_of(_CPU, d))
 
 
 def to_dlpack(tensor: Tensor):

@@ -53,8 +53,7 @@ def _only(self):
 
 @method
 def __bool__(self) -> bool:
-    count = self.numel()
-    if count != 1:
+    if self.array.ndim and (count := self.numel()) != 1:
         values = "no values" if count == 0 else "more than one value"
         raise ValueAmbiguousError(f"Boolean value of Tensor with {values} is ambiguous")
     return bool(self.item())

@@ -31,7 +31,7 @@ def cat(tensors, dim=DEFAULTS[1], **options):
         result.version = version = fresh_version() if inferring else [0]
         n0 = [t.node if t.view_info is None else history(t) for t in tensors]
         if n0.count(None) < len(n0) and (recorder := grad_mode.recording):
-            node = new(NODE)
+            node = NODE()
             node.inputs = tuple(n0)
             node.saved = ([t.array.shape for t in tensors], dim)
             node.shape = array.shape

@@ -22,7 +22,7 @@ def index_put(input, indices, values, accumulate=DEFAULTS[3]):
         n0 = input.node if input.view_info is None else history(input)
         n1 = values.node if values.view_info is None else history(values)
         if (n0 is not None or n1 is not None) and (recorder := grad_mode.recording):
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0, n1)
             node.saved = (tuple(indices), [0 if t is None else +t.version[0] for t in indices], accumulate, values.array.shape)
             node.shape = array.shape
@@ -68,7 +68,7 @@ def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
         if recorder:
             array = input.array
             version = input.version
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0, n1)
             node.saved = (tuple(indices), [0 if t is None else +t.version[0] - (t.version is version) for t in indices], accumulate, values.array.shape)
             node.shape = array.shape

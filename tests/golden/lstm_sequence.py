@@ -54,7 +54,7 @@ def lstm_sequence(input, hx, cx, weight_hh, batch_sizes, reverse):
         n2 = cx.node if cx.view_info is None else history(cx)
         n3 = weight_hh.node if weight_hh.view_info is None else history(weight_hh)
         if (n0 is not None or n1 is not None or n2 is not None or n3 is not None) and (recorder := grad_mode.recording):
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0, n1, n2, n3)
             node.saved = ((output_array, output_version, output_version[0]), (gates_array, gates_version, gates_version[0]), (cells_array, cells_version, cells_version[0]), hx, +hx.version[0], cx, +cx.version[0], weight_hh, +weight_hh.version[0], batch_sizes, reverse)
             node.shape = None

@@ -30,7 +30,7 @@ def mul(input=DEFAULTS[0], other=DEFAULTS[1], **options):
         n0 = input.node if input.view_info is None else history(input)
         n1 = other.node if other.view_info is None else history(other)
         if (n0 is not None or n1 is not None) and (recorder := grad_mode.recording):
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0, n1)
             node.saved = ((other if n0 is not None else None), (+other.version[0] if n0 is not None else 0), (input if n1 is not None else None), (+input.version[0] if n1 is not None else 0))
             node.shape = array.shape
@@ -82,7 +82,7 @@ def mul_(input, other):
         if recorder:
             array = input.array
             version = input.version
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0, n1)
             node.saved = ((other if n0 is not None else None), ((other.version[0] - (other.version is version)) if n0 is not None else 0), (original if n1 is not None else None), 0)
             node.shape = array.shape

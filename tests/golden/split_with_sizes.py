@@ -19,7 +19,7 @@ def split_with_sizes(input, split_sizes, dim=DEFAULTS[2], axis=None):
         recorder = grad_mode.recording
         recording = n0 is not None and recorder
         if recording:
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0,)
             node.saved = (input.array.shape, split_sizes, dim)
             node.shape = None
@@ -35,7 +35,7 @@ def split_with_sizes(input, split_sizes, dim=DEFAULTS[2], axis=None):
             result.array = part
             result.dispatch_key = dispatch_key
             result.version = input.version
-            record = new(ViewInfo)
+            record = ViewInfo()
             record.base = input if view is None else view.base
             record.base_node = record.base.node
             record.parent = view

@@ -32,7 +32,7 @@ def sum(input=DEFAULTS[0], dim=DEFAULTS[1], keepdim=DEFAULTS[2], **options):
         result.version = version = fresh_version() if inferring else [0]
         n0 = input.node if input.view_info is None else history(input)
         if n0 is not None and (recorder := grad_mode.recording):
-            node = new(NODE)
+            node = NODE()
             node.inputs = (n0,)
             node.saved = (dim, keepdim, input.array.shape)
             node.shape = array.shape

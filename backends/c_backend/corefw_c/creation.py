@@ -8,6 +8,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import empty, like
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 
@@ -67,4 +68,8 @@ def kernels(lib):
         return output
 
     real = frozenset(d for d in dtypes.ALL if not d.is_complex)
-    return [Kernel("cast", cast, real), Kernel("full_at", full_at), Kernel("zeros_at", zeros_at)]
+    return [
+        Kernel("cast", direct(lib, "converted", cast), real),
+        Kernel("full_at", direct(lib, "full", full_at)),
+        Kernel("zeros_at", direct(lib, "zeros", zeros_at)),
+    ]

@@ -4,6 +4,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import FLOATS, dense, empty
+from corefw_c.direct import direct
 from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.positions import Blocks, checked
 
@@ -36,5 +37,5 @@ def kernels(lib):
 
     return [
         Kernel("embedding_dense_backward", embedding_dense_backward, FLOATS),
-        Kernel("pick_rows", pick_rows),
+        Kernel("pick_rows", direct(lib, "rows", pick_rows)),
     ]

@@ -8,6 +8,7 @@ from corefw.dispatch.backend import Kernel
 from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import broadcast
 from corefw_c.arrays import dense, empty, like
+from corefw_c.direct import direct
 from corefw_c.library import UNSUPPORTED, fail
 from corefw_c.positions import Blocks, Substitute, changed, checked
 
@@ -136,19 +137,25 @@ def kernels(lib):
         return any(item is not None and item.dtype.itemsize <= 2 for item in indices)
 
     def few(array, indices):
-        """Whether NumPy indexes in less time than it takes to prepare a kernel's call."""
-        return array.nbytes < small and all(item is None or 0 < item.size * 8 < small for item in indices)
-
-    def as_key(indices):
-        return tuple(
-            slice(None) if item is None else item if item.dtype.itemsize > 2 else narrow_mask(item) for item in indices
-        )
+        """The key with which NumPy indexes in less time than it takes to prepare a kernel's call; None if it does
+        not."""
+        if array.nbytes >= small:
+            return None
+        key = []
+        for item in indices:
+            if item is None:
+                key.append(slice(None))
+            elif not 0 < item.size * 8 < small:
+                return None
+            else:
+                key.append(item if item.dtype.itemsize > 2 else narrow_mask(item))
+        return tuple(key)
 
     def index(input, indices):
         if not indices or (indices[0] is None and all(item is None for item in indices)):
             return input.copy("C")
-        if few(input, indices):
-            return dense(np.asarray(input[as_key(indices)]))
+        if (key := few(input, indices)) is not None:
+            return dense(np.asarray(input[key]))
         if len(indices) == 1 and (mask := indices[0]).dtype.kind == "b" and mask.shape == input.shape:
             return masked_select(input, mask)
         array, dim, arrays, shape = arranged(*without_masks(input, indices))
@@ -156,8 +163,8 @@ def kernels(lib):
 
     def index_put(input, indices, values, add, out=None):
         out = changed(lib, input, out)
-        if not add and few(out, indices) and (values.ndim < 2 or not any_mask(indices)):
-            out[as_key(indices)] = values
+        if not add and (values.ndim < 2 or not any_mask(indices)) and (key := few(out, indices)) is not None:
+            out[key] = values
             return out
         merged, indices = without_masks(out, indices)
         array, dim, arrays, shape = arranged(merged, indices)
@@ -200,9 +207,9 @@ def kernels(lib):
         return out
 
     return [
-        Kernel("copy", copy, out=True),
-        Kernel("fill", fill, out=True),
-        Kernel("index", index),
+        Kernel("copy", direct(lib, "overwritten", copy, 0), out=True),
+        Kernel("fill", direct(lib, "overwritten", fill, 1), out=True),
+        Kernel("index", direct(lib, "indexed", index)),
         Kernel("index_put", index_put, out=True),
         Kernel("masked_scatter", masked_scatter, out=True),
         Kernel("masked_select", masked_select),

@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from corefw.errors import SettingError, did_you_mean, read_only
+from corefw_c.interface import numpy_address
 
 #: the modules, best first; there is a level of each one's name
 MODULES = ("v4", "v3", "v2", "portable")
@@ -19,6 +20,10 @@ MODULES = ("v4", "v3", "v2", "portable")
 BY_FLOATS, BY_PAIRS, BY_TILES = range(3)
 #: levels above a module's own: the module, and what multiplies in it
 FURTHER = {"amx": ("v4", BY_TILES), "v4-bf16": ("v4", BY_PAIRS)}
+
+#: of NumPy's table of functions (numpy/_core/code_generators/numpy_api.py): PyArray_Empty, PyArray_Zeros,
+#: PyArray_NewFromDescr, PyArray_SetBaseObject
+_MAKERS = (184, 183, 94, 282)
 
 
 def is_built(module: str) -> bool:
@@ -88,7 +93,8 @@ def load(level: str) -> Library:
     module, products = FURTHER.get(level, (level, BY_FLOATS))
     lib = import_module(f"corefw_c._{module}").lib
     _check_layout(lib)
-    lib.set_types(id(np.ndarray), np.dtype(ml_dtypes.bfloat16).num)
+    lib.set_types(id(np.ndarray), id(np.dtype), np.dtype(ml_dtypes.bfloat16).num)
+    lib.set_makers(*map(numpy_address, _MAKERS))
     return Library(lib, products)
 
 

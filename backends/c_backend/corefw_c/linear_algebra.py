@@ -8,6 +8,7 @@ from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
 from corefw_c.arrays import FLOATS, empty
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 NUMBERS = FLOATS | {dtypes.int32, dtypes.int64}
@@ -20,7 +21,8 @@ def kernels(lib):
     product, reduce = lib.matmul, lib.reduce
     of_batches = shape_rule("bmm")
 
-    def product_of(op, transposed):
+    def product_of(op, transposed, fewest, most):
+        """The kernel of an op for factors of so many dimensions."""
         shape_of = shape_rule(op)
         plain = None if op == "bmm" else 2  # dimensions, of two matrices, whose sizes cost less than a look-up
         rows, columns = int(transposed == LEFT), int(transposed != RIGHT)
@@ -33,7 +35,7 @@ def kernels(lib):
                 fail(op, status)
             return output
 
-        return Kernel(op, kernel, NUMBERS)
+        return Kernel(op, direct(lib, "product", kernel, transposed, lib.products, fewest, most), NUMBERS)
 
     def addmm(input, mat1, mat2, beta, alpha):
         output = empty((mat1.shape[0], mat2.shape[1]), input.dtype)  # of two dimensions, so must both be
@@ -81,12 +83,12 @@ def kernels(lib):
         return output
 
     return [
-        product_of("matmul", NEITHER),
-        product_of("matmul_adjoint", RIGHT),
-        product_of("adjoint_matmul", LEFT),
-        product_of("mm", NEITHER),
-        product_of("bmm", NEITHER),
-        Kernel("linear", linear, NUMBERS),
+        product_of("matmul", NEITHER, 1, 3),
+        product_of("matmul_adjoint", RIGHT, 2, 3),
+        product_of("adjoint_matmul", LEFT, 2, 3),
+        product_of("mm", NEITHER, 2, 2),
+        product_of("bmm", NEITHER, 3, 3),
+        Kernel("linear", direct(lib, "affine", linear, lib.products), NUMBERS),
         Kernel("_int_mm", int_mm, frozenset({dtypes.int8})),
         *(Kernel(f.__name__, f, FLOATS) for f in (addmm, baddbmm, linear_gradients)),
     ]

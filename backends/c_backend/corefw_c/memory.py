@@ -4,6 +4,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import empty
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 
@@ -36,6 +37,6 @@ def kernels(lib):
 
     return [
         Kernel("clone", clone),
-        Kernel("clone_in_order", clone_in_order),
+        Kernel("clone_in_order", direct(lib, "copied", clone_in_order)),
         Kernel("unsafe_view", unsafe_view),
     ]

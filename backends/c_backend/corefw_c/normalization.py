@@ -8,6 +8,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 FLOAT32 = np.dtype(np.float32)
@@ -203,9 +204,10 @@ def kernels(lib):
     def standardized_gradients(gradient, input, weight, scale, dims, mean):
         return backward("standardized_gradients", gradient, input, weight, scale, dims, mean, True)
 
-    forward = batch_normalization, group_normalization, layer_normalization, rms_normalization
+    forward = batch_normalization, group_normalization, rms_normalization
     others = channel_affine, standardized, standardized_backward, standardized_gradients
     return [
+        Kernel("layer_normalization", direct(lib, "layers", layer_normalization), FLOATS),
         *(Kernel(function.__name__, function, FLOATS) for function in forward),
         *(Kernel(function.__name__, function, REALS) for function in others),
     ]

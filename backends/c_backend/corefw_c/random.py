@@ -5,6 +5,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import FLOATS, dense, empty
+from corefw_c.direct import direct
 from corefw_c.library import fail
 
 REAL_NUMBERS = frozenset(d for d in dtypes.ALL if d.is_floating_point)
@@ -94,19 +95,19 @@ def kernels(lib):
                 fail(name, status)
             return output
 
-        return Kernel(name, kernel, FLOATING if name == "normal_at" else REAL_NUMBERS)
+        return kernel
 
     return [
-        drawing("cauchy_at"),
-        drawing("exponential_at"),
-        drawing("log_normal_at"),
-        drawing("normal_at"),
         Kernel("bernoulli_at", bernoulli_at, NUMBERS),
-        Kernel("geometric_at", drawing("geometric_at").function, NUMBERS - {dtypes.bool_}),
-        Kernel("integers_at", integers_at, NUMBERS),
+        Kernel("cauchy_at", drawing("cauchy_at"), REAL_NUMBERS),
+        Kernel("exponential_at", drawing("exponential_at"), REAL_NUMBERS),
+        Kernel("geometric_at", drawing("geometric_at"), NUMBERS - {dtypes.bool_}),
+        Kernel("integers_at", direct(lib, "random", integers_at, 2), NUMBERS),
+        Kernel("log_normal_at", drawing("log_normal_at"), REAL_NUMBERS),
         Kernel("masked_dropout", masked_dropout, FLOATS),
         Kernel("masked_dropout_backward", masked_dropout_backward, FLOATS),
         Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
-        Kernel("permutation_at", permutation_at, NUMBERS - {dtypes.bool_}),
-        Kernel("uniform_at", uniform_at, FLOATING),
+        Kernel("normal_at", direct(lib, "random", drawing("normal_at"), 1), FLOATING),
+        Kernel("permutation_at", direct(lib, "permutation", permutation_at), NUMBERS - {dtypes.bool_}),
+        Kernel("uniform_at", direct(lib, "random", uniform_at, 0), FLOATING),
     ]

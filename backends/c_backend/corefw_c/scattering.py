@@ -6,6 +6,7 @@ from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import dense, empty
 from corefw_c.creation import scalar
+from corefw_c.direct import direct
 from corefw_c.library import UNSUPPORTED
 from corefw_c.positions import HALF, Blocks, Substitute, changed, checked, explain
 
@@ -168,11 +169,11 @@ def kernels(lib):
         return out
 
     return [
-        Kernel("gather", gather),
+        Kernel("gather", direct(lib, "gathered", gather)),
         Kernel("index_add", index_add, out=True),
         Kernel("index_copy", index_copy, out=True),
         Kernel("index_fill", index_fill, out=True),
-        Kernel("index_select", index_select),
+        Kernel("index_select", direct(lib, "selected", index_select)),
         Kernel("put", put, out=True),
         Kernel("scatter_add", scatter_add, COMBINED, out=True),
         Kernel("scatter_reduce", scatter_reduce, COMBINED, out=True),

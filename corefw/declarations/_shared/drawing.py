@@ -19,9 +19,14 @@ from corefw.tracebacks import warn
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
 def draw(
-    kind: str, dispatch_key: DispatchKey, shape, generator: Generator | None, *parameters, over: Tensor | None = None
+    kind: str,
+    dispatch_key: DispatchKey,
+    shape,
+    generator: Generator | None,
+    parameters: tuple,
+    over: Tensor | None = None,
 ) -> Tensor:
-    """A tensor of numbers of a kind, which are to be written `over` a tensor if there is one."""
+    """A tensor of numbers of a kind with these parameters, which are to be written `over` a tensor if there is one."""
     if LevelDevice.made:
         dispatch_key = in_examples(dispatch_key)
     return source(generator, dispatch_key.device).draw(kind, dispatch_key, shape, parameters, over)

@@ -9,13 +9,13 @@ from operator import index
 import numpy as np
 
 from corefw import devices, dtypes
-from corefw.devices import DispatchKey, get_default_device
+from corefw.devices import DispatchKey, default
 from corefw.dispatch.declare import ops
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.out import store
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.sparse.keys import LayoutKey
-from corefw.dtypes import FLOATING
+from corefw.dtypes import FLOATING, Default
 from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryError, ShapeError
 from corefw.graph.nodes import leaf_node
 from corefw.layouts import preserve_format, strided
@@ -63,18 +63,18 @@ def dtype_argument(name: str, value) -> dtypes.dtype:
 def target(name: str, dtype, device, layout=None, pin_memory=False) -> DispatchKey:
     """The dispatch key that the arguments of a function which makes tensors name; missing ones mean the defaults."""
     if dtype is None:
-        dtype = dtypes.get_default_dtype()
+        dtype = Default.dtype
     elif dtype.__class__ is not dtypes.dtype:
         dtype = dtype_argument(name, dtype)
     if device is None:
-        device = get_default_device()
+        device = default.device
     elif device.__class__ is not devices.device:
         device = devices.device(device)
     if layout is not None and layout is not strided:
         raise TypeError(f"{name}(): argument 'layout' must be torch.strided, the only layout, not {layout!r}")
     if pin_memory:
         check_pinnable(device)
-    found = DispatchKey._interned.get((device, dtype))
+    found = device._keys.get(dtype)
     return found if found is not None else dispatch_key_of(device, dtype)
 
 
@@ -108,12 +108,13 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
         size = size or (named.pop("size", None),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
-    for n in size[0] if len(size) == 1 and size[0].__class__ is tuple else size:
-        if n.__class__ is not int or n < 0:
-            break
-    else:
-        if size:
-            return size[0] if size[0].__class__ is tuple else size
+    if size:
+        given = size[0] if size[0].__class__ is tuple and len(size) == 1 else size
+        for n in given:
+            if n.__class__ is not int or n < 0:
+                break
+        else:
+            return given
     if len(size) == 1 and (isinstance(size[0], (list, tuple)) or (getattr(size[0], "ndim", 0) == 1)):
         size = tuple(size[0])
     elif not size:
@@ -204,6 +205,15 @@ def strides_like(like: Tensor, memory_format) -> Shape:
         itemsize = like.dispatch_key.dtype.itemsize
         return preserved_strides(shape, tuple(s // itemsize for s in like.array.strides))
     return permuted_strides(shape, memory_format.order(len(shape)))
+
+
+def order_like(like: Tensor, memory_format) -> Shape | None:
+    """The strides of a new tensor in the shape of `like`; None for row-major order."""
+    array = like.array
+    if memory_format is None and like.dispatch_key.runtime.is_contiguous(array):
+        return None
+    strides = strides_like(like, memory_format)
+    return None if strides == contiguous_strides(tuple(array.shape)) else strides
 
 
 # -- the result -------------------------------------------------------------------------------------------------------

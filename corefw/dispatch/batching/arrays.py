@@ -89,7 +89,7 @@ class LevelDevice(device):
         found = cls.made.get((cls, inner, depth, examples))
         if found is None:
             found = object.__new__(cls)
-            found.type, found.index = inner.type, inner.index
+            found.type, found.index, found._keys = inner.type, inner.index, {}
             found.inner, found.depth, found.examples = inner, depth, examples
             own = cls.runtime_class(runtime, found)
             for d in runtime.dtypes:

@@ -92,7 +92,7 @@ else:
 
 #: the node of a result with a history
 RECORD = """
-node = new(NODE)
+node = NODE()
 node.inputs = {inputs}
 node.saved = {saved}
 node.shape = {shape}
@@ -154,7 +154,7 @@ if key_{i}.dtype.category >= 2: result_{i}.node = output_node(node, {i}, {name}_
 
 #: how a view was taken, so that it can be taken again
 LINK = """
-record = new(ViewInfo)
+record = ViewInfo()
 record.base = input if view is None else view.base
 record.base_node = record.base.node
 record.parent = view

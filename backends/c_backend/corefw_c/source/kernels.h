@@ -16,7 +16,8 @@ int permission_of_tiles(void); /* asks the system, which keeps their state; 0 or
 int tiles_are_emulated(void);  /* whether functions stand in for them, on any machine */
 int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape, const intptr_t *strides, int type_number);
 int is_read_only(uintptr_t address);
-void set_types(uintptr_t array_class, int bfloat16); /* the address of NumPy's class, the number of a dtype */
+void set_types(uintptr_t array_class, uintptr_t descriptor_class, int bfloat16); /* NumPy's classes, the number of a dtype */
+void set_makers(uintptr_t empty, uintptr_t zeros, uintptr_t view, uintptr_t keep); /* NumPy's functions (array.h) */
 void set_thread_count(int count);
 uintptr_t memory_handler(void); /* for NumPy */
 uintptr_t marking_handler(void); /* one that fills what it gives out with MARK */
@@ -44,6 +45,12 @@ int elementwise_apply(const struct elementwise_loop *loop, int count, const uint
 /* A new Python object that calls the second of a pair of Python functions, taking inputs and perhaps out=, for large
  * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
 void *with_fast_path(void *pair);
+
+/* -- direct: a few shims in C, for few elements -- */
+void *direct_function(const char *name); /* NULL if there is none */
+/* A new Python object that calls a shim in C or, with what that does not take, one in Python. It is given a tuple: the one
+ * in Python, the address of the other one, and numbers for that. To be called with Python's global lock. */
+void *with_direct_call(void *shims);
 
 /* -- fusion: several elementwise loops, one after the other -- */
 enum { FUSED_INPUTS = 16, FUSED_OUTPUTS = 8, FUSED_STEPS = 48, FUSED_NUMBERS = 144, FUSED_PLACES = 256 };
@@ -174,6 +181,10 @@ int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, i
 
 /* -- memory, creation, joining, padding -- */
 enum { SMALL = 4096 }; /* arrays of fewer bytes are moved by NumPy, whose call costs less */
+int integer_range(uint64_t start, uint64_t step, uintptr_t output); /* start + i * step, which wraps */
+int real_range(double start, double step, uintptr_t output);
+int real_linspace(double start, double end, uintptr_t output); /* from both ends */
+int identity(uintptr_t output);
 int copy(uintptr_t source, uintptr_t target); /* broadcast and converted */
 int cat(const uintptr_t *tensors, int count, int dim, uintptr_t output);
 int stack(const uintptr_t *tensors, int count, int dim, uintptr_t output);

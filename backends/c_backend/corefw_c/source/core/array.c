@@ -5,7 +5,8 @@
 #include <string.h>
 
 int bfloat16_number = -1;
-const void *array_type;
+const void *array_type, *descriptor_type;
+struct makers numpy;
 
 static struct descriptor no_descriptor = {.byteorder = '>'};
 const struct array not_an_array = {.ndim = -1, .descriptor = &no_descriptor, .flags = MAY_BE_WRITTEN};
@@ -64,7 +65,12 @@ int layout_is(uintptr_t address, uintptr_t data, int ndim, const intptr_t *shape
 
 int is_read_only(uintptr_t address) { return !is_writable((array)address); }
 
-void set_types(uintptr_t array_class, int bfloat16) {
+void set_types(uintptr_t array_class, uintptr_t descriptor_class, int bfloat16) {
     array_type = (const void *)array_class;
+    descriptor_type = (const void *)descriptor_class;
     bfloat16_number = bfloat16;
+}
+
+void set_makers(uintptr_t empty, uintptr_t zeros, uintptr_t view, uintptr_t keep) {
+    numpy = (struct makers){(array_maker *)empty, (array_maker *)zeros, (view_maker *)view, (array_keeper *)keep};
 }

@@ -36,6 +36,7 @@ struct array {
 typedef const struct array *array;
 
 extern const void *array_type;          /* NumPy's class of arrays */
+extern const void *descriptor_type;     /* and of dtypes */
 extern const struct array not_an_array; /* of no shape and no dtype that a kernel takes */
 
 enum { MAX_DIMS = 64 }; /* of NumPy's arrays */
@@ -60,13 +61,28 @@ static inline bool are_writable(size_t count, const uintptr_t *addresses) {
     return true;
 }
 
+/* NumPy's functions that make arrays, to be called with Python's lock: of sizes and a dtype, which they take away; of
+ * memory; and what has an array keep another one, which it takes away. */
+typedef void *array_maker(int ndim, const ssize_t *shape, const void *descriptor, int in_columns);
+typedef void *view_maker(const void *class, const void *descriptor, int ndim, const ssize_t *shape,
+                         const ssize_t *strides, void *data, int flags, void *like);
+typedef int array_keeper(void *array, void *kept);
+struct makers {
+    array_maker *empty, *zeros;
+    view_maker *view;
+    array_keeper *keep;
+};
+extern struct makers numpy;
+
 extern int bfloat16_number; /* NumPy's type number of ml_dtypes.bfloat16, or -1 */
 
 enum dtype dtype_of_number(int type_number);
 
-static inline enum dtype dtype_of(array a) {
-    return a->descriptor->byteorder == '>' ? NO_DTYPE : dtype_of_number(a->descriptor->type_number);
+static inline enum dtype dtype_of_descriptor(const struct descriptor *d) {
+    return d->byteorder == '>' ? NO_DTYPE : dtype_of_number(d->type_number);
 }
+
+static inline enum dtype dtype_of(array a) { return dtype_of_descriptor(a->descriptor); }
 
 static inline size_t size_of(enum dtype d) {
     static const unsigned char sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16, 0};
