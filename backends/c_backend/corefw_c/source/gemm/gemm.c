@@ -16,7 +16,8 @@ enum {
     SMALL_WORK = 1 << 19,               /* multiplications at most of a product that is not packed, */
     SMALL_DEPTH = 128,                  /* and its k */
     DIRECT_PANELS = 4,                  /* of columns at most for which rows are not packed */
-    FEW = 10,                           /* rows or columns at most of products by dot products */
+    FEW_ROWS = 40,                      /* at most of products by dot products, */
+    FEW_COLUMNS = 10,                   /* or columns */
     FAR_BYTES = 1 << 20,                /* of a matrix at least that is asked for before it is multiplied by a vector, */
     AHEAD_BYTES = 1 << 14,              /* and how long before */
     DOT_STRETCH = 1 << 14,              /* elements of a dot product that one thread adds up */
