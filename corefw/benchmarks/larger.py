@@ -92,8 +92,8 @@ def gpt2_training(framework, batch=2, length=256, **sizes):
     )  # fmt: skip
 
 
-def gpt2_generation(framework, prompt=32, count=8, **sizes):
-    """GPT-2 small, eight words after 32, each the likeliest, with the keys and values of earlier ones kept."""
+def gpt2_generation(framework, prompt=16, count=16, **sizes):
+    """GPT-2 small, 16 words after 16, each the likeliest, with the keys and values of earlier ones kept."""
     model = gpt2(framework, **sizes)
     text = _integers(framework, model.words.num_embeddings, 1, prompt)
 
