@@ -29,7 +29,9 @@ LAYOUTS = {
 
 # -- products ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("rows", "k", "n"), [((5, 3), 17, 9), ((3, 50), 260, 70), ((2, 3), 300, 900), ((41, 2), 33, 40)])
+@pytest.mark.parametrize(
+    ("rows", "k", "n"), [((5, 3), 17, 9), ((3, 50), 260, 70), ((2, 3), 300, 900), ((41, 2), 33, 40)]
+)
 def test_linear_maps_of_rows_that_lie_apart(layout, rows, k, n):
     x, w, b = LAYOUTS[layout](draw(*rows, k)), draw(n, k), draw(n)
     input, weight, bias = (torch.from_numpy(a).requires_grad_() for a in (x, w, b))
@@ -95,7 +97,7 @@ def test_attention_of_operands_that_lie_otherwise():
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("extra", [{}, {"add_bias_kv": True, "add_zero_attn": True}, {"kdim": 5, "vdim": 7}])
 def test_heads_of_batches_that_come_first(need_weights, masked, extra):
-    """With batch_first the batch is computed in the order in which it lies; the numbers are those of batch_first=False."""
+    """With batch_first a batch is computed as it lies; the numbers are those of batch_first=False."""
     first = torch.nn.MultiheadAttention(6, 2, batch_first=True, dtype=torch.float64, **extra)
     second = torch.nn.MultiheadAttention(6, 2, dtype=torch.float64, **extra)
     second.load_state_dict(first.state_dict())
@@ -108,7 +110,9 @@ def test_heads_of_batches_that_come_first(need_weights, masked, extra):
     turned = (x.transpose(0, 1).contiguous() for x in (query, key, value))
     expected, wanted = second(*turned, mask, need_weights)
     assert found.is_contiguous()
-    np.testing.assert_allclose(found.detach().numpy(), expected.transpose(0, 1).detach().numpy(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        found.detach().numpy(), expected.transpose(0, 1).detach().numpy(), rtol=1e-12, atol=1e-12
+    )
     if need_weights:
         np.testing.assert_allclose(weights.detach().numpy(), wanted.detach().numpy(), rtol=1e-12, atol=1e-12)
     found.square().sum().backward()

@@ -1,4 +1,4 @@
-"""Larger programs, of some 10^8 to 10^12 operations a call: each makes the call to time in any module with PyTorch's API.
+"""Larger programs, of 10^9 to 10^12 operations a call: each makes the call to time in a module with PyTorch's API.
 
 The sizes are arguments, so that tests can run the same programs small. What a call returns are tensors that another
 module computes too, given the same weights: every call of a training program takes one more step and returns its loss.
@@ -50,7 +50,9 @@ def gpt2(framework, words=50257, positions=1024, width=768, heads=12, layers=12)
 
         def forward(self, x, past=None):
             batch, length, _ = x.shape
-            q, k, v = (t.view(batch, length, heads, -1).transpose(1, 2) for t in self.qkv(self.first(x)).split(width, 2))
+            q, k, v = (
+                t.view(batch, length, heads, -1).transpose(1, 2) for t in self.qkv(self.first(x)).split(width, 2)
+            )
             if past is not None:
                 begin, keys, values = past
                 keys[:, :, begin : begin + length], values[:, :, begin : begin + length] = k, v

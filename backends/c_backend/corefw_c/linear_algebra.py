@@ -17,8 +17,8 @@ ROWS = 1  # the mask of a sum over rows
 
 
 def _flattened(*arrays):
-    """Arrays of as many rows as matrices, their rows in the order in which those of the widest array lie: the others, if
-    they lie so too, are not copied either."""
+    """Arrays as matrices, their rows in the order in which those of the widest array lie: others that lie so, too, are
+    not copied either."""
     widest = max(arrays, key=lambda array: array.shape[-1])
     last = widest.ndim - 1
     order = *sorted(range(last), key=lambda d: -abs(widest.strides[d])), last
