@@ -17,6 +17,7 @@ from corefw.benchmarks import machine
 from corefw.benchmarks.chart import MOST, draw
 from corefw.benchmarks.columns import BackendColumn, column, names
 from corefw.benchmarks.comparison import VERSION, change, helped, mean, rates, speed, summary
+from corefw.benchmarks.larger import LARGER
 from corefw.benchmarks.ops import OPS
 from corefw.benchmarks.overhead import OVERHEAD
 from corefw.benchmarks.page import page
@@ -236,6 +237,49 @@ def test_programs_compute(name):
     call = (TRAINING | OVERHEAD)[name](torch)
     if not name.startswith("resnet"):
         call()
+
+
+GPT2 = {"words": 11, "positions": 8, "width": 8, "heads": 2, "layers": 2}
+ENCODER = {"batch": 2, "length": 3, "width": 4, "heads": 2, "inner": 6, "layers": 2}
+SMALL = {
+    "gpt2_training": {"batch": 2, "length": 7, **GPT2},
+    "gpt2_generation": {"prompt": 3, "count": 4, **GPT2},
+    "resnet50_training": {"samples": 2, "size": 33, "width": 2, "blocks": (1, 2, 1, 1)},
+    "resnet50_inference": {"samples": 2, "size": 33, "width": 2, "blocks": (1, 2, 1, 1)},
+    "unet_training": {"samples": 2, "size": 8, "width": 2, "depth": 2},
+    "wide_lstm_training": {"features": 3, "units": 5, "steps": 4, "samples": 2},
+    "encoder_training": ENCODER,
+    "encoder_inference": ENCODER,
+}
+
+
+def with_the_same_weights(name, *modules):
+    """A larger program, made small, in several modules."""
+    calls = [LARGER[name](module, **SMALL[name]) for module in modules]
+    state = {key: value.detach().numpy().copy() for key, value in calls[0].model.state_dict().items()}
+    for call, module in zip(calls, modules, strict=True):
+        call.model.load_state_dict({key: module.from_numpy(value) for key, value in state.items()})
+    return calls
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_programs_compute_the_same_on_all_backends(name):
+    call, same = with_the_same_weights(name, torch, torch)
+    for _ in range(3):
+        found = call().detach().numpy().copy()
+        with torch.backend("numpy"):
+            expected = same().detach().numpy()
+        assert abs(found - expected).max() <= 1e-4 * abs(expected).max()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_programs_compute_what_the_oracle_computes(name):
+    peer = pytest.importorskip("torch")
+    theirs, ours = with_the_same_weights(name, peer, torch)
+    for _ in range(3):
+        expected, found = theirs().detach().numpy(), ours().detach().numpy()
+        assert abs(found - expected).max() <= 1e-4 * abs(expected).max()
 
 
 def test_a_column_leaves_everything_as_it_was():

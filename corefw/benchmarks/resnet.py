@@ -1,4 +1,4 @@
-"""ResNet-18 in the form for CIFAR (He et al., "Deep residual learning", 2015)."""
+"""ResNet-18 in the form for CIFAR, and ResNet-50 (He et al., "Deep residual learning", 2015)."""
 
 
 def build(torch, width=8):
@@ -59,3 +59,37 @@ def build(torch, width=8):
             return self.linear(out.view(out.size(0), -1))
 
     return ResNet([2, 2, 2, 2])
+
+
+def bottlenecks(torch, width=64, blocks=(3, 4, 6, 3), classes=1000):
+    """ResNet-50 by default, for images of 224 x 224."""
+    nn = torch.nn
+
+    class Bottleneck(nn.Module):  # type: ignore[name-defined]
+        def __init__(self, before, planes, stride):
+            super().__init__()
+            after = 4 * planes
+            self.conv1, self.bn1 = nn.Conv2d(before, planes, 1, bias=False), nn.BatchNorm2d(planes)
+            self.conv2 = nn.Conv2d(planes, planes, 3, stride, padding=1, bias=False)
+            self.bn2 = nn.BatchNorm2d(planes)
+            self.conv3, self.bn3 = nn.Conv2d(planes, after, 1, bias=False), nn.BatchNorm2d(after)
+            self.relu = nn.ReLU(inplace=True)
+            self.shortcut = nn.Sequential()
+            if stride != 1 or before != after:
+                self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+
+        def forward(self, x):
+            out = self.relu(self.bn1(self.conv1(x)))
+            out = self.relu(self.bn2(self.conv2(out)))
+            out = self.bn3(self.conv3(out))
+            out += self.shortcut(x)
+            return self.relu(out)
+
+    layers = [nn.Conv2d(3, width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+    layers.append(nn.MaxPool2d(3, 2, padding=1))
+    before = width
+    for stage, count in enumerate(blocks):
+        for i in range(count):
+            layers.append(Bottleneck(before, width << stage, 2 if stage and i == 0 else 1))
+            before = 4 * width << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))

@@ -6,13 +6,14 @@ import runpy
 from collections.abc import Callable
 from pathlib import Path
 
+from corefw.benchmarks.larger import LARGER
 from corefw.benchmarks.ops import OPS
 from corefw.benchmarks.overhead import OVERHEAD
 from corefw.benchmarks.training import TRAINING
 
 Row = Callable  # given a module with PyTorch's API, returns the call to time
 
-SUITES: dict[str, dict[str, Row]] = {"ops": OPS, "training": TRAINING, "overhead": OVERHEAD}
+SUITES: dict[str, dict[str, Row]] = {"ops": OPS, "training": TRAINING, "larger": LARGER, "overhead": OVERHEAD}
 _PREFIX = "bench_"  # of a file's functions
 
 

@@ -388,6 +388,11 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     queries, samples, width = query.shape
     keys, count = key.shape[0], samples * num_heads
+    samples_first = query.stride(0) < query.stride(1)  # as (N, L, E) it lies in order, and so shall what follows
+    if samples_first:
+        shared = query is key is value
+        query = query.transpose(0, 1)
+        key, value = (query, query) if shared else (key.transpose(0, 1), value.transpose(0, 1))
     if is_causal and attn_mask is None:
         raise ShapeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -405,12 +410,14 @@ def multi_head_attention_forward(
     if mask is not None:
         mask = _check_attention_mask(mask, queries, keys, count)
     if bias_k is not None and bias_v is not None:
-        k, v = ops.cat([k, bias_k.repeat(1, samples, 1)]), ops.cat([v, bias_v.repeat(1, samples, 1)])
+        times = (samples, 1, 1) if samples_first else (1, samples, 1)
+        k, v = (ops.cat([x, more.repeat(*times)], int(samples_first)) for x, more in ((k, bias_k), (v, bias_v)))
         mask, padding = _wider(mask), _wider(padding)
 
     def heads(x):
-        """A view of (length, N, E) as (N, heads, length, E / heads)."""
-        return x.reshape(x.shape[0], samples, num_heads, width // num_heads).permute(1, 2, 0, 3)
+        """A view of (length, N, E), or of (N, length, E), as (N, heads, length, E / heads)."""
+        parted = x.reshape(*x.shape[:2], num_heads, width // num_heads)
+        return parted.transpose(1, 2) if samples_first else parted.permute(1, 2, 0, 3)
 
     def of_samples(x):
         """(N * heads, ...) as (N, heads, ...)."""
@@ -442,8 +449,12 @@ def multi_head_attention_forward(
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         result = ops.scaled_dot_product_attention(q, k, v, mask, dropout_p, hinted)
-    joined = result.permute(2, 0, 1, 3).reshape(queries, samples, width)
-    result = ops.linear(joined, out_proj_weight, out_proj_bias)
+    if samples_first:
+        joined = result.transpose(1, 2).reshape(samples, queries, width)
+        result = ops.linear(joined, out_proj_weight, out_proj_bias).transpose(0, 1)
+    else:
+        joined = result.permute(2, 0, 1, 3).reshape(queries, samples, width)
+        result = ops.linear(joined, out_proj_weight, out_proj_bias)
     if not batched:
         result = result.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)

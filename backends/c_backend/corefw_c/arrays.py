@@ -52,3 +52,13 @@ def dense(array: np.ndarray) -> np.ndarray:
 def like(array: np.ndarray, dtype=None) -> np.ndarray:
     """A new array in the shape and memory order of another; an expanded array has no order to keep."""
     return np.empty_like(array, dtype, "C" if 0 in array.strides else "K")
+
+
+def rows_like(array: np.ndarray, width: int) -> np.ndarray:
+    """A new array of contiguous rows of `width`, which lie one after the other in the order of another array's rows."""
+    shape, strides = (*array.shape[:-1], width), array.strides
+    if not array.flags.c_contiguous and 0 not in strides:
+        result = np.empty_like(array, order="K", shape=shape)
+        if result.strides[-1] == result.itemsize:
+            return result
+    return empty(shape, array.dtype)

@@ -1,7 +1,7 @@
 """Attention."""
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import REALS, dense, empty, rows_like
 from corefw_c.library import fail
 
 
@@ -10,7 +10,7 @@ def kernels(lib):
 
     def attention(query, key, value, bias, is_causal, scale):
         shape, dtype = query.shape[:-1], query.dtype
-        output, logsumexp = empty((*shape, value.shape[-1]), dtype), empty(shape, dtype)
+        output, logsumexp = rows_like(query, value.shape[-1]), empty(shape, dtype)
         mask = 0 if bias is None else id(bias)
         if status := lib.attention(id(query), id(key), id(value), mask, is_causal, scale, id(output), id(logsumexp)):
             fail("attention", status)
@@ -18,7 +18,7 @@ def kernels(lib):
 
     def attention_backward(gradient, query, key, value, output, logsumexp, bias, is_causal, scale):
         logsumexp = dense(logsumexp)
-        gradients = tuple(empty(array.shape, array.dtype) for array in (query, key, value))
+        gradients = tuple(rows_like(array, array.shape[-1]) for array in (query, key, value))
         operands = map(id, (gradient, query, key, value, output, logsumexp))
         mask = 0 if bias is None else id(bias)
         if status := lib.attention_backward(*operands, mask, is_causal, scale, *map(id, gradients)):

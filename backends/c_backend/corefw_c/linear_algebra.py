@@ -16,6 +16,15 @@ NEITHER, LEFT, RIGHT = range(3)  # which factor's matrices are given transposed
 ROWS = 1  # the mask of a sum over rows
 
 
+def _flattened(*arrays):
+    """Arrays as matrices, their rows in the order in which those of the widest array lie: others that lie so, too, are
+    not copied either."""
+    widest = max(arrays, key=lambda array: array.shape[-1])
+    last = widest.ndim - 1
+    order = *sorted(range(last), key=lambda d: -abs(widest.strides[d])), last
+    return [array.transpose(order).reshape(prod(array.shape[:-1]), array.shape[-1]) for array in arrays]
+
+
 def kernels(lib):
     """The family's kernels."""
     product, reduce = lib.matmul, lib.reduce
@@ -63,7 +72,7 @@ def kernels(lib):
         if gradient.ndim != 2 or input.ndim != 2:
             if gradient.shape[:-1] != input.shape[:-1]:
                 raise ValueError("as many rows of both expected")
-            gradient, input = (array.reshape(prod(array.shape[:-1]), array.shape[-1]) for array in (gradient, input))
+            gradient, input = _flattened(gradient, input)
         features = gradient.shape[1]
         of_weight, of_bias = empty((features, input.shape[1]), input.dtype), empty((features,), input.dtype)
         status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, lib.products, id(of_weight))

@@ -58,27 +58,35 @@ static enum status read_operands(array query, array key, array value, array bias
     return status;
 }
 
-/* Whether `a` is a dense array of (*batch, rows, columns), or of (*batch, rows) if columns is negative. */
-static bool is_result(array a, const struct attention *of, enum dtype dtype, ssize_t rows, ssize_t columns) {
+/* Reads an array of (*batch, rows, columns) that is written to: its rows are contiguous. */
+static enum status read_result(array a, const struct attention *of, ssize_t rows, ssize_t columns, enum dtype dtype,
+                               struct heads *heads) {
+    enum status status = read_heads(a, of, rows, columns, false, dtype, heads);
+    return status || columns <= 1 || heads->column == 1 ? status : UNSUPPORTED;
+}
+
+/* Whether `a` is a dense array of (*batch, queries). */
+static bool is_of_queries(array a, const struct attention *of, enum dtype dtype) {
     int batch = of->batch_ndim;
-    return a->ndim == batch + (columns < 0 ? 1 : 2) && dtype_of(a) == dtype && is_contiguous(a) &&
+    return a->ndim == batch + 1 && dtype_of(a) == dtype && is_contiguous(a) &&
            has_shape(&(struct array){.ndim = batch, .shape = a->shape}, batch, of->batch_shape) &&
-           a->shape[batch] == rows && (columns < 0 || a->shape[batch + 1] == columns);
+           a->shape[batch] == of->queries;
 }
 
 int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
               uintptr_t output, uintptr_t logsumexp) {
     if (!WRITABLE(output, logsumexp)) return READ_ONLY;
     struct attention of;
-    enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
-    if (status) return status;
+    struct heads out;
     enum dtype dtype = dtype_of(ARRAY(query));
-    array out = ARRAY(output), logarithms = ARRAY(logsumexp);
-    if (!is_result(out, &of, dtype, of.queries, of.value_width) || !is_result(logarithms, &of, dtype, of.queries, -1))
-        return WRONG_SHAPE;
+    array logarithms = ARRAY(logsumexp);
+    enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
+    if (!status) status = read_result(ARRAY(output), &of, of.queries, of.value_width, dtype, &out);
+    if (status) return status;
+    if (!is_of_queries(logarithms, &of, dtype)) return WRONG_SHAPE;
     switch (dtype) {
-    case FLOAT32: return attention_f32(&of, (float *)out->data, (float *)logarithms->data);
-    case FLOAT64: return attention_f64(&of, (double *)out->data, (double *)logarithms->data);
+    case FLOAT32: return attention_f32(&of, &out, (float *)logarithms->data);
+    case FLOAT64: return attention_f64(&of, &out, (double *)logarithms->data);
     default: return WRONG_DTYPE;
     }
 }
@@ -88,23 +96,22 @@ int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintp
                        uintptr_t grad_key, uintptr_t grad_value) {
     if (!WRITABLE(grad_query, grad_key, grad_value)) return READ_ONLY;
     struct attention of;
-    struct heads gradients, outputs;
+    struct heads gradients, outputs, to_query, to_key, to_value;
     enum dtype dtype = dtype_of(ARRAY(query));
-    array logs = ARRAY(logsumexp), to_query = ARRAY(grad_query), to_key = ARRAY(grad_key), to_value = ARRAY(grad_value);
+    array logs = ARRAY(logsumexp);
     enum status status = read_operands(ARRAY(query), ARRAY(key), ARRAY(value), ARRAY(bias), causal, scale, &of);
     if (!status) status = read_heads(ARRAY(gradient), &of, of.queries, of.value_width, false, dtype, &gradients);
     if (!status) status = read_heads(ARRAY(output), &of, of.queries, of.value_width, false, dtype, &outputs);
+    if (!status) status = read_result(ARRAY(grad_query), &of, of.queries, of.width, dtype, &to_query);
+    if (!status) status = read_result(ARRAY(grad_key), &of, of.keys, of.width, dtype, &to_key);
+    if (!status) status = read_result(ARRAY(grad_value), &of, of.keys, of.value_width, dtype, &to_value);
     if (status) return status;
-    if (!is_result(logs, &of, dtype, of.queries, -1) || !is_result(to_query, &of, dtype, of.queries, of.width) ||
-        !is_result(to_key, &of, dtype, of.keys, of.width) || !is_result(to_value, &of, dtype, of.keys, of.value_width))
-        return WRONG_SHAPE;
+    if (!is_of_queries(logs, &of, dtype)) return WRONG_SHAPE;
     switch (dtype) {
     case FLOAT32:
-        return attention_backward_f32(&of, &gradients, &outputs, (float *)logs->data, (float *)to_query->data,
-                                      (float *)to_key->data, (float *)to_value->data);
+        return attention_backward_f32(&of, &gradients, &outputs, (float *)logs->data, &to_query, &to_key, &to_value);
     case FLOAT64:
-        return attention_backward_f64(&of, &gradients, &outputs, (double *)logs->data, (double *)to_query->data,
-                                      (double *)to_key->data, (double *)to_value->data);
+        return attention_backward_f64(&of, &gradients, &outputs, (double *)logs->data, &to_query, &to_key, &to_value);
     default: return WRONG_DTYPE;
     }
 }

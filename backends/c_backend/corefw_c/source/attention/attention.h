@@ -29,6 +29,11 @@ static inline const void *matrix_of(const struct attention *of, const struct hea
     return from->data + offset;
 }
 
+/* The first element of a head's result. */
+static inline void *result_of(const struct attention *of, const struct heads *to, ssize_t head) {
+    return (void *)(uintptr_t)matrix_of(of, to, head);
+}
+
 /* How many keys the queries before `end` may attend to. */
 static inline ssize_t allowed_keys(const struct attention *of, ssize_t end) {
     return of->causal && end < of->keys ? end : of->keys;

@@ -16,7 +16,12 @@ enum {
     SMALL_WORK = 1 << 19,               /* multiplications at most of a product that is not packed, */
     SMALL_DEPTH = 128,                  /* and its k */
     DIRECT_PANELS = 4,                  /* of columns at most for which rows are not packed */
-    FEW = 10,                           /* rows or columns at most of products by dot products */
+    FEW_ROWS = 40,                      /* at most of products by dot products, */
+    FEW_COLUMNS = 10,                   /* or columns */
+    FAR_BYTES = 1 << 20,                /* of a matrix at least that is asked for before it meets a few vectors, */
+    AHEAD_BYTES = 1 << 14,              /* how long before, */
+    MOST_VECTORS = 8,                   /* and how many, if its columns are contiguous: */
+    FAR_ROWS = 256,                     /* so many of its rows at least, which lie together, for a thread */
     DOT_STRETCH = 1 << 14,              /* elements of a dot product that one thread adds up */
     DOT_COLUMNS = VECTOR_BYTES == 64 ? 4 : 2,
 };

@@ -66,6 +66,19 @@ static void join_rows(struct batch *batch, ssize_t size) {
     }
 }
 
+/* Where rows lie in several dimensions that are no single one, as those of a transposed array, let each product have
+ * those of the longest: a factor that is the same for all is packed, or read, for many rows at a time. */
+static void choose_rows(struct batch *batch, ssize_t size) {
+    struct product *p = &batch->product;
+    for (int i = 0; i < batch->ndim; i++) {
+        struct dimension d = batch->dimensions[i];
+        if (d.b != 0 || d.n <= p->m) continue;
+        batch->dimensions[i] =
+            (struct dimension){p->m, p->a_row * size, 0, p->added_row * size, p->c_row * size};
+        p->m = d.n, p->a_row = d.a / size, p->added_row = d.added / size, p->c_row = d.c / size;
+    }
+}
+
 /* Products begin to end of the batch. */
 static void multiply_batch(void *context, ssize_t begin, ssize_t end) {
     struct batch *batch = context;
@@ -195,7 +208,10 @@ int matmul(uintptr_t input, uintptr_t other, uintptr_t addend, int transposed, d
     struct product *p = &batch.product;
     bool fused = added && (!with.add_rows || (plain && (addition.column == 1 || p->n == 1)));
     if (fused) p->added = added->data, p->added_row = addition.row, p->added_column = addition.column;
-    if (fused || !added) join_rows(&batch, (ssize_t)size_of(type));
+    if (fused || !added) {
+        join_rows(&batch, (ssize_t)size_of(type));
+        choose_rows(&batch, (ssize_t)size_of(type));
+    }
     ssize_t count = 1, work = p->m * p->n * p->k;
     for (int i = 0; i < batch.ndim; i++) count *= batch.dimensions[i].n;
     if (count == 0 || p->m == 0 || p->n == 0) return OK;

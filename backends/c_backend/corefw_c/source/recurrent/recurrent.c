@@ -73,6 +73,8 @@ struct arrays {
 
 static void *data_of(array a) { return a ? a->data : NULL; }
 
+enum { CELL_COST = 2 }; /* elementary steps of a gate, computed by vectors */
+
 #define TEMPLATE "recurrent/recurrent.inc"
 #include "core/each_real.h"
 #define TEMPLATE "recurrent/recurrent_cells.inc"
