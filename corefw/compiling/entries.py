@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corefw.compiling.environment import choices, environment
+from corefw.compiling.arguments import Look
+from corefw.compiling.environment import choices, environment, hindrance
+from corefw.compiling.guards import Held
 from corefw.compiling.nodes import CompiledBackward, attach, spend
-from corefw.compiling.surroundings import Surroundings, all_same
 from corefw.dispatch.plan import Plan
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
@@ -16,6 +17,9 @@ from corefw.dispatch.straight import Run
 from corefw.graph.views import node_of
 from corefw.tensor import Tensor, new, wrap
 from corefw.utils._pytree import TreeSpec, tree_unflatten
+
+#: what is returned instead of a result where a recording does not hold
+OTHER = object()
 
 
 @dataclass
@@ -68,13 +72,17 @@ class Gradients:
     keys: list[Any]
 
 
+def _look_otherwise(args: tuple, kwargs: dict) -> None:
+    """What arguments look like of which nothing is known yet."""
+
+
 @dataclass
 class Entry:
     """A recording that can be replayed.
 
     Attributes:
         plan: the calls; ``run`` makes them.
-        present, held: what lists what it depends on, and that list while it was recorded; found by `surroundings`.
+        held: what it depends on; ``groups`` the ids of the options of optimizers.
         rates: (dictionary, key) of numbers that are given to each run.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
@@ -86,14 +94,14 @@ class Entry:
         new_gradients: (leaf, place of its gradient's array among what a run returns, or -1: none, its dispatch key).
         returned, structure: the result.
         backward: how gradients are computed, where the result has a history.
+        look: whether arguments look as they did.
         others: the arguments that count by identity.
     """
 
     plan: Plan
     run: Run
-    present: Callable[[], list]
-    held: list
-    surroundings: Surroundings
+    held: Held
+    groups: set[int]
     rates: list[tuple[dict, str]]
     environment: tuple
     choices: tuple
@@ -109,12 +117,24 @@ class Entry:
     returned: list[Returned]
     structure: TreeSpec
     backward: Gradients | None = None
+    look: Look = _look_otherwise
     others: list = field(default_factory=list)
     runs: int = 0
 
-    def holds(self, tensors: Sequence[Tensor]) -> bool:
+    def __post_init__(self) -> None:
+        self.is_leaf = self.structure.is_leaf()
+        self.versions_of = [(i, r.version_of) for i, r in enumerate(self.returned) if r.version_of >= 0]
+
+    def enter(self, args: tuple, kwargs: dict) -> Any:
+        """What a call with these arguments returns, replayed; OTHER if it would not be what was recorded."""
+        found = self.look(args, kwargs)
+        if found is None or not self._holds(found[0]):
+            return OTHER
+        return self._replay(*found)
+
+    def _holds(self, tensors: Sequence[Tensor]) -> bool:
         """Whether everything that the recording depends on, beside what arguments look like, is as it was."""
-        if self.environment != environment():
+        if self.environment != environment() or hindrance():
             return False
         if self.epoch != registry.epoch:
             if self.choices != choices():
@@ -126,8 +146,7 @@ class Entry:
         for group, key in self.rates:
             if group.get(key).__class__ is not float:
                 return False
-        present = self.present()
-        if not all_same(present, self.held):
+        if not self.held.still():
             return False
         for place, there in self.leaves:
             if (tensors[place]._grad is not None) is not there:
@@ -138,37 +157,35 @@ class Entry:
                 return False
         return True
 
-    def replay(self, tensors: Sequence[Tensor]) -> Any:
+    def _replay(self, tensors: list[Tensor], given: list) -> Any:
         """Run the plan with these tensors among the arguments, and do to Python's objects what the calls did."""
         self.runs += 1
-        given = [tensor.array for tensor in tensors]
         for leaf in self.gradients_given:
             given.append(_at(leaf, tensors)._grad.array)
-        draws = [draw.generator.take(draw.blocks) for draw in self.draws]
-        arrays = self.run(given, draws, [group[key] for group, key in self.rates])
+        draws = [draw.generator.take(draw.blocks) for draw in self.draws] if self.draws else ()
+        rates = [group[key] for group, key in self.rates] if self.rates else ()
+        arrays = self.run(given, draws, rates)
         for what, times in self.counted:
-            _at(what, tensors).version[0] += times
+            (tensors[what] if what.__class__ is int else what).version[0] += times
         for leaf, times in self.gradient_counts:
             _at(leaf, tensors)._grad.version[0] += times
         for leaf, place, key in self.new_gradients:
-            _at(leaf, tensors)._grad = None if place < 0 else wrap(arrays[place], key)
+            gradient = None if place < 0 else wrap(arrays[place], key)
+            (tensors[leaf] if leaf.__class__ is int else leaf)._grad = gradient
         leaves = [self._leaf(returned, arrays, tensors) for returned in self.returned]
-        for returned, leaf in zip(self.returned, leaves):
-            if returned.version_of >= 0:
-                leaf.version = leaves[returned.version_of].version
+        for i, of in self.versions_of:
+            leaves[i].version = leaves[of].version
         if self.backward is not None:
             self._record(self.backward, arrays, tensors, leaves)
-        return leaves[0] if self.structure.is_leaf() else tree_unflatten(leaves, self.structure)
+        return leaves[0] if self.is_leaf else tree_unflatten(leaves, self.structure)
 
     def _leaf(self, returned: Returned, arrays: Sequence[Any], tensors: Sequence[Tensor]) -> Any:
-        if returned.kind == "constant":
-            return returned.value
-        if returned.kind == "given":
-            return tensors[returned.place]
-        tensor = wrap(arrays[returned.place], returned.dispatch_key)
-        if returned.spent:
-            spend(tensor)
-        return tensor
+        if returned.kind == "new":
+            tensor = wrap(arrays[returned.place], returned.dispatch_key)
+            if returned.spent:
+                spend(tensor)
+            return tensor
+        return returned.value if returned.kind == "constant" else tensors[returned.place]
 
     def _record(self, backward: Gradients, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
         node = new(CompiledBackward)

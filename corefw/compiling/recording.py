@@ -12,6 +12,7 @@ from corefw.compiling.entries import Draw, Entry, Gradients, Returned
 from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
+from corefw.compiling.guards import spelled
 from corefw.compiling.passes import improved
 from corefw.compiling.passes.hoisting import renewing
 from corefw.compiling.surroundings import Surroundings
@@ -80,8 +81,7 @@ class _Recording:
     def __init__(self, tensors: Sequence[Tensor], surroundings: Surroundings, rates: Sequence[tuple[dict, str]]):
         self.tensors, self.surroundings, self.rates = tensors, surroundings, rates
         self.tape, self.watching = Tape(), Watching()
-        self.present = surroundings.present()
-        self.before = self.present()
+        self.before = surroundings.held()
         leaves = {id(t): t for t in (*surroundings.leaves(), *tensors) if t.node.__class__ is AccumulateGrad}
         self.leaves = list(leaves.values())
         places = {id(t): i for i, t in reversed([*enumerate(tensors)]) if id(t) not in surroundings.tensors}
@@ -149,9 +149,8 @@ class _Recording:
         return Entry(
             plan=plan,
             run=renewing(plan, run_of(plan)),
-            present=self.present,
             held=self.before,
-            surroundings=self.surroundings,
+            groups=self.surroundings.groups(),
             rates=list(self.rates),
             environment=self.environment,
             choices=choices(),
@@ -178,7 +177,7 @@ class _Recording:
         surroundings, tape = self.surroundings, self.tape
         if surroundings.add_functions(self.watching.functions):
             raise Refusal("functions ran that had not been seen", for_now=True)
-        changed = surroundings.difference(self.before)
+        changed = self.before.difference()
         if changed:
             raise Refusal(f"it changes {changed}, which is done by Python", for_now=True)
         if tape.refusal:
@@ -186,10 +185,10 @@ class _Recording:
         if self.rates and Rate.used:
             raise Refusal(f"Python computes with {self.rates[0][1]!r} of an optimizer, which is another in each call")
         if surroundings.opaque:
-            raise Refusal(f"it uses the iterator {surroundings.opaque[0]}")
+            raise Refusal(f"it uses the iterator {spelled(surroundings.opaque[0])}")
         cells = tape.plan.cells()
         if surroundings.arrays and any(cell in tape.constants and cell.shape for cell in cells):
-            raise Refusal(f"it makes tensors of NumPy arrays ({surroundings.arrays[0]} is one)")
+            raise Refusal(f"it makes tensors of NumPy arrays ({spelled(surroundings.arrays[0])} is one)")
         for tensor in self.tensors:
             if isinstance(tensor.dispatch_key.device, LevelDevice) or tensor.dispatch_key.device.type == "meta":
                 raise Refusal(f"an argument lies on {tensor.dispatch_key.device}, seen from inside of a transform")
@@ -303,7 +302,7 @@ class _Recording:
             for gradient in gradients:
                 if gradient is not None:
                     tape.returned(gradient.array)
-        changed = self.surroundings.difference(self.before)
+        changed = self.before.difference()
         if tape.refusal or changed:
             raise Refusal(tape.refusal or f"its backward changes {changed}, which is done by Python")
         return self._gradients(tape, outputs, places, firsts, targets, gradients, passes)

@@ -1,0 +1,176 @@
+"""Guards: what surroundings held at a time, and whether they still do."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count, zip_longest
+from operator import is_
+from types import CellType
+from typing import Any, NamedTuple
+
+from corefw.devices import device
+from corefw.dtypes import dtype
+from corefw.tensor import AccumulateGrad, Tensor
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None), dtype, device)
+_EXACT = frozenset({dict, list, set, deque, OrderedDict, defaultdict})  # which are false where they have no items
+_END = object()
+
+
+class Source(NamedTuple):
+    """Something whose items count, in their order.
+
+    Attributes: ``items`` gives them, as they are whenever one goes through it; ``keys`` gives what each is called;
+    ``name`` that of the container, "" where the keys are names; ``container`` itself, None if it is none.
+    """
+
+    items: Iterable
+    keys: Iterable
+    name: Any
+    container: Any = None
+
+
+class Held:
+    """What was there, of all that some sources and tensors lead to, when this was made.
+
+    Args:
+        sources: the containers and the like.
+        tensors: (tensor, its name).
+
+    Attributes: ``values`` the items of each source.
+    """
+
+    def __init__(self, sources: Sequence[Source], tensors: Sequence[tuple[Tensor, Any]]):
+        self._sources = sources
+        self.values = [[*source.items] for source in sources]
+        self._empty, present = [], []
+        for source, values in zip(sources, self.values):
+            if not values and source.container.__class__ in _EXACT:
+                self._empty.append(source.container)
+            else:
+                present.append(source.items)
+        self._present, self._items = (*present, (_END,)), [*chain.from_iterable(self.values), _END]
+        self._tensors = [(tensor, tensor.array, tensor.node, name) for tensor, name in tensors]
+        self._inner = [(t, a, node) for t, a, node, _ in self._tensors if node.__class__ is not AccumulateGrad]
+        self._leaves = [
+            (tensor, array, node, node.hooks, tensor._grad is None)
+            for tensor, array, node, _ in self._tensors
+            if node.__class__ is AccumulateGrad
+        ]
+
+    def still(self) -> bool:
+        """Whether all of it is there: the same objects, equal numbers, and gradients where there were some."""
+        if any(self._empty):
+            return False
+        if not all(map(is_, chain.from_iterable(self._present), self._items)):
+            present = [*chain.from_iterable(self._present)]
+            if len(present) != len(self._items) or not all(map(same, present, self._items)):
+                return False
+            self._items = present  # numbers that were computed anew, which are likely to stay for some calls
+        for tensor, array, node, hooks, without in self._leaves:
+            if tensor.array is not array or tensor.node is not node or node.hooks is not hooks:
+                return False
+            if (tensor._grad is None) is not without:
+                return False
+        for tensor, array, node in self._inner:
+            if tensor.array is not array or tensor.node is not node:
+                return False
+        return True
+
+    def difference(self) -> str:
+        """The name of something that is another one now; "" if nothing is. Gradients may come and go."""
+        for source, values in zip(self._sources, self.values):
+            for key, now, before in zip_longest(source.keys, [*source.items], values, fillvalue=_END):
+                if now is not before and not same(now, before):
+                    return spelled((source.name, "[]", key)) if source.name else str(key)
+                if now is _END:
+                    break
+        for tensor, array, node, name in self._tensors:
+            if tensor.array is not array or tensor.node is not node:
+                return f"the memory or history of {spelled(name)}"
+        return ""
+
+    def changed_numbers(self, groups: set[int]) -> list[tuple[dict, str]]:
+        """The items of the dictionaries with these ids that are other numbers now; none if anything else has changed."""
+        found = []
+        for source, values in zip(self._sources, self.values):
+            present, may_change = [*source.items], id(source.container) in groups
+            if len(present) != len(values):
+                return []
+            for key, now, before in zip(source.keys, present, values):
+                if now is before or same(now, before):
+                    continue
+                if not may_change or now.__class__ is not float or before.__class__ is not float:
+                    return []
+                found.append((source.container, key))
+        return found
+
+
+def source_of(container: Any, name: Any) -> Source:
+    """All items of a container."""
+    if not isinstance(container, dict):
+        return Source(container, count(), name, container)
+    values: Callable = type(container).values
+    if values not in (dict.values, OrderedDict.values):
+        values = dict.values
+    return Source(values(container), container, name, container)
+
+
+class Some:
+    """The items of a dictionary with some keys, and how many it has in all."""
+
+    def __init__(self, container: dict, keys: Sequence[Any]):
+        self._container, self._keys = container, keys
+
+    def __iter__(self) -> Iterator:
+        return iter([*map(self._container.get, self._keys), len(self._container)])
+
+
+class Globals:
+    """What some names mean in a module."""
+
+    def __init__(self, namespace: dict, names: Sequence[str]):
+        self._namespace, self._names = namespace, names
+
+    def __iter__(self) -> Iterator:
+        return map(self._namespace.get, self._names)
+
+
+class Variables:
+    """What variables hold that functions share."""
+
+    def __init__(self, cells: Sequence[CellType]):
+        self._cells = cells
+
+    def __iter__(self) -> Iterator:
+        try:
+            return iter([cell.cell_contents for cell in self._cells])
+        except ValueError:  # one has nothing yet
+            return map(content, self._cells)
+
+
+def content(cell: CellType) -> Any:
+    """The value of a variable that functions share; None before it has one."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two values count as one: the same object, or equal numbers or strings of one class."""
+    if first is second:
+        return True
+    kind = first.__class__
+    return kind is second.__class__ and kind in PLAIN and bool(first == second) and repr(first) == repr(second)
+
+
+def spelled(name: Any) -> str:
+    """A name that was put together of parts: (what, "." or "[]", the attribute or key)."""
+    if name.__class__ is not tuple:
+        return str(name)
+    owner, kind, key = name
+    if kind == ".":
+        return f"{spelled(owner)}.{key}"
+    return f"{spelled(owner)}[{key!r}]" if key.__class__ in PLAIN else f"{spelled(owner)}[a {type(key).__name__}]"
