@@ -15,7 +15,7 @@ from typing import Any
 from corefw.compiling.arguments import key_of, look_for
 from corefw.compiling.entries import OTHER, Entry
 from corefw.compiling.environment import hindrance
-from corefw.compiling.frames import Watching
+from corefw.compiling.frames import Watching, can_watch
 from corefw.compiling.recording import record
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
@@ -135,7 +135,7 @@ class Compiled:
 
     def _otherwise(self, args: tuple, kwargs: dict) -> Any:
         """A call that is not what the last one was."""
-        if self._given_up or Tape.active is not None or Compiled.stance == "force_eager" or hindrance():
+        if self._given_up or Compiled.stance == "force_eager" or hindrance():
             return self._function(*args, **kwargs)
         key, tensors, others = key_of(args, kwargs)
         for entry in self._entries.get(key, ()):
@@ -150,7 +150,9 @@ class Compiled:
             return self._function(*args, **kwargs)
         if Compiled.stance == "fail_on_recompile":
             raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
-        if not self._is_to_be_seen(key) or not _recording.acquire(blocking=False):  # another thread may have it
+        if not can_watch() or not self._is_to_be_seen(key):
+            return self._function(*args, **kwargs)
+        if not _recording.acquire(blocking=False):  # another thread has it
             return self._function(*args, **kwargs)
         try:
             return self._seen(key, args, kwargs, tensors, others)
@@ -171,7 +173,7 @@ class Compiled:
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
-            with Tape(), Watching() as watching:
+            with Tape.nothing(), Watching() as watching:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
             self._watched = True

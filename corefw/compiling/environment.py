@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corefw import dtypes
 from corefw.autograd.autocasting.state import state as autocast
+from corefw.compiling.tape import Tape
 from corefw.dispatch import overriding
 from corefw.dispatch.batching.arrays import levels
 from corefw.dispatch.registry import registry
@@ -13,6 +14,8 @@ from corefw.graph.grad_mode import mode
 
 def hindrance() -> str:
     """Why calls can be neither recorded nor replayed now; "" if they can."""
+    if Tape.active is not None:
+        return "a call is looked at or recorded"
     if registry.modes:
         return f"the mode {type(registry.modes[-1]).__name__} is on"
     if mode.recorder is not True or mode.call_node is not None:
