@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from corefw.compiling.guards import PLAIN
@@ -13,8 +13,8 @@ from corefw.utils._pytree import tree_flatten
 
 TENSORS = frozenset({Tensor, Parameter, Buffer})
 _MOST = 100  # tensors that are looked at one by one
-#: gives the tensors among arguments that look as others did and their arrays; None if these look otherwise
-Look = Callable[[tuple, dict], "tuple[list[Tensor], list] | None"]
+#: what is returned instead of a result where a recording does not hold
+OTHER = object()
 
 
 def key_of(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
@@ -59,55 +59,46 @@ def _is_new(tensor: Tensor) -> bool:
     return (tensor.node if tensor.view_info is None else node_of(tensor)) is None
 
 
-def look_for(args: tuple, kwargs: dict) -> Look:
-    """The function that tells whether arguments look as these do, a straight line of comparisons."""
-    writer = _Writer()
-    try:
-        writer.items("args", args)
-        writer.check(f"{writer.name(tuple(kwargs))} != tuple(kwargs)" if kwargs else "kwargs")
-        if kwargs:
-            writer.items("kwargs.values()", tuple(kwargs.values()))
-    except _Structured:
-        return _by_key(key_of(args, kwargs)[0])
-    return writer.function()
+class Look:
+    """How it is found that arguments look as some did: lines of a function of `args` and `kwargs`, which returns OTHER
+    where they do not, and else goes on with the tensors among them, ``t0``, ``t1`` and so on, and their arrays ``r0``.
 
+    Attributes: ``lines``; ``names`` the objects that they name; ``tensors`` how many there are.
+    """
 
-def _by_key(key: Any) -> Look:
-    def look(args: tuple, kwargs: dict) -> tuple[list[Tensor], list] | None:
-        found, tensors, _ = key_of(args, kwargs)
-        return (tensors, [tensor.array for tensor in tensors]) if found == key else None
-
-    return look
-
-
-class _Structured(Exception):
-    """There is a structure that others have told `tree_flatten` of, or too much for a straight line."""
-
-
-class _Writer:
-    """The function that is being written."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._names: dict[str, Any] = {"is_new": _is_new}
+    def __init__(self, args: tuple, kwargs: dict):
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"is_new": _is_new, "key_of": key_of}
         self._tensors: list[Tensor] = []
         self._first: dict[int, int] = {}  # by id of a version the number of the first tensor with it
+        try:
+            self._items("args", args)
+            self.check(f"tuple(kwargs) != {self.name(tuple(kwargs))}" if kwargs else "kwargs")
+            if kwargs:
+                self._items("kwargs.values()", tuple(kwargs.values()))
+            self._look_at_versions()
+        except _Structured:
+            key, self._tensors, _ = key_of(args, kwargs)
+            self.lines = ["found, tensors, _ = key_of(args, kwargs)"]
+            self.check(f"found != {self.name(key)}")
+            self.lines += [f"t{i} = tensors[{i}]; r{i} = t{i}.array" for i in range(len(self._tensors))]
+        self.tensors = len(self._tensors)
 
     def name(self, value: Any) -> str:
         """The name of an object in the function."""
-        self._names[made := f"v{len(self._names)}"] = value
+        self.names[made := f"v{len(self.names)}"] = value
         return made
 
     def check(self, *conditions: str) -> None:
-        """Arguments for which one of the conditions holds look otherwise."""
-        self._lines += [f"if {condition}: return None" for condition in conditions]
+        """Where one of these conditions holds the recording does not."""
+        self.lines += [f"if {condition}: return OTHER" for condition in conditions]
 
-    def items(self, where: str, values: tuple) -> None:
+    def _items(self, where: str, values: tuple) -> None:
         """Look at the items of something that can be gone through."""
-        self.check(f"len({where}) != {len(values)}")
-        places = [f"a{len(self._lines)}_{i}" for i in range(len(values))]
+        self.check(f"len({where}) != {len(values)}" if values else where)
+        places = [f"a{len(self.lines)}_{i}" for i in range(len(values))]
         if places:
-            self._lines.append(f"{', '.join(places)}, = {where}")
+            self.lines.append(f"{', '.join(places)}, = {where}")
         for place, value in zip(places, values):
             self._look(place, value)
 
@@ -123,10 +114,11 @@ class _Writer:
             self.check(f"{place} is not {known} and ({place}.__class__ is not {of} or {place} != {known})")
         elif kind is list or kind is tuple:
             self.check(f"{place}.__class__ is not {kind.__name__}")
-            self.items(place, value)
+            self._items(place, value)
         elif kind is dict:
-            self.check(f"{place}.__class__ is not dict", f"tuple({place}) != {self.name(tuple(value))}")
-            self.items(f"{place}.values()", tuple(value.values()))
+            self.check(f"{place}.__class__ is not dict or tuple({place}) != {self.name(tuple(value))}")
+            if value:
+                self._items(f"{place}.values()", tuple(value.values()))
         elif tree_flatten(value)[1].is_leaf():
             self.check(f"{place} is not {self.name(value)}")
         else:
@@ -136,31 +128,28 @@ class _Writer:
         i, array = len(self._tensors), tensor.array
         if i == _MOST:
             raise _Structured
-        self.check(
-            f"{place}.__class__ is not {self.name(tensor.__class__)}",
-            f"{place}.dispatch_key is not {self.name(tensor.dispatch_key)}",
-        )
-        self._lines += [f"t{i}, r{i} = {place}, {place}.array"]
-        self.check(
-            f"r{i}.shape != {self.name(array.shape)} or r{i}.strides != {self.name(array.strides)}",
-            f"(t{i}.node is not None or t{i}.view_info is not None) and not is_new(t{i})"
-            if _is_new(tensor)
-            else f"is_new(t{i})",
-        )
+        kind, key = self.name(tensor.__class__), self.name(tensor.dispatch_key)
+        self.check(f"{place}.__class__ is not {kind} or {place}.dispatch_key is not {key}")
+        self.lines.append(f"t{i} = {place}; r{i} = t{i}.array")
+        self.check(f"r{i}.shape != {self.name(array.shape)} or r{i}.strides != {self.name(array.strides)}")
+        if _is_new(tensor):
+            self.check(f"(t{i}.node is not None or t{i}.view_info is not None) and not is_new(t{i})")
+        else:
+            self.check(f"is_new(t{i})")
         first = self._first.setdefault(id(tensor.version), i)
         if first < i:
             same = "not " if array is self._tensors[first].array else ""
-            self.check(f"t{first}.version is not t{i}.version", f"r{first} is {same}r{i}")
+            self.check(f"t{first}.version is not t{i}.version or r{first} is {same}r{i}")
         self._tensors.append(tensor)
 
-    def function(self) -> Look:
-        """The function."""
-        numbers, first = range(len(self._tensors)), [*self._first.values()]
+    def _look_at_versions(self) -> None:
+        """See that the others do not show each other's memory."""
+        first = [*self._first.values()]
         if len(first) == 2:
             self.check(f"t{first[0]}.version is t{first[1]}.version")
         elif len(first) > 2:
             self.check(f"len({{{', '.join(f'id(t{i}.version)' for i in first)}}}) != {len(first)}")
-        self._lines.append(f"return [{', '.join(f't{i}' for i in numbers)}], [{', '.join(f'r{i}' for i in numbers)}]")
-        source = "def look(args, kwargs):\n" + "\n".join(f"    {line}" for line in self._lines)
-        exec(compile(source, "<corefw arguments>", "exec"), self._names)
-        return self._names["look"]
+
+
+class _Structured(Exception):
+    """There is a structure that others have told `tree_flatten` of, or too much for a straight line."""

@@ -12,9 +12,10 @@ from threading import Lock
 from types import CodeType
 from typing import Any
 
-from corefw.compiling.arguments import key_of, look_for
-from corefw.compiling.entries import OTHER, Entry
-from corefw.compiling.environment import hindrance
+from corefw.compiling.arguments import OTHER, Look, key_of
+from corefw.compiling.entering import entering
+from corefw.compiling.entries import Entry
+from corefw.compiling.environment import hindered
 from corefw.compiling.frames import Watching, can_watch
 from corefw.compiling.recording import record
 from corefw.compiling.surroundings import Surroundings
@@ -93,7 +94,7 @@ class Compiled:
         self._functions: dict[CodeType, dict[str, Any]] = {}
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
-        self._last: Entry | None = None  # that was replayed
+        self._enter: Callable[[tuple, dict], Any] | None = None  # of the entry that was replayed last
         self._tries: dict[Any, int] = {}
 
     @property
@@ -127,15 +128,15 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._last is not None and Compiled.stance != "force_eager":
-            result = self._last.enter(args, kwargs)
+        if self._enter is not None and Compiled.stance != "force_eager":
+            result = self._enter(args, kwargs)
             if result is not OTHER:
                 return result
         return self._otherwise(args, kwargs)
 
     def _otherwise(self, args: tuple, kwargs: dict) -> Any:
         """A call that is not what the last one was."""
-        if self._given_up or Compiled.stance == "force_eager" or hindrance():
+        if self._given_up or Compiled.stance == "force_eager" or hindered():
             return self._function(*args, **kwargs)
         key, tensors, others = key_of(args, kwargs)
         for entry in self._entries.get(key, ()):
@@ -144,7 +145,7 @@ class Compiled:
             else:
                 result = entry.enter(args, kwargs)
             if result is not OTHER:
-                self._last = None if self._options.check else entry
+                self._enter = None if self._options.check else entry.enter
                 return result
         if key in self.refusals or _OTHERS in self.refusals or Compiled.stance == "eager_on_recompile":
             return self._function(*args, **kwargs)
@@ -183,14 +184,15 @@ class Compiled:
         for entry in self._entries.get(key, ()):
             rates = rates or entry.rates + entry.held.changed_numbers(entry.groups)
         surroundings = self._surroundings(others)
-        look = look_for(args, kwargs)  # before the call, which may change them
+        look = Look(args, kwargs)  # before the call, which may change them
         recorded = record(self._function, args, kwargs, tensors, surroundings, self._options.passes, rates)
         self._functions.update(recorded.functions)
         if recorded.entry is not None and recorded.calls < self._options.least:
             self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")
         elif recorded.entry is not None:
             entries = self._entries.setdefault(key, [])
-            recorded.entry.look, recorded.entry.others = look, others  # held, so that no other object is given its id
+            recorded.entry.others = others  # held, so that no other object is given its id
+            recorded.entry.enter = entering(recorded.entry, look)
             entries.insert(0, recorded.entry)
             self._tries.pop(key, None)
         elif recorded.refusal is not None:

@@ -6,20 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corefw.compiling.arguments import Look
-from corefw.compiling.environment import choices, environment, hindrance
+from corefw.compiling.arguments import OTHER
+from corefw.compiling.environment import choices
 from corefw.compiling.guards import Held
-from corefw.compiling.nodes import CompiledBackward, attach, spend
+from corefw.compiling.nodes import CompiledBackward, attach
 from corefw.dispatch.plan import Plan
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
 from corefw.dispatch.straight import Run
 from corefw.graph.views import node_of
-from corefw.tensor import Tensor, new, wrap
-from corefw.utils._pytree import TreeSpec, tree_unflatten
+from corefw.tensor import Tensor, new
+from corefw.utils._pytree import TreeSpec
 
-#: what is returned instead of a result where a recording does not hold
-OTHER = object()
+
+def _not_yet(args: tuple, kwargs: dict) -> Any:
+    return OTHER
 
 
 @dataclass
@@ -72,10 +73,6 @@ class Gradients:
     keys: list[Any]
 
 
-def _look_otherwise(args: tuple, kwargs: dict) -> None:
-    """What arguments look like of which nothing is known yet."""
-
-
 @dataclass
 class Entry:
     """A recording that can be replayed.
@@ -94,7 +91,7 @@ class Entry:
         new_gradients: (leaf, place of its gradient's array among what a run returns, or -1: none, its dispatch key).
         returned, structure: the result.
         backward: how gradients are computed, where the result has a history.
-        look: whether arguments look as they did.
+        enter: replays it, given arguments (see `entering.py`).
         others: the arguments that count by identity.
     """
 
@@ -117,77 +114,26 @@ class Entry:
     returned: list[Returned]
     structure: TreeSpec
     backward: Gradients | None = None
-    look: Look = _look_otherwise
+    enter: Callable[[tuple, dict], Any] = _not_yet
     others: list = field(default_factory=list)
     runs: int = 0
 
-    def __post_init__(self) -> None:
-        self.is_leaf = self.structure.is_leaf()
-        self.versions_of = [(i, r.version_of) for i, r in enumerate(self.returned) if r.version_of >= 0]
+    @property
+    def inference(self) -> bool:
+        """Whether it was recorded in inference mode."""
+        return self.environment[1]
 
-    def enter(self, args: tuple, kwargs: dict) -> Any:
-        """What a call with these arguments returns, replayed; OTHER if it would not be what was recorded."""
-        found = self.look(args, kwargs)
-        if found is None or not self._holds(found[0]):
-            return OTHER
-        return self._replay(*found)
-
-    def _holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether everything that the recording depends on, beside what arguments look like, is as it was."""
-        if self.environment != environment() or hindrance():
+    def chooses_as_before(self) -> bool:
+        """Whether the same kernels would be chosen, though those that had been found were dropped."""
+        if self.choices != choices():
             return False
-        if self.epoch != registry.epoch:
-            if self.choices != choices():
-                return False
-            self.epoch = registry.epoch
-        for i, array in self.pinned:
-            if tensors[i].array is not array:
-                return False
-        for group, key in self.rates:
-            if group.get(key).__class__ is not float:
-                return False
-        if not self.held.still():
-            return False
-        for place, there in self.leaves:
-            if (tensors[place]._grad is not None) is not there:
-                return False
-        for leaf, like in zip(self.gradients_given, self.gradients_like):
-            gradient = _at(leaf, tensors)._grad
-            if (gradient.dispatch_key, gradient.array.shape, gradient.array.strides) != like:
-                return False
+        self.epoch = registry.epoch
         return True
 
-    def _replay(self, tensors: list[Tensor], given: list) -> Any:
-        """Run the plan with these tensors among the arguments, and do to Python's objects what the calls did."""
-        self.runs += 1
-        for leaf in self.gradients_given:
-            given.append(_at(leaf, tensors)._grad.array)
-        draws = [draw.generator.take(draw.blocks) for draw in self.draws] if self.draws else ()
-        rates = [group[key] for group, key in self.rates] if self.rates else ()
-        arrays = self.run(given, draws, rates)
-        for what, times in self.counted:
-            (tensors[what] if what.__class__ is int else what).version[0] += times
-        for leaf, times in self.gradient_counts:
-            _at(leaf, tensors)._grad.version[0] += times
-        for leaf, place, key in self.new_gradients:
-            gradient = None if place < 0 else wrap(arrays[place], key)
-            (tensors[leaf] if leaf.__class__ is int else leaf)._grad = gradient
-        leaves = [self._leaf(returned, arrays, tensors) for returned in self.returned]
-        for i, of in self.versions_of:
-            leaves[i].version = leaves[of].version
-        if self.backward is not None:
-            self._record(self.backward, arrays, tensors, leaves)
-        return leaves[0] if self.is_leaf else tree_unflatten(leaves, self.structure)
-
-    def _leaf(self, returned: Returned, arrays: Sequence[Any], tensors: Sequence[Tensor]) -> Any:
-        if returned.kind == "new":
-            tensor = wrap(arrays[returned.place], returned.dispatch_key)
-            if returned.spent:
-                spend(tensor)
-            return tensor
-        return returned.value if returned.kind == "constant" else tensors[returned.place]
-
-    def _record(self, backward: Gradients, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
+    def attach(self, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
+        """Give the leaves of the result their history, if the forward's run has returned `arrays`."""
+        backward = self.backward
+        assert backward is not None
         node = new(CompiledBackward)
         node.inputs = tuple(node_of(tensors[i]) if i.__class__ is int else i for i in backward.inputs)
         node.saved = [*(arrays[i] for i in backward.saved), *(tensors[i].array for i in backward.given)]
@@ -195,8 +141,3 @@ class Entry:
         node.versions = [(tensor, tensor.version[0]) for tensor in changeable]
         node.run, node.outputs_like, node.keys = backward.run, backward.outputs_like, backward.keys
         attach(node, [leaves[i] for i in backward.outputs])
-
-
-def _at(what: Any, tensors: Sequence[Tensor]) -> Tensor:
-    """A tensor, or the one at a place among the arguments."""
-    return tensors[what] if what.__class__ is int else what

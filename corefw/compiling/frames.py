@@ -23,7 +23,8 @@ _GENERATED = "<corefw "  # so begin the names of files of functions that corefw 
 @cache
 def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType]]:
     """The modules of kernels and runtimes, whose functions the frontend calls, and the kernels' code."""
-    modules, codes = set(), set()
+    modules: set[Any] = set()
+    codes: set[Any] = set()
     for backend in map(registry.backends.__getitem__, backends):
         functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
         modules.update(getattr(thing, "__module__", None) for thing in functions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count, zip_longest
-from operator import is_
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -38,44 +37,35 @@ class Held:
         sources: the containers and the like.
         tensors: (tensor, its name).
 
-    Attributes: ``values`` the items of each source.
+    Attributes:
+        values: the items of each source.
+        empty: the containers that have none.
+        present: what gives those of the others, and one more at the end; ``items`` what it gave.
+        leaves: (tensor, its array, its node, the hooks on that, whether it has no gradient) of those that may get one.
+        others: (tensor, its array, its node).
     """
 
     def __init__(self, sources: Sequence[Source], tensors: Sequence[tuple[Tensor, Any]]):
-        self._sources = sources
+        self._sources, self._tensors = sources, [(t, t.array, t.node, name) for t, name in tensors]
         self.values = [[*source.items] for source in sources]
-        self._empty, present = [], []
-        for source, values in zip(sources, self.values):
-            if not values and source.container.__class__ in _EXACT:
-                self._empty.append(source.container)
+        empty = [not v and s.container.__class__ in _EXACT for s, v in zip(sources, self.values)]
+        self.empty = [source.container for source, is_empty in zip(sources, empty) if is_empty]
+        self.present = *(source.items for source, is_empty in zip(sources, empty) if not is_empty), (_END,)
+        self.items = [*chain.from_iterable(self.values), _END]
+        self.leaves, self.others = [], []
+        for tensor, array, node, _ in self._tensors:
+            if node.__class__ is AccumulateGrad:
+                self.leaves.append((tensor, array, node, node.hooks, tensor._grad is None))
             else:
-                present.append(source.items)
-        self._present, self._items = (*present, (_END,)), [*chain.from_iterable(self.values), _END]
-        self._tensors = [(tensor, tensor.array, tensor.node, name) for tensor, name in tensors]
-        self._inner = [(t, a, node) for t, a, node, _ in self._tensors if node.__class__ is not AccumulateGrad]
-        self._leaves = [
-            (tensor, array, node, node.hooks, tensor._grad is None)
-            for tensor, array, node, _ in self._tensors
-            if node.__class__ is AccumulateGrad
-        ]
+                self.others.append((tensor, array, node))
 
-    def still(self) -> bool:
-        """Whether all of it is there: the same objects, equal numbers, and gradients where there were some."""
-        if any(self._empty):
+    def equals(self) -> bool:
+        """Whether the same is present as before, numbers by their values. Where it is, these objects count from now on:
+        they were computed anew, and are likely to stay for some calls."""
+        present = [*chain.from_iterable(self.present)]
+        if len(present) != len(self.items) or not all(map(same, present, self.items)):
             return False
-        if not all(map(is_, chain.from_iterable(self._present), self._items)):
-            present = [*chain.from_iterable(self._present)]
-            if len(present) != len(self._items) or not all(map(same, present, self._items)):
-                return False
-            self._items = present  # numbers that were computed anew, which are likely to stay for some calls
-        for tensor, array, node, hooks, without in self._leaves:
-            if tensor.array is not array or tensor.node is not node or node.hooks is not hooks:
-                return False
-            if (tensor._grad is None) is not without:
-                return False
-        for tensor, array, node in self._inner:
-            if tensor.array is not array or tensor.node is not node:
-                return False
+        self.items = present
         return True
 
     def difference(self) -> str:
@@ -92,7 +82,7 @@ class Held:
         return ""
 
     def changed_numbers(self, groups: set[int]) -> list[tuple[dict, str]]:
-        """The items of the dictionaries with these ids that are other numbers now; none if anything else has changed."""
+        """The items of dictionaries with these ids that are other numbers now; none if anything else has changed."""
         found = []
         for source, values in zip(self._sources, self.values):
             present, may_change = [*source.items], id(source.container) in groups

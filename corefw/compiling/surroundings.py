@@ -136,8 +136,8 @@ class Surroundings:
         for namespace, names in self._lookups.values():
             sources.append(Source(Globals(namespace, names), names, ""))
         if self._cells:
-            cells, names = zip(*self._cells)
-            sources.append(Source(Variables(cells), names, ""))
+            variables = Variables([cell for cell, _ in self._cells])
+            sources.append(Source(variables, [name for _, name in self._cells], ""))
         return Held(sources, [*self.tensors.values()])
 
     def _source(self, container: Any, name: Any) -> Source:
