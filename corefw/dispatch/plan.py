@@ -190,10 +190,11 @@ class Call:
         if self.out is not None:
             yield self.out
         op: Any = self.op
-        changed = {p.name for p in op.changed}
-        for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
-            if p.name in changed:
-                yield from cells_in((argument,))
+        if op.changed:
+            changed = {p.name for p in op.changed}
+            for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
+                if p.name in changed:
+                    yield from cells_in((argument,))
 
     def __str__(self) -> str:
         names = [p.name for p in self.op.kernel_parameters]

@@ -178,8 +178,13 @@ class Recording:
         return Operand(array)
 
     def _is_unwritten(self, owner: np.ndarray) -> bool:
-        content = ctypes.string_at(owner.ctypes.data, owner.nbytes)
-        return content.count(self.lib.MARK) == len(content)
+        content = (ctypes.c_ubyte * owner.nbytes).from_address(owner.ctypes.data)
+        whole, rest = divmod(owner.nbytes, 8)
+        words = np.frombuffer(content, np.uint64, whole)
+        mark = bytes([self.lib.MARK])
+        return bytes(content[:rest] if not whole else content[-rest:] if rest else b"") == mark * rest and bool(
+            not whole or (words[0] == int.from_bytes(mark * 8) and (words == words[0]).all())
+        )
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from corefw_c.replaying.places import Span, address_of
@@ -36,11 +38,39 @@ class Copy:
         return made
 
 
+class Changed:
+    """The memory that a call changes, in spans that have no bytes in common."""
+
+    def __init__(self, spans: Iterable[Span]):
+        self._spans = [*spans]
+        self._at = {span.begin: span for span in self._spans}
+
+    def span(self, array: np.ndarray) -> Span | None:
+        """The one in which an array lies, None if it lies elsewhere; Unproved if a part of it does."""
+        lies = Span.of(array)
+        found = self._at.get(lies.begin)
+        if found is not None and found.contains(lies):
+            return found
+        for span in self._spans:
+            if span.contains(lies):
+                return span
+            if span.overlaps(lies):
+                raise Unproved("an argument shares memory with what is changed")
+        return None
+
+    def check(self, arrays: Iterable[np.ndarray]) -> None:
+        """Raise Unproved if parts of arrays lie in them."""
+        for array in arrays:
+            if array.size:
+                self.span(array)
+
+
 class Trial:
     """Copies of the memory that a call changes, as it was, and marked memory in place of what it makes."""
 
     def __init__(self, before: dict[Span, bytes]):
-        self._changed = [Copy(span, content) for span, content in before.items()]
+        self._changed = {span: Copy(span, content) for span, content in before.items()}
+        self._spans = Changed(before)
         self._made: dict[int, Copy] = {}
 
     def replace(self, owner: np.ndarray) -> None:
@@ -49,25 +79,22 @@ class Trial:
 
     def begin(self) -> None:
         """Have all memory as it was before the call."""
-        for copy in (*self._changed, *self._made.values()):
+        for copy in (*self._changed.values(), *self._made.values()):
             copy.begin()
 
     def of(self, array: np.ndarray) -> np.ndarray:
         """The array that a call is tried on in place of one."""
         if not array.size:
             return array
-        span = Span.of(array)
-        for copy in self._changed:
-            if copy.span.contains(span):
-                return copy.of(array)
-            if copy.span.overlaps(span):
-                raise Unproved("an argument shares memory with what is changed")
+        span = self._spans.span(array)
+        if span is not None:
+            return self._changed[span].of(array)
         made = self._made.get(id(owner_of(array)))
         return array if made is None else made.of(array)
 
     def contents(self) -> list[bytes]:
         """What is changed, as it is now."""
-        return [copy.bytes.tobytes() for copy in self._changed]
+        return [copy.bytes.tobytes() for copy in self._changed.values()]
 
     def run(
         self, functions: Functions, words: Words, results: list[np.ndarray], expected: tuple[list[bytes], list[bytes]]
