@@ -79,23 +79,35 @@ class _Writer:
             "entry.runs += 1",
             f"arrays = run([{', '.join(given)}], [{', '.join(draws)}], [{', '.join(rates)}])",
         ]
+        once = [what for what, times in entry.counted if times == 1 and what.__class__ is not int]
+        if once:
+            self._lines.append(f"for t in {self.name(once)}: t.version[0] += 1")
         for what, times in entry.counted:
-            self._lines.append(f"{self._tensor(what)}.version[0] += {times}")
+            if times != 1 or what.__class__ is int:
+                self._lines.append(f"{self._tensor(what)}.version[0] += {times}")
         for leaf, times in entry.gradient_counts:
             self._lines.append(f"{self._tensor(leaf)}._grad.version[0] += {times}")
-        for i, (leaf, place, key) in enumerate(entry.new_gradients):
-            if place >= 0:
-                self._wrap(f"n{i}", place, key)
-            self._lines.append(f"{self._tensor(leaf)}._grad = {f'n{i}' if place >= 0 else None}")
+        made = [
+            (leaf, place, key) for leaf, place, key in entry.new_gradients if place >= 0 and leaf.__class__ is not int
+        ]
+        if made:
+            self._lines.append(f"for leaf, place, key in {self.name(made)}:")
+            self._lines += [f"    {line}" for line in self._wrapped("t", "place", "key")]
+            self._lines.append("    leaf._grad = t")
+        for leaf, place, key in entry.new_gradients:
+            if place < 0:
+                self._lines.append(f"{self._tensor(leaf)}._grad = None")
+            elif leaf.__class__ is int:
+                self._lines += [*self._wrapped("t", place, self.name(key)), f"t{leaf}._grad = t"]
 
-    def _wrap(self, name: str, place: int, key: Any) -> None:
-        """Make a tensor over what the run returns at a place."""
+    def _wrapped(self, name: str, place: Any, key: str) -> list[str]:
+        """Lines that make a tensor over what the run returns at a place."""
         if self._entry.inference:
-            self._lines.append(f"{name} = wrap(arrays[{place}], {self.name(key)})")
-        else:  # as `wrap` does
-            self._lines.append(f"{name} = new(Tensor); {name}.array = arrays[{place}]")
-            self._lines.append(f"{name}.dispatch_key = {self.name(key)}; {name}.node = {name}.view_info = None")
-            self._lines.append(f"{name}.version = [0]")
+            return [f"{name} = wrap(arrays[{place}], {key})"]
+        return [  # as `wrap` does
+            f"{name} = new(Tensor); {name}.array = arrays[{place}]; {name}.dispatch_key = {key}",
+            f"{name}.node = {name}.view_info = None; {name}.version = [0]",
+        ]
 
     def _return(self) -> None:
         entry = self._entry
@@ -113,7 +125,7 @@ class _Writer:
             return f"t{returned.place}"
         if returned.kind == "constant":
             return self.name(returned.value)
-        self._wrap(name, returned.place, returned.dispatch_key)
+        self._lines += self._wrapped(name, returned.place, self.name(returned.dispatch_key))
         if returned.spent:
             self._lines.append(f"spend({name})")
         return name

@@ -64,7 +64,7 @@ class Twins:
             for kernel, twin in zip(kernels, table(self.recording), strict=True)
         }
         self.handler = allocator.handler_at(functions.lib.marking_handler())
-        self.proved: set[tuple] = set()  # kinds of calls (see `kinds.py`)
+        self.proved: set[Any] = set()  # kinds of calls (see `kinds.py`)
 
     def of(self, call: Call, constant: Callable[[Cell], bool]) -> Callable:
         """The twin of a call's kernel; Unproved if there is none, or its calls may be others in the next run."""

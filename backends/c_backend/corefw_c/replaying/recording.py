@@ -178,13 +178,12 @@ class Recording:
         return Operand(array)
 
     def _is_unwritten(self, owner: np.ndarray) -> bool:
-        content = (ctypes.c_ubyte * owner.nbytes).from_address(owner.ctypes.data)
-        whole, rest = divmod(owner.nbytes, 8)
-        words = np.frombuffer(content, np.uint64, whole)
-        mark = bytes([self.lib.MARK])
-        return bytes(content[:rest] if not whole else content[-rest:] if rest else b"") == mark * rest and bool(
-            not whole or (words[0] == int.from_bytes(mark * 8) and (words == words[0]).all())
-        )
+        memory: Any = (ctypes.c_char * owner.nbytes).from_address(owner.ctypes.data)
+        count, rest = divmod(owner.nbytes, 8)
+        words = np.ndarray(count, np.uint64, memory)
+        mark = bytes([self.lib.MARK]) * 8
+        whole = int.from_bytes(mark, "little")
+        return memory[8 * count :] == mark[:rest] and bool((words[:1] == whole).all() and (words == whole).all())
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""
