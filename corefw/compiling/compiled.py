@@ -17,7 +17,9 @@ from corefw.compiling.entering import entering
 from corefw.compiling.entries import Entry
 from corefw.compiling.environment import hindered
 from corefw.compiling.frames import Watching, can_watch
+from corefw.compiling.guards import Option
 from corefw.compiling.recording import record
+from corefw.compiling.schedules import Given, Stepping, restore, snapshot
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.plan import Plan
@@ -92,6 +94,8 @@ class Compiled:
         self._kinds: set = set()
         self._recordings = 0
         self._functions: dict[CodeType, dict[str, Any]] = {}
+        self._schedulers: dict[int, Any] = {}  # that make a step in it
+        self._options_changed: dict[tuple[int, str], Option] = {}  # by them
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
         self._enter: Callable[[tuple, dict], Any] | None = None  # of the entry that was replayed last
@@ -174,19 +178,22 @@ class Compiled:
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
-            with Tape.nothing(), Watching() as watching:
+            with Tape.nothing(), Stepping(Given(()), Plan()) as stepping, Watching() as watching:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
+            self._note(stepping)
             self._watched = True
             return result
         self._recordings += 1
-        rates: list = []
+        rates: list[Option] = []
         for entry in self._entries.get(key, ()):
             rates = rates or entry.rates + entry.held.changed_numbers(entry.groups)
+        rates = self._scheduled(rates)
         surroundings = self._surroundings(others)
         look = Look(args, kwargs)  # before the call, which may change them
         recorded = record(self._function, args, kwargs, tensors, surroundings, self._options.passes, rates)
         self._functions.update(recorded.functions)
+        self._note(recorded.stepping)
         if recorded.entry is not None and recorded.calls < self._options.least:
             self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")
         elif recorded.entry is not None:
@@ -201,9 +208,24 @@ class Compiled:
                 self._refuse(key, str(recorded.refusal))
         return recorded.result
 
+    def _note(self, stepping: Stepping) -> None:
+        """Remember schedulers whose steps are part of the function."""
+        self._schedulers.update({id(scheduler): scheduler for scheduler in stepping.steps})
+        self._options_changed.update(stepping.options)
+
+    def _scheduled(self, rates: list[Option]) -> list[Option]:
+        """The options that are given to runs: `rates`, and those that schedulers change."""
+        groups = {id(group) for scheduler in self._schedulers.values() for group in scheduler.optimizer.param_groups}
+        found = {(id(option.group), option.key): option for option in rates}
+        for key, option in self._options_changed.items():
+            if id(option.group) in groups and option.get().__class__ is float:
+                found.setdefault(key, option)
+        return [*found.values()]
+
     def _surroundings(self, others: Sequence[Any] = ()) -> Surroundings:
         """What the function depends on now, arguments that are no tensors included."""
         found = Surroundings()
+        found.schedulers = {*self._schedulers}
         found.add(self._root, self._name)
         found.add_functions(self._functions)
         for value in others:
@@ -228,9 +250,11 @@ class Compiled:
         leaves = [*(tensors[place] for place, _ in entry.leaves), *self._surroundings().leaves()]
         gradients = [(leaf, leaf._grad, None if leaf._grad is None else leaf._grad.detach().clone()) for leaf in leaves]
         generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
+        schedules = snapshot(entry.schedulers)
         replay = entry.enter(args, kwargs)
         if replay is OTHER:
             return OTHER
+        restore(schedules)
         replayed = [_host(value) for value in tree_flatten(replay)[0]]
         changed = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]
         for tensor, array, copy, version in states:

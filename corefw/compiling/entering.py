@@ -44,9 +44,16 @@ class _Writer:
         entry, held = self._entry, self._entry.held
         for i, array in entry.pinned:
             self._check(f"r{i} is not {self.name(array)}")
-        for i, (group, key) in enumerate(entry.rates):
+        for i, (group, key, place) in enumerate(entry.rates):
             self._lines.append(f"q{i} = {self.name(group)}.get({key!r})")
+            if place is not None:
+                before, after = group[key][:place], group[key][place + 1 :]
+                self._check(f"q{i}.__class__ is not tuple or len(q{i}) != {len(before) + 1 + len(after)}")
+                self._check(f"q{i}[:{place}] != {self.name(before)} or q{i}[{place + 1}:] != {self.name(after)}")
+                self._lines.append(f"q{i} = q{i}[{place}]")
             self._check(f"q{i}.__class__ is not float")
+        for i, truth in entry.truths:
+            self._check(f"not q{i}" if truth else f"q{i}")
         for i, there in entry.leaves:
             self._check(f"t{i}._grad is {'' if there else 'not '}None")
         if held.empty:
@@ -118,6 +125,7 @@ class _Writer:
         if entry.backward is not None:
             given = ", ".join(f"t{i}" for i in range(self._look.tensors))
             self._lines.append(f"entry.attach(arrays, [{given}], [{', '.join(leaves)}])")
+        self._lines += [f"{self.name(scheduler)}.step()" for scheduler in entry.schedulers]
         self._lines.append(f"return {self._tree(iter(leaves), entry.structure)}")
 
     def _leaf(self, name: str, returned: Returned) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from corefw.compiling.arguments import OTHER
 from corefw.compiling.environment import choices
-from corefw.compiling.guards import Held
+from corefw.compiling.guards import Held, Option
 from corefw.compiling.nodes import CompiledBackward, attach
 from corefw.dispatch.plan import Plan
 from corefw.dispatch.random_generator import Generator
@@ -80,7 +80,8 @@ class Entry:
     Attributes:
         plan: the calls; ``run`` makes them.
         held: what it depends on; ``groups`` the ids of the options of optimizers.
-        rates: (dictionary, key) of numbers that are given to each run.
+        rates: options of optimizers that are given to each run; ``truths`` of some whether they are not 0.
+        schedulers: those that make a step after each run.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
         leaves: (place of an argument, whether its gradient was there before).
@@ -99,7 +100,9 @@ class Entry:
     run: Run
     held: Held
     groups: set[int]
-    rates: list[tuple[dict, str]]
+    rates: list[Option]
+    truths: list[tuple[int, bool]]
+    schedulers: list[Any]
     environment: tuple
     choices: tuple
     epoch: int

@@ -17,6 +17,26 @@ _EXACT = frozenset({dict, list, set, deque, OrderedDict, defaultdict})  # which 
 _END = object()
 
 
+class Option(NamedTuple):
+    """A number of an optimizer's group: the item with a key, or the one at a place in a tuple there."""
+
+    group: dict
+    key: Any
+    place: int | None = None
+
+    def get(self) -> Any:
+        """What is there."""
+        value = self.group.get(self.key)
+        return value if self.place is None else value[self.place]  # type: ignore[index]
+
+    def put(self, value: Any) -> None:
+        """Set it."""
+        if self.place is not None:
+            items = self.group[self.key]
+            value = (*items[: self.place], value, *items[self.place + 1 :])
+        self.group[self.key] = value
+
+
 class Source(NamedTuple):
     """Something whose items count, in their order.
 
@@ -81,7 +101,7 @@ class Held:
                 return f"the memory or history of {spelled(name)}"
         return ""
 
-    def changed_numbers(self, groups: set[int]) -> list[tuple[dict, str]]:
+    def changed_numbers(self, groups: set[int]) -> list[Option]:
         """The items of dictionaries with these ids that are other numbers now; none if anything else has changed."""
         found = []
         for source, values in zip(self._sources, self.values):
@@ -93,7 +113,7 @@ class Held:
                     continue
                 if not may_change or now.__class__ is not float or before.__class__ is not float:
                     return []
-                found.append((source.container, key))
+                found.append(Option(source.container, key))
         return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -33,6 +34,7 @@ class Surroundings:
         opaque: what may give something else in each call: iterators; by name.
         arrays: the names of NumPy arrays, whose elements are not looked at.
         rates: (id of a dictionary, key) of numbers that do not count.
+        schedulers: the ids of objects whose attributes do not count.
     """
 
     def __init__(self) -> None:
@@ -40,8 +42,10 @@ class Surroundings:
         self.opaque: list[Any] = []
         self.arrays: list[Any] = []
         self.rates: set[tuple[int, str]] = set()
+        self.schedulers: set[int] = set()
         self._seen: dict[int, Any] = {}
         self._items: list[tuple[Any, Any]] = []  # a container, its name
+        self._named: list[tuple[dict, Any]] = []  # those of them whose keys the program chooses
         self._cells: list[tuple[CellType, str]] = []  # of closures, with the variable's name
         self._codes: set[CodeType] = set()
         self._lookups: dict[int, tuple[dict, list[str]]] = {}  # by id of a module's globals: them, names
@@ -81,6 +85,7 @@ class Surroundings:
             if len(value) < _MOST:
                 if not isinstance(value, Members):  # whose items are attributes of their module too
                     self._items.append((value, name))
+                    self._named.append((value, name))
                 for key, item in value.items():
                     yield item, (name, "[]", key)
         elif isinstance(value, list | tuple | set | frozenset | deque):
@@ -99,6 +104,8 @@ class Surroundings:
             yield value.__func__, name
         elif isinstance(value, partial):
             yield from ((part, name) for part in (value.func, value.args, value.keywords))
+        elif id(value) in self.schedulers:
+            yield value.optimizer, (name, ".", "optimizer")
         elif hasattr(type(value), "__next__"):
             self.opaque.append(name)
         elif isinstance(getattr(value, "__dict__", None), dict) and not type(value).__module__.startswith(_INNER):
@@ -133,6 +140,9 @@ class Surroundings:
     def held(self) -> Held:
         """Everything that counts, as it is now."""
         sources = [self._source(container, name) for container, name in self._items]
+        sources += [
+            Source(container, count(), (name, ".", "keys"), container) for container, name in self._named if container
+        ]
         for namespace, names in self._lookups.values():
             sources.append(Source(Globals(namespace, names), names, ""))
         if self._cells:
