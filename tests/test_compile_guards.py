@@ -237,6 +237,40 @@ class TestSurroundings:
         state["layers"][0] = torch.zeros(3)
         agree(function, compiled, inputs())
 
+    def test_keys_of_dictionaries(self):
+        state = {"bias": 1.0, "scale": 2.0}
+
+        def function(x):
+            return x * state.get("scale", 5.0) + state["bias"]
+
+        compiled = warmed(function, inputs())
+        state["other"] = state.pop("scale")
+        agree(function, compiled, inputs())
+
+    def test_equal_numbers_that_are_computed_anew_do_not_count(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = 0.0
+
+            def forward(self, x):
+                return x * self.scale
+
+        model = Model()
+        compiled = torch.compile(model.forward)
+        for i in range(8):
+            model.scale = float(f"{3}.5")  # another object each time
+            agree(model.forward, compiled, inputs(i))
+        assert compiled.replays == 6
+        model.scale = -0.0
+        agree(model.forward, compiled, inputs())
+
+    def test_an_attribute_that_is_set_beside_the_module(self):
+        model = network()
+        compiled = warmed(model, inputs())
+        model[0].__dict__["weight"] = nn.Parameter(torch.ones(4, 3))
+        agree(model, compiled, inputs())
+
     def test_changes_in_place_are_seen_without_a_new_recording(self):
         weight = torch.ones(3)
         compiled = warmed(lambda x: x * weight, inputs())

@@ -110,6 +110,9 @@ def _operands(make: Callable[..., Constant]) -> Callable:
             return make(value, dispatch_key, 1.0)
         if isinstance(value, np.generic):
             return operand(value.item(), dispatch_key)
+        for plain in (int, float, complex):  # of which it may be a subclass, as members of an IntEnum are
+            if isinstance(value, plain):
+                return operand(plain(value), dispatch_key)
         return value
 
     return operand
