@@ -73,6 +73,40 @@ def test_fifty_steps_are_the_same(schedule, optimizer):
         assert torch.equal(a, b)
 
 
+def test_an_option_that_is_zero_at_times():
+    class Momenta(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            for group in self.optimizer.param_groups:
+                group["momentum"] = (0.9, 0.8, 0.0, 0.7)[self.last_epoch % 4]
+            return [group["lr"] * 0.95 for group in self.optimizer.param_groups]
+
+    plain, other = (Training("SGD", Momenta) for _ in range(2))
+    compiled = torch.compile(other.step)
+    for seed in range(20):
+        assert torch.equal(plain.step(inputs(seed)), compiled(inputs(seed)))
+    assert compiled.replays > 5
+
+
+def test_averages_that_follow_the_step_of_a_scheduler():
+    def averaging(training):
+        average = training.model[0].weight.detach().clone()
+
+        def step(x):
+            loss = training.step(x)
+            with torch.no_grad():
+                average.lerp_(training.model[0].weight, 0.1)
+            return loss
+
+        return step, average
+
+    (plain, expected), (other, average) = averaging(Training()), averaging(Training())
+    compiled = torch.compile(other)
+    for seed in range(12):
+        assert torch.equal(plain(inputs(seed)), compiled(inputs(seed)))
+    assert torch.equal(expected, average)
+    assert compiled.replays == 10
+
+
 def test_replays_beside_the_function():
     plain, other = Training(), Training()
     compiled = torch.compile(other.step, options={"check": 2})

@@ -108,7 +108,7 @@ class Stepping:
     def refuse(self) -> str:
         """Why the steps cannot be made after a run; "" if they can."""
         for call in self._plan.calls[self._first :] if self.steps else ():
-            if any(call.changed()) or any(isinstance(argument, Rate) for argument in call.arguments):
+            if any(isinstance(argument, Rate) for argument in call.arguments):
                 return f"a scheduler steps before {call.op.name} ({call.where})"
         return self._refusal
 

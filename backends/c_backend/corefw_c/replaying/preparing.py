@@ -332,7 +332,10 @@ class FirstRun:
         arrays = {cell: copies.of(self._arrays[cell]) for cell in call.cells()}
         arguments = [filled(argument, arrays, numbers) for argument in call.arguments]
         options = {} if call.out is None else {"out": arrays[call.out]}
-        results = results_of(call, call.kernel(*arguments, **options))
+        try:
+            results = results_of(call, call.kernel(*arguments, **options))
+        except Exception as reason:  # a momentum of 0 has no buffers, with which others would need one
+            raise Unproved(f"it takes no other numbers: {reason}") from None
         return [array.tobytes() for array in results], copies.contents()
 
     def _let_go(self, step: Step) -> None:
