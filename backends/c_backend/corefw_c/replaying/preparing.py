@@ -16,7 +16,7 @@ from corefw_c.arrays import like, thread
 from corefw_c.replaying.kinds import kind_of
 from corefw_c.replaying.places import Memory, Place, Span, address_of, placed
 from corefw_c.replaying.recording import REALS, Note, Operand, Recording, StepStruct, owner_of
-from corefw_c.replaying.trying import Changed, Trial, Unproved
+from corefw_c.replaying.trying import Changed, Scratch, Trial, Unproved
 from corefw_c.replaying.words import Functions, Words
 
 _MOST = 1 << 64  # seeds and offsets
@@ -65,6 +65,7 @@ class Twins:
         }
         self.handler = allocator.handler_at(functions.lib.marking_handler())
         self.proved: set[Any] = set()  # kinds of calls (see `kinds.py`)
+        self.scratch = Scratch()
 
     def of(self, call: Call, constant: Callable[[Cell], bool]) -> Callable:
         """The twin of a call's kernel; Unproved if there is none, or its calls may be others in the next run."""
@@ -140,6 +141,7 @@ class FirstRun:
         results = [self._arrays[cell] for cell in self.plan.returned]
         self._arrays.clear()
         self._spans.clear()
+        self.twins.scratch.release()
         return results
 
     def _put(self, cell: Cell, array: np.ndarray, place: Place) -> None:
@@ -302,12 +304,12 @@ class FirstRun:
     ) -> None:  # fmt: skip
         """Make noted calls on other memory, also in place of what they have `made`; Unproved unless they lead to the
         same."""
-        trial, functions = Trial(before), self.twins.functions
+        self.twins.scratch.begin()
+        trial, functions = Trial(before, self.twins.scratch), self.twins.functions
         for owner in made:
             trial.replace(owner)
         words = Words(functions, notes, lambda operand: trial.of(operand.array))
-        expected = [array.tobytes() for array in results], [span.content() for span in before]
-        trial.run(functions, words, results, expected)
+        trial.run(functions, words, results, [*results, *(span.array() for span in before)])
         given = [a for a in call.arguments if isinstance(a, Seed | Rate)]
         if given:
             if len(words.varied) < len(given):
@@ -326,9 +328,9 @@ class FirstRun:
             for step in steps if argument.__class__ is Rate else ():
                 step.rates[REALS[p.name]] = filled(argument, {}, numbers)
 
-    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> tuple[list[bytes], list[bytes]]:
+    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> list[np.ndarray]:
         """The results, and what is changed, of a call with other numbers on copies of what it changes."""
-        copies = Trial(before)
+        copies = Trial(before, self.twins.scratch)
         arrays = {cell: copies.of(self._arrays[cell]) for cell in call.cells()}
         arguments = [filled(argument, arrays, numbers) for argument in call.arguments]
         options = {} if call.out is None else {"out": arrays[call.out]}
@@ -336,7 +338,7 @@ class FirstRun:
             results = results_of(call, call.kernel(*arguments, **options))
         except Exception as reason:  # a momentum of 0 has no buffers, with which others would need one
             raise Unproved(f"it takes no other numbers: {reason}") from None
-        return [array.tobytes() for array in results], copies.contents()
+        return [*results, *copies.contents()]
 
     def _let_go(self, step: Step) -> None:
         """Keep of the operands' arrays those that are the same in each run: held ones, and what others keep."""
