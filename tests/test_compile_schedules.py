@@ -115,8 +115,10 @@ def test_replays_beside_the_function():
         assert str(plain.state()) == str(other.state())
 
 
-def test_options_and_schedules_that_are_set_between_calls():
-    plain, other = Training(), Training()
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+@pytest.mark.parametrize("schedule", ["StepLR", "OneCycleLR"])
+def test_options_and_schedules_that_are_set_between_calls(kind, schedule):
+    plain, other = (Training(kind, SCHEDULES[schedule]) for _ in range(2))
     compiled = torch.compile(other.step)
     for seed in range(30):
         for training in (plain, other) if seed % 5 == 4 else ():
@@ -124,6 +126,8 @@ def test_options_and_schedules_that_are_set_between_calls():
             training.optimizer.param_groups[0]["lr"] = 0.3
             training.scheduler.gamma = 0.7
             training.scheduler.last_epoch += 2
+            if kind == "AdamW":
+                training.optimizer.param_groups[0]["betas"] = (0.8, 0.9 + seed / 1000)
         assert torch.equal(plain.step(inputs(seed)), compiled(inputs(seed)))
         assert str(plain.state()) == str(other.state())
     assert compiled.replays > 0

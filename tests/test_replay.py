@@ -337,7 +337,7 @@ def test_calls_of_one_kind_are_tried_once(monkeypatch):
     executor = executor_of("softmax", softmax_of)
     for x, dim, times in (
         *((torch.randn(3, 4), 1, 1), (torch.randn(3, 4), 1, 1), (torch.randn(3, 5), 1, 2)),
-        *((torch.randn(3, 4), 0, 3), (torch.randn(3, 4).double(), 1, 4), (torch.randn(4, 3).t(), 1, 5)),
+        *((torch.randn(3, 4), 0, 3), (torch.randn(3, 4).double(), 1, 4)),
     ):
         made = recorded(lambda x, dim=dim: x.softmax(dim), x, executor=executor)
         for _ in range(2):

@@ -220,7 +220,7 @@ class Compiled:
         for key, option in self._options_changed.items():
             if id(option.group) in groups and option.get().__class__ is float:
                 found.setdefault(key, option)
-        return [*found.values()]
+        return [option.now() for option in found.values()]
 
     def _surroundings(self, others: Sequence[Any] = ()) -> Surroundings:
         """What the function depends on now, arguments that are no tensors included."""

@@ -44,12 +44,11 @@ class _Writer:
         entry, held = self._entry, self._entry.held
         for i, array in entry.pinned:
             self._check(f"r{i} is not {self.name(array)}")
-        for i, (group, key, place) in enumerate(entry.rates):
+        for i, (group, key, place, others) in enumerate(entry.rates):
             self._lines.append(f"q{i} = {self.name(group)}.get({key!r})")
             if place is not None:
-                before, after = group[key][:place], group[key][place + 1 :]
-                self._check(f"q{i}.__class__ is not tuple or len(q{i}) != {len(before) + 1 + len(after)}")
-                self._check(f"q{i}[:{place}] != {self.name(before)} or q{i}[{place + 1}:] != {self.name(after)}")
+                self._check(f"q{i}.__class__ is not tuple or len(q{i}) != {len(others) + 1}")
+                self._check(f"q{i}[:{place}] + q{i}[{place + 1}:] != {self.name(others)}")
                 self._lines.append(f"q{i} = q{i}[{place}]")
             self._check(f"q{i}.__class__ is not float")
         for i, truth in entry.truths:
@@ -58,7 +57,7 @@ class _Writer:
             self._check(f"t{i}._grad is {'' if there else 'not '}None")
         if held.empty:
             self._check(" or ".join(map(self.name, held.empty)))
-        if held.present:
+        if len(held.items) > 1:
             self._check("not all(map(is_, from_iterable(present), held.items)) and not held.equals()")
         if held.leaves:
             self._lines.append(f"for t, array, node, hooks, without in {self.name(held.leaves)}:")

@@ -18,11 +18,20 @@ _END = object()
 
 
 class Option(NamedTuple):
-    """A number of an optimizer's group: the item with a key, or the one at a place in a tuple there."""
+    """A number of an optimizer's group: the item with a key, or the one at a place in a tuple there, whose other items
+    are `others`."""
 
     group: dict
     key: Any
     place: int | None = None
+    others: tuple = ()
+
+    def now(self) -> Option:
+        """The same one, with the other items that there are now."""
+        if self.place is None:
+            return self
+        items = self.group[self.key]
+        return self._replace(others=(*items[: self.place], *items[self.place + 1 :]))
 
     def get(self) -> Any:
         """What is there."""
