@@ -84,9 +84,9 @@ class Twins:
                 raise Unproved(f"the elements of {p.name} choose what it does")
         return twin
 
-    def looks(self, call: Call) -> bool:
-        """Whether the kernel of a call chooses by elements of what is the same in each run."""
-        return bool(self._twins.get(call.kernel, (None, ()))[1])
+    def has_kinds(self, call: Call) -> bool:
+        """Whether calls of a kernel can be of one kind: not if it looks at elements, or is of one fusion alone."""
+        return not hasattr(call.kernel, "over") and not self._twins.get(call.kernel, (None, ()))[1]
 
     def _copy(self, target, array):
         if self.recording.copy(id(array), id(target)):
@@ -289,12 +289,13 @@ class FirstRun:
         if len(places) < len(results):
             raise Unproved("NumPy makes its result")
         self._mark_rates(call, notes, numbers)
-        kind = None if self.twins.looks(call) else kind_of(call, self.places.__getitem__, notes, places)
-        if kind is None or kind not in self.twins.proved:
-            self._try(call, numbers, notes, results, before, made)
-            self.twins.proved.add(kind)
-        else:
+        has_kind = self.twins.has_kinds(call)
+        kind = kind_of(call, self.places.__getitem__, notes, places) if has_kind else None
+        if kind in self.twins.proved:
             Changed(before).check(operand.array for operand in step.operands())
+        else:
+            self._try(call, numbers, notes, results, before, made)
+            self.twins.proved.update([kind] if kind is not None else [])
         self._let_go(step)
         return places
 
