@@ -104,8 +104,8 @@ def test_call(benchmark, column, program):
 
 @pytest.mark.parametrize("program", TRAINING)
 def test_recording(benchmark, program):
-    """The first two calls of a compiled step, which look at it and record it; `eager_calls` is how many calls as ever
-    take as long."""
+    """The first three calls of a compiled step, which look at it, record it and prove its calls in C; `eager_calls` is
+    how many calls as ever take as long."""
     module = framework("corefw")
     step = TRAINING[program](module).update
     step()
@@ -116,9 +116,9 @@ def test_recording(benchmark, program):
         times.append(time.perf_counter() - before)
 
     def record(compiled):
-        compiled()
-        compiled()
-        assert compiled.programs, corefw.explain(compiled)
+        for _ in range(3):
+            compiled()
+        assert compiled.replays, corefw.explain(compiled)
 
     benchmark.pedantic(record, setup=lambda: ((corefw.compile(step),), {}), rounds=3)
     if benchmark.stats is not None:

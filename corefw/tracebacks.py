@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -44,8 +44,13 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+@cache
+def _is_users_file(filename: str) -> bool:
+    return not is_internal(filename) and not filename.startswith(_OP)
+
+
 def _is_users(frame: FrameType) -> bool:
-    return not is_internal(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith(_OP)
+    return _is_users_file(frame.f_code.co_filename)
 
 
 def user_line() -> str:

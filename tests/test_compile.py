@@ -1,6 +1,7 @@
 """`compile`: what it takes and gives back, what is not replayed and why, and how recordings are read."""
 
 import copy
+import cProfile
 import gc
 import logging
 import pickle
@@ -234,6 +235,22 @@ class TestWhatIsNotReplayed:
         for _ in range(3):
             assert compiled(torch.ones(1)).item() == 4
         assert "is not to be compiled: it prints" in torch.explain(compiled)
+
+    def test_a_profiler_that_is_on_stays_on(self):
+        def function(x):
+            return x * 2
+
+        compiled, profiler = torch.compile(function), cProfile.Profile()
+        with profiler:
+            for _ in range(4):
+                assert compiled(torch.ones(1)).item() == 2
+        assert compiled.replays == 0
+        assert any(entry.code is function.__code__ and entry.callcount == 4 for entry in profiler.getstats())
+        for _ in range(3):
+            assert compiled(torch.ones(1)).item() == 2
+        with profiler:
+            assert compiled(torch.ones(1)).item() == 2
+        assert compiled.replays == 2
 
     def test_errors_are_those_of_the_function(self):
         compiled = torch.compile(lambda x, y: x @ y)

@@ -30,6 +30,37 @@ class TestGradients:
                 assert torch.equal(a.grad, b.grad)
         assert compiled.replays > 0
 
+    def test_gradients_of_arguments_that_are_there_or_not(self):
+        def backward(x):
+            (x * x).sum().backward()
+
+        compiled = torch.compile(backward)
+        for _ in range(4):
+            x = inputs().requires_grad_()
+            for times in (1, 2, 3):
+                compiled(x)
+                assert torch.equal(x.grad, times * 2 * x.detach())
+        assert compiled.replays > 0
+
+    def test_former_gradients_in_other_strides(self):
+        model, other = network(), network()
+
+        def backward(x, m=model):
+            m(x).square().sum().backward()
+
+        for m in (model, other):
+            backward(inputs(), m)
+        compiled = warmed(backward, inputs(), calls=4)
+        for _ in range(4):
+            backward(inputs(), other)
+        for m in (model, other):
+            m[0].weight.grad = torch.arange(12.0).reshape(3, 4).t()
+        for seed in range(3):
+            compiled(inputs(seed))
+            backward(inputs(seed), other)
+            for a, b in zip(model.parameters(), other.parameters()):
+                assert torch.equal(a.grad, b.grad)
+
     def test_former_gradients_are_not_written_over(self):
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -46,6 +46,14 @@ class TestArguments:
                 agree(function, compiled, x)
         assert len(compiled.programs) == 4
 
+    def test_other_strides_in_the_same_shape(self):
+        def function(x):
+            return x * 2 + x.reshape(-1)[:3]
+
+        compiled = warmed(function, inputs(rows=3))
+        for x in (inputs(1, rows=3).t(), inputs(2, rows=3), inputs(3, rows=3).t()):
+            agree(function, compiled, x)
+
     def test_numbers_strings_and_containers(self):
         def function(x, factor, names, options):
             return x * factor + len(names) + options["bias"] * (2 if "twice" in names else 1)
@@ -100,6 +108,11 @@ class TestArguments:
             assert torch.equal(compiled(x, x), torch.full((2,), 2.0))
             base = torch.zeros(3)
             assert torch.equal(compiled(base[:2], base[1:]), torch.tensor([2.0, 1.0]))
+        replays = compiled.replays
+        compiled(torch.zeros(2), torch.zeros(2))
+        assert compiled.replays == replays + 1  # what shows one memory is what was refused
+        compiled(base[:2], base[1:])
+        assert compiled.replays == replays + 1
 
     def test_a_tensor_that_the_function_also_names(self):
         weight = torch.ones(3)
@@ -236,6 +249,40 @@ class TestSurroundings:
             agree(function, compiled, inputs())
         state["layers"][0] = torch.zeros(3)
         agree(function, compiled, inputs())
+
+    def test_keys_of_dictionaries(self):
+        state = {"bias": 1.0, "scale": 2.0}
+
+        def function(x):
+            return x * state.get("scale", 5.0) + state["bias"]
+
+        compiled = warmed(function, inputs())
+        state["other"] = state.pop("scale")
+        agree(function, compiled, inputs())
+
+    def test_equal_numbers_that_are_computed_anew_do_not_count(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = 1.0
+
+            def forward(self, x):
+                return x / self.scale
+
+        model = Model()
+        compiled = torch.compile(model.forward)
+        for i in range(8):
+            model.scale = float(f"{0}.0")  # another object each time
+            agree(model.forward, compiled, inputs(i))
+        assert compiled.replays == 6
+        model.scale = -0.0
+        agree(model.forward, compiled, inputs())
+
+    def test_an_attribute_that_is_set_beside_the_module(self):
+        model = network()
+        compiled = warmed(model, inputs())
+        model[0].__dict__["weight"] = nn.Parameter(torch.ones(4, 3))
+        agree(model, compiled, inputs())
 
     def test_changes_in_place_are_seen_without_a_new_recording(self):
         weight = torch.ones(3)

@@ -16,8 +16,9 @@ from corefw.nn import functional as F
 from corefw.testing.targets import Target
 from corefw_c.replaying import arena
 from corefw_c.replaying.places import Span
+from corefw_c.replaying.preparing import FirstRun
 from corefw_c.replaying.replay import maker
-from corefw_c.replaying.trying import Trial, Unproved
+from corefw_c.replaying.trying import Scratch, Trial, Unproved
 
 LEVELS = [name for name, backend in registry.backends.items() if name.partition("-")[0] == "c" and backend.executor]
 
@@ -317,10 +318,38 @@ def test_a_seed_that_is_computed_with_is_noticed():
     assert list(stays(made)) == ["uniform_at"]
 
 
+def test_calls_of_one_kind_are_tried_once(monkeypatch):
+    tried, attempt = [], FirstRun._try
+
+    def noting(self, call, *arguments):
+        tried.append(call.op.name)
+        attempt(self, call, *arguments)
+
+    def softmax_of(lib):
+        def softmax(input, dim):
+            output = np.empty_like(input)
+            lib.softmax(id(input), dim, id(output))
+            return output
+
+        return softmax
+
+    monkeypatch.setattr(FirstRun, "_try", noting)
+    executor = executor_of("softmax", softmax_of)
+    for x, dim, times in (
+        *((torch.randn(3, 4), 1, 1), (torch.randn(3, 4), 1, 1), (torch.randn(3, 5), 1, 2)),
+        *((torch.randn(3, 4), 0, 3), (torch.randn(3, 4).double(), 1, 4)),
+    ):
+        made = recorded(lambda x, dim=dim: x.softmax(dim), x, executor=executor)
+        for _ in range(2):
+            assert same(made.call(x), [x.softmax(dim)])
+        assert not stays(made)
+        assert len(tried) == times
+
+
 def test_trials_refuse_arguments_that_lie_partly_in_what_is_changed():
     memory = np.arange(10.0)
     span = Span.of(memory[2:6])
-    trial = Trial({span: span.content()})
+    trial = Trial({span: span.content()}, Scratch())
     np.testing.assert_array_equal(trial.of(memory[3:5]), [3, 4])
     assert not np.shares_memory(trial.of(memory[2:6]), memory)
     with pytest.raises(Unproved, match="shares memory"):

@@ -4,6 +4,7 @@ import copy
 import multiprocessing
 import operator
 import pickle
+from enum import IntEnum
 
 import numpy as np
 import pytest
@@ -248,6 +249,17 @@ def test_containers(x):
     assert [row.tolist() for row in x] == x.tolist() and [r.tolist() for r in reversed(x)] == x.tolist()[::-1]
     assert 2.0 in x and 7 not in x and torch.tensor(2.0) in x
     assert {x: 1}[x] == 1 and "shape" in dir(x)
+
+
+def test_numbers_of_subclasses(x):
+    class Size(IntEnum):
+        TWO = 2
+
+    class Part(float):
+        pass
+
+    assert torch.equal(x * Size.TWO, x * 2) and torch.equal(Part(0.5) * x, x * 0.5)
+    assert (torch.ones(1, dtype=torch.int64) + Size.TWO).dtype is torch.int64
 
 
 # -- NumPy and DLPack -------------------------------------------------------------------------------------------------

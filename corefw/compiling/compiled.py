@@ -5,24 +5,26 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from threading import Lock
 from types import CodeType
 from typing import Any
 
+from corefw.compiling.arguments import OTHER, Look, key_of
+from corefw.compiling.entering import entering
 from corefw.compiling.entries import Entry
-from corefw.compiling.environment import hindrance
-from corefw.compiling.frames import Watching
+from corefw.compiling.environment import hindered
+from corefw.compiling.frames import Watching, can_watch
+from corefw.compiling.guards import Option
 from corefw.compiling.recording import record
-from corefw.compiling.surroundings import PLAIN, Surroundings
+from corefw.compiling.schedules import Given, Stepping, restore, snapshot
+from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.plan import Plan
 from corefw.errors import CompileError, DifferenceError
-from corefw.graph.views import node_of
 from corefw.nn.modules.module import Module
-from corefw.nn.parameter import Buffer, Parameter
 from corefw.tensor import Tensor
 from corefw.utils._pytree import tree_flatten
 
@@ -33,7 +35,6 @@ _TRIES = 3  # of a call that changes what it depends on
 
 #: how all compiled functions may behave (see `corefw.compiler.set_stance`)
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
-_TENSORS = frozenset({Tensor, Parameter, Buffer})
 _OTHERS = "others"  # the key of all arguments for which there is no recording yet
 #: held by the thread that looks at a call or records it: calls of kernels are written down by one at a time
 _recording = Lock()
@@ -93,8 +94,11 @@ class Compiled:
         self._kinds: set = set()
         self._recordings = 0
         self._functions: dict[CodeType, dict[str, Any]] = {}
+        self._schedulers: dict[int, Any] = {}  # that make a step in it
+        self._options_changed: dict[tuple[int, str], Option] = {}  # by them
         self.refusals: dict[Any, str] = {}
         self._entries: dict[Any, list[Entry]] = {}
+        self._enter: Callable[[tuple, dict], Any] | None = None  # of the entry that was replayed last
         self._tries: dict[Any, int] = {}
 
     @property
@@ -128,21 +132,32 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Tape.active is not None or Compiled.stance == "force_eager" or hindrance():
+        if self._enter is not None and Compiled.stance != "force_eager":
+            result = self._enter(args, kwargs)
+            if result is not OTHER:
+                return result
+        return self._otherwise(args, kwargs)
+
+    def _otherwise(self, args: tuple, kwargs: dict) -> Any:
+        """A call that is not what the last one was."""
+        if self._given_up or Compiled.stance == "force_eager" or hindered():
             return self._function(*args, **kwargs)
-        if self._given_up:
-            return self._function(*args, **kwargs)
-        key, tensors, others = _key(args, kwargs)
+        key, tensors, others = key_of(args, kwargs)
         for entry in self._entries.get(key, ()):
-            if entry.holds(tensors):
-                if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
-                    return self._compared(entry, args, kwargs, tensors)
-                return entry.replay(tensors)
+            if self._options.check and entry.runs % self._options.check == 0 and entry.runs:
+                result = self._compared(entry, args, kwargs, tensors)
+            else:
+                result = entry.enter(args, kwargs)
+            if result is not OTHER:
+                self._enter = None if self._options.check else entry.enter
+                return result
         if key in self.refusals or _OTHERS in self.refusals or Compiled.stance == "eager_on_recompile":
             return self._function(*args, **kwargs)
         if Compiled.stance == "fail_on_recompile":
             raise RuntimeError(f"compile: {self._name} would be recorded, but the stance is 'fail_on_recompile'")
-        if not self._is_to_be_seen(key) or not _recording.acquire(blocking=False):  # another thread may have it
+        if not can_watch() or not self._is_to_be_seen(key):
+            return self._function(*args, **kwargs)
+        if not _recording.acquire(blocking=False):  # another thread has it
             return self._function(*args, **kwargs)
         try:
             return self._seen(key, args, kwargs, tensors, others)
@@ -163,23 +178,28 @@ class Compiled:
     def _seen(self, key: Any, args: tuple, kwargs: dict, tensors: list[Tensor], others: list) -> Any:
         """A call that runs, and is looked at or recorded."""
         if not self._watched:
-            with Tape(), Watching() as watching:
+            with Tape.nothing(), Stepping(Given(()), Plan()) as stepping, Watching() as watching:
                 result = self._function(*args, **kwargs)
             self._functions.update(watching.functions)
+            self._note(stepping)
             self._watched = True
             return result
         self._recordings += 1
-        rates: list = []
+        rates: list[Option] = []
         for entry in self._entries.get(key, ()):
-            rates = rates or entry.rates + entry.surroundings.changed_numbers(entry.held)
+            rates = rates or entry.rates + entry.held.changed_numbers(entry.groups)
+        rates = self._scheduled(rates)
         surroundings = self._surroundings(others)
+        look = Look(args, kwargs)  # before the call, which may change them
         recorded = record(self._function, args, kwargs, tensors, surroundings, self._options.passes, rates)
         self._functions.update(recorded.functions)
+        self._note(recorded.stepping)
         if recorded.entry is not None and recorded.calls < self._options.least:
             self._refuse(key, f"it has fewer than {self._options.least} calls of kernels")
         elif recorded.entry is not None:
             entries = self._entries.setdefault(key, [])
             recorded.entry.others = others  # held, so that no other object is given its id
+            recorded.entry.enter = entering(recorded.entry, look)
             entries.insert(0, recorded.entry)
             self._tries.pop(key, None)
         elif recorded.refusal is not None:
@@ -188,9 +208,24 @@ class Compiled:
                 self._refuse(key, str(recorded.refusal))
         return recorded.result
 
+    def _note(self, stepping: Stepping) -> None:
+        """Remember schedulers whose steps are part of the function."""
+        self._schedulers.update({id(scheduler): scheduler for scheduler in stepping.steps})
+        self._options_changed.update(stepping.options)
+
+    def _scheduled(self, rates: list[Option]) -> list[Option]:
+        """The options that are given to runs: `rates`, and those that schedulers change."""
+        groups = {id(group) for scheduler in self._schedulers.values() for group in scheduler.optimizer.param_groups}
+        found = {(id(option.group), option.key): option for option in rates}
+        for key, option in self._options_changed.items():
+            if id(option.group) in groups and option.get().__class__ is float:
+                found.setdefault(key, option)
+        return [option.now() for option in found.values()]
+
     def _surroundings(self, others: Sequence[Any] = ()) -> Surroundings:
         """What the function depends on now, arguments that are no tensors included."""
         found = Surroundings()
+        found.schedulers = {*self._schedulers}
         found.add(self._root, self._name)
         found.add_functions(self._functions)
         for value in others:
@@ -209,13 +244,18 @@ class Compiled:
             self._options.inner(self)
 
     def _compared(self, entry: Entry, args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
-        """A replay beside the function's own result, which counts; they are compared."""
+        """A replay beside the function's own result, which counts; they are compared. OTHER if there is no replay."""
         held = [tensor for tensor, _ in self._surroundings().tensors.values()]
         states = [(t, t.array, t.dispatch_key.runtime.clone(t.array), t.version[0]) for t in (*held, *tensors)]
         leaves = [*(tensors[place] for place, _ in entry.leaves), *self._surroundings().leaves()]
         gradients = [(leaf, leaf._grad, None if leaf._grad is None else leaf._grad.detach().clone()) for leaf in leaves]
         generators = [(draw.generator, draw.generator.get_offset()) for draw in entry.draws]
-        replayed = [_host(value) for value in tree_flatten(entry.replay(tensors))[0]]
+        schedules = snapshot(entry.schedulers)
+        replay = entry.enter(args, kwargs)
+        if replay is OTHER:
+            return OTHER
+        restore(schedules)
+        replayed = [_host(value) for value in tree_flatten(replay)[0]]
         changed = [_host(tensor) for tensor, *_ in states] + [_host(leaf._grad) for leaf, *_ in gradients]
         for tensor, array, copy, version in states:
             tensor.dispatch_key.runtime.copy(array, copy)
@@ -248,44 +288,6 @@ class Compiled:
         if not self._watched:
             lines.append("  it has not been called yet")
         return "\n".join(lines)
-
-
-def _key(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
-    """What arguments look like, the tensors among them, and what counts by identity."""
-    parts: list[Any] = []
-    tensors: list[Tensor] = []
-    others: list = []
-    _look((*args, len(args), kwargs) if kwargs else args, parts, tensors, others, {})
-    return tuple(parts), tensors, others
-
-
-def _look(values: Iterable[Any], parts: list, tensors: list[Tensor], others: list, versions: dict[int, int]) -> None:
-    """Add what values look like to `parts`; `versions` has the place of the first tensor with each."""
-    for value in values:
-        kind = value.__class__
-        if kind in _TENSORS:
-            array = value.array
-            history = (value.node if value.view_info is None else node_of(value)) is None
-            shared = versions.setdefault(id(value.version), len(tensors))
-            same = shared < len(tensors) and array is tensors[shared].array
-            parts.append((kind, value.dispatch_key, array.shape, array.strides, history, shared, same))
-            tensors.append(value)
-        elif kind in PLAIN:
-            parts.append((kind, value, str(value) if kind is float else ""))
-        elif kind is list or kind is tuple:
-            parts.append((kind, len(value)))
-            _look(value, parts, tensors, others, versions)
-        elif kind is dict:
-            parts.append((kind, *value))
-            _look(value.values(), parts, tensors, others, versions)
-        else:
-            leaves, structure = tree_flatten(value)
-            if structure.is_leaf():
-                parts.append(id(value))
-                others.append(value)
-            else:
-                parts.append((kind, str(structure)))
-                _look(leaves, parts, tensors, others, versions)
 
 
 def _host(value: Any) -> Any:

@@ -6,16 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corefw.compiling.environment import choices, environment
-from corefw.compiling.nodes import CompiledBackward, attach, spend
-from corefw.compiling.surroundings import Surroundings, all_same
+from corefw.compiling.arguments import OTHER
+from corefw.compiling.environment import choices
+from corefw.compiling.guards import Held, Option
+from corefw.compiling.nodes import CompiledBackward, attach
 from corefw.dispatch.plan import Plan
 from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
 from corefw.dispatch.straight import Run
 from corefw.graph.views import node_of
-from corefw.tensor import Tensor, new, wrap
-from corefw.utils._pytree import TreeSpec, tree_unflatten
+from corefw.tensor import Tensor, new
+from corefw.utils._pytree import TreeSpec
+
+
+def _not_yet(args: tuple, kwargs: dict) -> Any:
+    return OTHER
 
 
 @dataclass
@@ -74,8 +79,9 @@ class Entry:
 
     Attributes:
         plan: the calls; ``run`` makes them.
-        present, held: what lists what it depends on, and that list while it was recorded; found by `surroundings`.
-        rates: (dictionary, key) of numbers that are given to each run.
+        held: what it depends on; ``groups`` the ids of the options of optimizers.
+        rates: options of optimizers that are given to each run; ``truths`` of some whether they are not 0.
+        schedulers: those that make a step after each run.
         environment, choices, epoch: what holds in the process (see `environment.py`).
         pinned: (place of an argument, its array), where that is no other than a tensor that is found elsewhere.
         leaves: (place of an argument, whether its gradient was there before).
@@ -86,15 +92,17 @@ class Entry:
         new_gradients: (leaf, place of its gradient's array among what a run returns, or -1: none, its dispatch key).
         returned, structure: the result.
         backward: how gradients are computed, where the result has a history.
+        enter: replays it, given arguments (see `entering.py`).
         others: the arguments that count by identity.
     """
 
     plan: Plan
     run: Run
-    present: Callable[[], list]
-    held: list
-    surroundings: Surroundings
-    rates: list[tuple[dict, str]]
+    held: Held
+    groups: set[int]
+    rates: list[Option]
+    truths: list[tuple[int, bool]]
+    schedulers: list[Any]
     environment: tuple
     choices: tuple
     epoch: int
@@ -109,68 +117,26 @@ class Entry:
     returned: list[Returned]
     structure: TreeSpec
     backward: Gradients | None = None
+    enter: Callable[[tuple, dict], Any] = _not_yet
     others: list = field(default_factory=list)
     runs: int = 0
 
-    def holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether everything that the recording depends on, beside what arguments look like, is as it was."""
-        if self.environment != environment():
+    @property
+    def inference(self) -> bool:
+        """Whether it was recorded in inference mode."""
+        return self.environment[1]
+
+    def chooses_as_before(self) -> bool:
+        """Whether the same kernels would be chosen, though those that had been found were dropped."""
+        if self.choices != choices():
             return False
-        if self.epoch != registry.epoch:
-            if self.choices != choices():
-                return False
-            self.epoch = registry.epoch
-        for i, array in self.pinned:
-            if tensors[i].array is not array:
-                return False
-        for group, key in self.rates:
-            if group.get(key).__class__ is not float:
-                return False
-        present = self.present()
-        if not all_same(present, self.held):
-            return False
-        for place, there in self.leaves:
-            if (tensors[place]._grad is not None) is not there:
-                return False
-        for leaf, like in zip(self.gradients_given, self.gradients_like):
-            gradient = _at(leaf, tensors)._grad
-            if (gradient.dispatch_key, gradient.array.shape, gradient.array.strides) != like:
-                return False
+        self.epoch = registry.epoch
         return True
 
-    def replay(self, tensors: Sequence[Tensor]) -> Any:
-        """Run the plan with these tensors among the arguments, and do to Python's objects what the calls did."""
-        self.runs += 1
-        given = [tensor.array for tensor in tensors]
-        for leaf in self.gradients_given:
-            given.append(_at(leaf, tensors)._grad.array)
-        draws = [draw.generator.take(draw.blocks) for draw in self.draws]
-        arrays = self.run(given, draws, [group[key] for group, key in self.rates])
-        for what, times in self.counted:
-            _at(what, tensors).version[0] += times
-        for leaf, times in self.gradient_counts:
-            _at(leaf, tensors)._grad.version[0] += times
-        for leaf, place, key in self.new_gradients:
-            _at(leaf, tensors)._grad = None if place < 0 else wrap(arrays[place], key)
-        leaves = [self._leaf(returned, arrays, tensors) for returned in self.returned]
-        for returned, leaf in zip(self.returned, leaves):
-            if returned.version_of >= 0:
-                leaf.version = leaves[returned.version_of].version
-        if self.backward is not None:
-            self._record(self.backward, arrays, tensors, leaves)
-        return leaves[0] if self.structure.is_leaf() else tree_unflatten(leaves, self.structure)
-
-    def _leaf(self, returned: Returned, arrays: Sequence[Any], tensors: Sequence[Tensor]) -> Any:
-        if returned.kind == "constant":
-            return returned.value
-        if returned.kind == "given":
-            return tensors[returned.place]
-        tensor = wrap(arrays[returned.place], returned.dispatch_key)
-        if returned.spent:
-            spend(tensor)
-        return tensor
-
-    def _record(self, backward: Gradients, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
+    def attach(self, arrays: Sequence[Any], tensors: Sequence[Tensor], leaves: list) -> None:
+        """Give the leaves of the result their history, if the forward's run has returned `arrays`."""
+        backward = self.backward
+        assert backward is not None
         node = new(CompiledBackward)
         node.inputs = tuple(node_of(tensors[i]) if i.__class__ is int else i for i in backward.inputs)
         node.saved = [*(arrays[i] for i in backward.saved), *(tensors[i].array for i in backward.given)]
@@ -178,8 +144,3 @@ class Entry:
         node.versions = [(tensor, tensor.version[0]) for tensor in changeable]
         node.run, node.outputs_like, node.keys = backward.run, backward.outputs_like, backward.keys
         attach(node, [leaves[i] for i in backward.outputs])
-
-
-def _at(what: Any, tensors: Sequence[Tensor]) -> Tensor:
-    """A tensor, or the one at a place among the arguments."""
-    return tensors[what] if what.__class__ is int else what

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from corefw.compiling.tape import Tape
 from corefw.dispatch.registry import registry
 
 _LIBRARIES = str(Path(sysconfig.get_paths()["stdlib"]))
@@ -17,27 +17,37 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 _PACKAGES_WITHOUT_STATE = ("corefw", "numpy", "ml_dtypes")
+_GENERATED = "<corefw "  # so begin the names of files of functions that corefw writes
 
 
-def _modules_of_backends() -> set[str]:
-    """The modules of kernels and runtimes, whose functions the frontend calls."""
-    found = set()
-    for backend in registry.backends.values():
+@cache
+def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType]]:
+    """The modules of kernels and runtimes, whose functions the frontend calls, and the kernels' code."""
+    modules: set[Any] = set()
+    codes: set[Any] = set()
+    for backend in map(registry.backends.__getitem__, backends):
         functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
-        for thing in (*functions, *map(type, backend.runtimes.values())):
-            found.add(getattr(thing, "__module__", None) or "")
-    return found - {"__main__"}
+        modules.update(getattr(thing, "__module__", None) for thing in functions)
+        modules.update(type(runtime).__module__ for runtime in backend.runtimes.values())
+        codes.update(getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None) for f in functions)
+    return frozenset(modules - {None, "__main__"}), frozenset(codes - {None})
 
 
 def _is_pythons(filename: str) -> bool:
-    """Whether code is of Python's own library, likewise."""
+    """Whether code is of Python's own library."""
     return filename.startswith("<frozen") or (
         filename.startswith(_LIBRARIES) and not any(part in filename for part in _INSTALLED)
     )
 
 
+def can_watch() -> bool:
+    """Whether frames can be watched: not while a profiler written in C is, which could not be set again."""
+    profiler = sys.getprofile()
+    return profiler is None or callable(profiler)
+
+
 class Watching:
-    """A with-block that notes which functions of the program run in this thread.
+    """A with-block that notes which functions of the program run in this thread, outside of kernels.
 
     The garbage collector waits, since what it calls may be anybody's and is no part of the call.
 
@@ -47,7 +57,8 @@ class Watching:
     def __init__(self) -> None:
         self.functions: dict[CodeType, dict[str, Any]] = {}
         self._skipped: set[CodeType] = set()
-        self._modules = _modules_of_backends()
+        self._kernel: FrameType | None = None  # that is running
+        self._modules, self._kernels = _kernels(tuple(registry.backends))
 
     def __enter__(self) -> Watching:
         self._before, self._collecting = sys.getprofile(), gc.isenabled()
@@ -61,15 +72,23 @@ class Watching:
             gc.enable()
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if event != "call" or code in self.functions or code in self._skipped:
+        if self._kernel is not None:
+            if event == "return" and frame is self._kernel:
+                self._kernel = None
             return
-        if Tape.active is not None and Tape.active.computing:
-            return  # inside of a kernel
+        if event != "call":
+            return
+        code = frame.f_code
+        if code in self.functions or code in self._skipped:
+            return
+        if code in self._kernels:
+            self._kernel = frame
+            return
         module = frame.f_globals.get("__name__", "__main__") or "corefw"  # functions without warnings are nameless
         if (
             module.partition(".")[0] in _PACKAGES_WITHOUT_STATE
             or module in self._modules
+            or code.co_filename.startswith(_GENERATED)
             or _is_pythons(code.co_filename)
         ):
             self._skipped.add(code)

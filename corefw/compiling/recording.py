@@ -12,8 +12,10 @@ from corefw.compiling.entries import Draw, Entry, Gradients, Returned
 from corefw.compiling.environment import choices, environment
 from corefw.compiling.executing import run_of
 from corefw.compiling.frames import Watching
+from corefw.compiling.guards import Option, spelled
 from corefw.compiling.passes import improved
 from corefw.compiling.passes.hoisting import renewing
+from corefw.compiling.schedules import Given, Stepping
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
 from corefw.dispatch.batching.arrays import LevelDevice
@@ -40,11 +42,12 @@ class Refusal(Exception):
 
 @dataclass
 class Recorded:
-    """What a recorded call returned, the functions that ran in it, what became of the recording, and how many calls of
-    kernels it had before the passes."""
+    """What a recorded call returned, the functions that ran in it, the schedulers that made a step and the options they
+    changed, what became of the recording, and how many calls of kernels it had before the passes."""
 
     result: Any
     functions: dict
+    stepping: Stepping
     entry: Entry | None
     refusal: Refusal | None
     calls: int
@@ -52,7 +55,7 @@ class Recorded:
 
 def record(
     function: Callable, args: tuple, kwargs: dict, tensors: Sequence[Tensor], surroundings: Surroundings,
-    passes: Sequence[str] | None = None, rates: Sequence[tuple[dict, str]] = (),
+    passes: Sequence[str] | None = None, rates: Sequence[Option] = (),
 ) -> Recorded:  # fmt: skip
     """Call a function once, and make an entry of what it does if that can be replayed.
 
@@ -60,16 +63,16 @@ def record(
         tensors: those among the arguments, in order.
         surroundings: what it depends on, as far as former calls have told.
         passes: the names of the passes that improve the plan; None for all.
-        rates: (dictionary, key) of numbers that are others in each run.
+        rates: numbers that are others in each run.
     """
-    surroundings.rates = {(id(group), key) for group, key in rates}
+    surroundings.rates = {(id(option.group), option.key) for option in rates}
     recording = _Recording(tensors, surroundings, rates)
     result = recording.call(function, args, kwargs)
     calls, functions = len(recording.tape.plan.calls), recording.watching.functions
     try:
-        return Recorded(result, functions, recording.entry(result, passes), None, calls)
+        return Recorded(result, functions, recording.stepping, recording.entry(result, passes), None, calls)
     except Refusal as refusal:
-        return Recorded(result, functions, None, refusal, calls)
+        return Recorded(result, functions, recording.stepping, None, refusal, calls)
     finally:
         recording.end()
 
@@ -77,11 +80,11 @@ def record(
 class _Recording:
     """One call: the state before, the tape, and the comparison of both."""
 
-    def __init__(self, tensors: Sequence[Tensor], surroundings: Surroundings, rates: Sequence[tuple[dict, str]]):
+    def __init__(self, tensors: Sequence[Tensor], surroundings: Surroundings, rates: Sequence[Option]):
         self.tensors, self.surroundings, self.rates = tensors, surroundings, rates
-        self.tape, self.watching = Tape(), Watching()
-        self.present = surroundings.present()
-        self.before = self.present()
+        self.tape, self.watching, self.options = Tape(), Watching(), Given(rates)
+        self.stepping = Stepping(self.options, self.tape.plan)
+        self.before = surroundings.held()
         leaves = {id(t): t for t in (*surroundings.leaves(), *tensors) if t.node.__class__ is AccumulateGrad}
         self.leaves = list(leaves.values())
         places = {id(t): i for i, t in reversed([*enumerate(tensors)]) if id(t) not in surroundings.tensors}
@@ -102,12 +105,11 @@ class _Recording:
     def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """Call it, written down."""
         cache, autocast.cache = autocast.cache, {}  # casts of weights are made in each run
-        numbers = [group[key] for group, key in self.rates]
-        Rate.used = False
-        for i, (group, key) in enumerate(self.rates):
-            group[key] = Rate(group[key], i)
+        Rate.used, Rate.asked = False, set()
+        self.truths = [bool(option.get()) for option in self.rates]
+        self.options.begin()
         try:
-            with self.tape, self.watching:
+            with self.tape, self.stepping, self.watching:
                 for i, tensor in enumerate(self.tensors):
                     self.tape.given(tensor.array, f"argument {i}")
                 for _, gradient in self.given_gradients:
@@ -115,8 +117,7 @@ class _Recording:
                 return function(*args, **kwargs)
         finally:
             autocast.cache = cache
-            for (group, key), number in zip(self.rates, numbers):
-                group[key] = number
+            self.options.end()
 
     def end(self) -> None:
         """Let go of what was needed to compare."""
@@ -149,10 +150,11 @@ class _Recording:
         return Entry(
             plan=plan,
             run=renewing(plan, run_of(plan)),
-            present=self.present,
             held=self.before,
-            surroundings=self.surroundings,
+            groups=self.surroundings.groups(),
             rates=list(self.rates),
+            truths=[(i, self.truths[i]) for i in sorted(Rate.asked)],
+            schedulers=self.stepping.steps,
             environment=self.environment,
             choices=choices(),
             epoch=registry.epoch,
@@ -178,18 +180,17 @@ class _Recording:
         surroundings, tape = self.surroundings, self.tape
         if surroundings.add_functions(self.watching.functions):
             raise Refusal("functions ran that had not been seen", for_now=True)
-        changed = surroundings.difference(self.before)
+        changed = self.before.difference()
         if changed:
             raise Refusal(f"it changes {changed}, which is done by Python", for_now=True)
         if tape.refusal:
             raise Refusal(tape.refusal)
-        if self.rates and Rate.used:
-            raise Refusal(f"Python computes with {self.rates[0][1]!r} of an optimizer, which is another in each call")
+        self._refuse_options()
         if surroundings.opaque:
-            raise Refusal(f"it uses the iterator {surroundings.opaque[0]}")
+            raise Refusal(f"it uses the iterator {spelled(surroundings.opaque[0])}")
         cells = tape.plan.cells()
         if surroundings.arrays and any(cell in tape.constants and cell.shape for cell in cells):
-            raise Refusal(f"it makes tensors of NumPy arrays ({surroundings.arrays[0]} is one)")
+            raise Refusal(f"it makes tensors of NumPy arrays ({spelled(surroundings.arrays[0])} is one)")
         for tensor in self.tensors:
             if isinstance(tensor.dispatch_key.device, LevelDevice) or tensor.dispatch_key.device.type == "meta":
                 raise Refusal(f"an argument lies on {tensor.dispatch_key.device}, seen from inside of a transform")
@@ -203,6 +204,22 @@ class _Recording:
                 call = next(call for call in tape.plan.calls if cell in call.cells())
                 raise Refusal(f"it uses a tensor, {cell.type}, that was made before and is in none of the variables "
                               f"and attributes that its functions name ({call.where})")  # fmt: skip
+
+    def _refuse_options(self) -> None:
+        """Refuse what would be the same in each replay though options of optimizers and schedulers are not."""
+        stepping, known = self.stepping, self.surroundings.schedulers
+        if self.rates and Rate.used:
+            raise Refusal(f"Python computes with {self.rates[0].key!r} of an optimizer, which is another in each call")
+        if self.options.changed:
+            raise Refusal(f"it sets {self.options.changed!r} of an optimizer", for_now=True)
+        if known.issuperset(map(id, stepping.steps)) and self.surroundings.rates.issuperset(stepping.options):
+            if reason := stepping.refuse():
+                raise Refusal(reason)
+            for scheduler, name in stepping.looks.items():
+                if scheduler in known:
+                    raise Refusal(f"it asks {name!r} of a scheduler, which is another in each call")
+        else:
+            raise Refusal("a scheduler made a step that had made none", for_now=True)
 
     def _counted(self) -> list[tuple[Any, int]]:
         """What was changed in place, how often: places of arguments, or other tensors."""
@@ -233,6 +250,8 @@ class _Recording:
         return found, counts
 
     def _returned(self, leaf: Any) -> Returned:
+        if isinstance(leaf, Rate):
+            raise Refusal(f"it returns {self.rates[leaf.source].key!r} of an optimizer, which is another in each call")
         if not isinstance(leaf, Tensor):
             return Returned("constant", value=leaf)
         for i, tensor in enumerate(self.tensors):
@@ -303,7 +322,7 @@ class _Recording:
             for gradient in gradients:
                 if gradient is not None:
                     tape.returned(gradient.array)
-        changed = self.surroundings.difference(self.before)
+        changed = self.before.difference()
         if tape.refusal or changed:
             raise Refusal(tape.refusal or f"its backward changes {changed}, which is done by Python")
         return self._gradients(tape, outputs, places, firsts, targets, gradients, passes)

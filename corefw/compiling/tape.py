@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from corefw.devices import DispatchKey, device
@@ -46,6 +48,17 @@ class Tape(Listening):
         self.ran_backward = False
         self._originals: dict[Cell, Any] = {}
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
+
+    @classmethod
+    @contextmanager
+    def nothing(cls) -> Iterator[None]:
+        """A block in which no call is written down or replayed, though a tape is active: what is asked whether
+        something is compiled says yes."""
+        outer, cls.active = cls.active, Tape()
+        try:
+            yield
+        finally:
+            cls.active = outer
 
     # -- what runs are given and return -------------------------------------------------------------------------------
     def given(self, array: Any, name: str) -> Cell:
@@ -145,6 +158,14 @@ class Tape(Listening):
         def recorded(*arguments, **options):
             if self._paused:
                 return kernel(*arguments, **options)
+            watched = sys.getprofile()
+            sys.setprofile(None)  # what a tape and kernels do is no part of the program
+            try:
+                return noted(arguments, options)
+            finally:
+                sys.setprofile(watched)
+
+        def noted(arguments, options):
             self.ran_backward = self.ran_backward or mode.running
             if op.family == "collective":
                 self.refuse(f"{op.name}: other processes take part, and the program waits for them")
@@ -233,8 +254,11 @@ class Tape(Listening):
 
     def _computed(self, function: Callable, arguments: tuple, **options: Any) -> Any:
         """What a kernel or a runtime's function gives, whose own calls are its own matter."""
-        with self._kernel_running():
+        self.computing = True
+        try:
             return function(*arguments, **options)
+        finally:
+            self.computing = False
 
     def _read(self, runtime: Any, function: Callable, *arguments: Any) -> Any:
         if self._paused:

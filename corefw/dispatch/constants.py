@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import copysign
+from typing import Any
 
 import numpy as np
 
@@ -110,6 +111,10 @@ def _operands(make: Callable[..., Constant]) -> Callable:
             return make(value, dispatch_key, 1.0)
         if isinstance(value, np.generic):
             return operand(value.item(), dispatch_key)
+        plain: Any
+        for plain in (int, float, complex):  # of which it may be a subclass, as members of an IntEnum are
+            if isinstance(value, plain):
+                return operand(plain(value), dispatch_key)
         return value
 
     return operand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 
@@ -82,7 +83,7 @@ class Op:
         self.inplace_table: Any = None
         self.number_table: Any = None
 
-    @property
+    @cached_property
     def kernel_parameters(self) -> list[Parameter]:
         """The parameters that a kernel is called with, in order."""
         return [p for p in self.parameters if p.name not in self.rewrites and p.kind not in ("dispatch_key", "inplace")]
@@ -92,7 +93,7 @@ class Op:
         """The parameters that hold one tensor each."""
         return [p for p in self.parameters if p.kind in ("tensor", "optional", "index")]
 
-    @property
+    @cached_property
     def changed(self) -> list[Parameter]:
         """The lists of tensors that an update changes in place."""
         return [p for p in self.parameters if p.role]

@@ -111,16 +111,22 @@ class Offset(Seed):
 class Rate(float):
     """A number among a call's arguments that is another in each run, such as a learning rate.
 
-    Whatever Python computes with it would be written down as it is now, so that is noted: ``Rate.used``.
+    Whatever Python computes with it would be written down as it is now, so that is noted: ``Rate.used``. Whether it is
+    zero may be asked: ``Rate.asked`` has the sources of those of which it was.
     """
 
     source: int  # which of the plan's rates
     used: ClassVar[bool] = False
+    asked: ClassVar[set[int]] = set()
 
     def __new__(cls, value: float, source: int):
         made = float.__new__(cls, value)
         made.source = source
         return made
+
+    def __bool__(self) -> bool:
+        Rate.asked.add(self.source)
+        return float.__add__(self, 0.0) != 0.0
 
 
 def _noted(name: str) -> Callable:
@@ -135,8 +141,8 @@ def _noted(name: str) -> Callable:
 
 for _name in (
     *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__pow__"),
-    *("__rpow__", "__floordiv__", "__mod__", "__neg__", "__abs__", "__float__", "__int__", "__bool__", "__round__"),
-    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"),
+    *("__rpow__", "__floordiv__", "__mod__", "__neg__", "__abs__", "__float__", "__int__", "__round__", "__str__"),
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__format__", "__trunc__"),
 ):
     setattr(Rate, _name, _noted(_name))
 
@@ -190,10 +196,11 @@ class Call:
         if self.out is not None:
             yield self.out
         op: Any = self.op
-        changed = {p.name for p in op.changed}
-        for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
-            if p.name in changed:
-                yield from cells_in((argument,))
+        if op.changed:
+            changed = {p.name for p in op.changed}
+            for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
+                if p.name in changed:
+                    yield from cells_in((argument,))
 
     def __str__(self) -> str:
         names = [p.name for p in self.op.kernel_parameters]

@@ -79,6 +79,11 @@ class Span(NamedTuple):
         """The bytes."""
         return ctypes.string_at(self.begin, self.end - self.begin)
 
+    def array(self) -> np.ndarray:
+        """The bytes, where they are."""
+        memory: Any = (ctypes.c_char * (self.end - self.begin)).from_address(self.begin)
+        return np.ndarray(self.end - self.begin, np.uint8, memory)
+
     def restore(self, content: bytes) -> None:
         """Write bytes back, where they are others."""
         if self.content() != content:

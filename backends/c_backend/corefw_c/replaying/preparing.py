@@ -13,9 +13,10 @@ import numpy as np
 from corefw.dispatch.plan import DEEDS, Call, Cell, Deed, Offset, Plan, Rate, Seed
 from corefw_c import allocator
 from corefw_c.arrays import like, thread
+from corefw_c.replaying.kinds import kind_of
 from corefw_c.replaying.places import Memory, Place, Span, address_of, placed
 from corefw_c.replaying.recording import REALS, Note, Operand, Recording, StepStruct, owner_of
-from corefw_c.replaying.trying import Trial, Unproved
+from corefw_c.replaying.trying import Changed, Scratch, Trial, Unproved
 from corefw_c.replaying.words import Functions, Words
 
 _MOST = 1 << 64  # seeds and offsets
@@ -63,6 +64,8 @@ class Twins:
             for kernel, twin in zip(kernels, table(self.recording), strict=True)
         }
         self.handler = allocator.handler_at(functions.lib.marking_handler())
+        self.proved: set[Any] = set()  # kinds of calls (see `kinds.py`)
+        self.scratch = Scratch()
 
     def of(self, call: Call, constant: Callable[[Cell], bool]) -> Callable:
         """The twin of a call's kernel; Unproved if there is none, or its calls may be others in the next run."""
@@ -80,6 +83,10 @@ class Twins:
             if p.name in looks_at and argument.__class__ is Cell and not constant(argument):
                 raise Unproved(f"the elements of {p.name} choose what it does")
         return twin
+
+    def has_kinds(self, call: Call) -> bool:
+        """Whether calls of a kernel can be of one kind: not if it looks at elements, or is of one fusion alone."""
+        return not hasattr(call.kernel, "over") and not self._twins.get(call.kernel, (None, ()))[1]
 
     def _copy(self, target, array):
         if self.recording.copy(id(array), id(target)):
@@ -111,6 +118,9 @@ class FirstRun:
         self.steps: list[Step | None] = []
         self.refusal = ""
         self._arrays: dict[Cell, np.ndarray] = {}
+        self._spans: dict[Cell, Span] = {}
+        self._placing: Call | None = None  # the call of which `_by_id` has the arrays
+        self._by_id: dict[int, Cell] = {}
         self._changed = {cell.memory for call in plan.calls for cell in call.changed()}
 
     def __call__(self, given: Sequence[np.ndarray], numbers: Numbers) -> list[np.ndarray]:
@@ -130,10 +140,13 @@ class FirstRun:
                 del self._arrays[cell]
         results = [self._arrays[cell] for cell in self.plan.returned]
         self._arrays.clear()
+        self._spans.clear()
+        self.twins.scratch.release()
         return results
 
     def _put(self, cell: Cell, array: np.ndarray, place: Place) -> None:
         self._arrays[cell], self.places[cell] = array, place
+        self._spans[cell] = Span.of(array)
 
     def _put_all(self, call: Call, results: list[np.ndarray], places: list[Place]) -> None:
         for cell, array, place in zip(call.results, results, places, strict=True):
@@ -160,7 +173,7 @@ class FirstRun:
             twin = self.twins.of(call, self._is_constant)
         except Unproved as reason:
             return self._in_python(call, arguments, options, str(reason))
-        spans = _joined(Span.of(self._arrays[cell]) for cell in call.changed())
+        spans = _joined(self._spans[cell] for cell in call.changed())
         before = {span: span.content() for span in spans}
         try:
             results = results_of(call, self._noted(call, twin, arguments, options))
@@ -231,15 +244,15 @@ class FirstRun:
     # -- places and proofs --------------------------------------------------------------------------------------------
     def _place(self, call: Call, array: np.ndarray) -> Place | None:
         """Where an array lies that shows memory of a call's arguments; None if it shows other memory."""
-        cells = [*call.cells()]
-        for cell in cells:
-            if self._arrays[cell] is array:
-                return self.places[cell]
+        if call is not self._placing:
+            self._placing, self._by_id = call, {id(self._arrays[cell]): cell for cell in reversed([*call.cells()])}
+        if id(array) in self._by_id:
+            return self.places[self._by_id[id(array)]]
         if not array.size:
             return None
         span, found = Span.of(array), {}
-        for cell in cells:
-            if Span.of(self._arrays[cell]).contains(span):
+        for cell in self._by_id.values():
+            if self._spans[cell].contains(span):
                 place = self.places[cell]
                 distance = address_of(array) - address_of(self._arrays[cell])
                 found[place.memory] = placed(array, place.memory, place.offset + distance)
@@ -256,7 +269,8 @@ class FirstRun:
             raise Unproved(recording.refusal)
         if not notes:
             raise Unproved("computed by NumPy")
-        trial, blocks = Trial(before), {}
+        blocks: dict[int, Memory] = {}
+        made: list[np.ndarray] = []
 
         def place_of(array: np.ndarray) -> Place | None:
             found = self._place(call, array)
@@ -264,7 +278,7 @@ class FirstRun:
             if found is None and recording.unwritten.get(id(owner), (None, False))[1]:
                 if id(owner) not in blocks:
                     blocks[id(owner)] = Memory("block", size=owner.nbytes)
-                    trial.replace(owner)
+                    made.append(owner)
                 found = placed(array, blocks[id(owner)], address_of(array) - address_of(owner))
             return found
 
@@ -275,10 +289,28 @@ class FirstRun:
         if len(places) < len(results):
             raise Unproved("NumPy makes its result")
         self._mark_rates(call, notes, numbers)
-        functions = self.twins.functions
+        has_kind = self.twins.has_kinds(call)
+        kind = kind_of(call, self.places.__getitem__, notes, places) if has_kind else None
+        if kind in self.twins.proved:
+            Changed(before).check(operand.array for operand in step.operands())
+        else:
+            self._try(call, numbers, notes, results, before, made)
+            self.twins.proved.update([kind] if kind is not None else [])
+        self._let_go(step)
+        return places
+
+    def _try(
+        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, bytes],
+        made: list[np.ndarray],
+    ) -> None:  # fmt: skip
+        """Make noted calls on other memory, also in place of what they have `made`; Unproved unless they lead to the
+        same."""
+        self.twins.scratch.begin()
+        trial, functions = Trial(before, self.twins.scratch), self.twins.functions
+        for owner in made:
+            trial.replace(owner)
         words = Words(functions, notes, lambda operand: trial.of(operand.array))
-        expected = [array.tobytes() for array in results], [span.content() for span in before]
-        trial.run(functions, words, results, expected)
+        trial.run(functions, words, results, [*results, *(span.array() for span in before)])
         given = [a for a in call.arguments if isinstance(a, Seed | Rate)]
         if given:
             if len(words.varied) < len(given):
@@ -288,9 +320,6 @@ class FirstRun:
                 target[i] = filled(what, {}, other)
             trial.begin()
             trial.run(functions, words, results, self._expected(call, other, before))
-        del words
-        self._let_go(step)
-        return places
 
     def _mark_rates(self, call: Call, notes: list[Note], numbers: Numbers) -> None:
         """Tell the structs of optimizers which of their numbers are others in each run."""
@@ -300,14 +329,17 @@ class FirstRun:
             for step in steps if argument.__class__ is Rate else ():
                 step.rates[REALS[p.name]] = filled(argument, {}, numbers)
 
-    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> tuple[list[bytes], list[bytes]]:
+    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> list[np.ndarray]:
         """The results, and what is changed, of a call with other numbers on copies of what it changes."""
-        copies = Trial(before)
+        copies = Trial(before, self.twins.scratch)
         arrays = {cell: copies.of(self._arrays[cell]) for cell in call.cells()}
         arguments = [filled(argument, arrays, numbers) for argument in call.arguments]
         options = {} if call.out is None else {"out": arrays[call.out]}
-        results = results_of(call, call.kernel(*arguments, **options))
-        return [array.tobytes() for array in results], copies.contents()
+        try:
+            results = results_of(call, call.kernel(*arguments, **options))
+        except Exception as reason:  # a momentum of 0 has no buffers, with which others would need one
+            raise Unproved(f"it takes no other numbers: {reason}") from None
+        return [*results, *copies.contents()]
 
     def _let_go(self, step: Step) -> None:
         """Keep of the operands' arrays those that are the same in each run: held ones, and what others keep."""

@@ -178,8 +178,12 @@ class Recording:
         return Operand(array)
 
     def _is_unwritten(self, owner: np.ndarray) -> bool:
-        content = ctypes.string_at(owner.ctypes.data, owner.nbytes)
-        return content.count(self.lib.MARK) == len(content)
+        memory: Any = (ctypes.c_char * owner.nbytes).from_address(owner.ctypes.data)
+        count, rest = divmod(owner.nbytes, 8)
+        words = np.ndarray(count, np.uint64, memory)
+        mark = bytes([self.lib.MARK]) * 8
+        whole = int.from_bytes(mark, "little")
+        return memory[8 * count :] == mark[:rest] and bool((words[:1] == whole).all() and (words == whole).all())
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""

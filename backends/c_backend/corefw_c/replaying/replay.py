@@ -38,6 +38,7 @@ class Replay:
     in another thread or around itself, makes its calls in Python.
 
     Attributes:
+        run: what runs it now.
         steps: after the first run, what runs for each call of the plan.
         memory: the plan's own memory.
     """
@@ -45,7 +46,7 @@ class Replay:
     def __init__(self, plan: Plan, twins: Twins):
         self.plan, self._twins = plan, twins
         self._lock = threading.Lock()
-        self._run: Run | None = None
+        self.run: Run = self._prepare
         self._aside: Run | None = None
         self.steps: list = []
         self.memory = MemoryUse(0, 0, 0)
@@ -54,11 +55,15 @@ class Replay:
         self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
     ) -> list[np.ndarray]:
         """Run the plan."""
+        return self.run(given, draws, rates)
+
+    def _prepare(
+        self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
+    ) -> list[np.ndarray]:
+        """The first run, unless another one is going on."""
         if not self._lock.acquire(blocking=False):
             return self._straight(given, draws, rates)
         try:
-            if self._run is not None:
-                return self._run(given, draws, rates)
             if not self._twins.lock.acquire(blocking=False):
                 return self._straight(given, draws, rates)
             try:
@@ -80,10 +85,10 @@ class Replay:
             first = FirstRun(self.plan, self._twins)
             results = first(given, numbers)
         if first.refusal:
-            self._run = self._straight
+            self.run = self._straight
             return results
         program = Program(self.plan, first, self._twins.functions, self._straight)
-        self.steps, self.memory, self._run = first.steps, program.memory, program.run()
+        self.steps, self.memory, self.run = first.steps, program.memory, program.run(self._lock)
         return results
 
 
@@ -150,8 +155,8 @@ class Program:
         return array
 
     # -- the function -------------------------------------------------------------------------------------------------
-    def run(self) -> Run:
-        """The function that runs the plan."""
+    def run(self, lock: threading.Lock) -> Run:
+        """The function that runs the plan, while it has the lock."""
         writer = Writer()
         lines = writer.lines
         places = [self.places[cell] for cell in self.plan.returned]
@@ -161,7 +166,8 @@ class Program:
             shape, dtype = (whole.shape, whole.dtype) if whole else (memory.size, np.dtype(np.uint8))
             lines.append(f"f{i} = {writer.name(np.empty)}({writer.name(shape)}, {writer.name(dtype)})")
         sources = [self.places[cell].memory for cell in self.plan.given] + self.fresh
-        self._point(writer, sources, ", ".join(["*given", *(f"f{i}" for i in range(len(self.fresh)))]))
+        fresh = ", ".join(f"f{i}" for i in range(len(self.fresh)))
+        self._pointing = self._pointed(writer, sources, f"[*given, {fresh}]" if fresh else "given")
         for target, i, what in self.words.varied:
             lines.append(f"{writer.name(target)}[{i}] = {number(what)}")
         begin = end = 0
@@ -173,6 +179,7 @@ class Program:
             if step.notes:
                 continue
             self._run_prepared(writer, begin, end)
+            self._point(writer)
             begin = end
             self._let_go(writer, made, i)
             self._call(writer, call)
@@ -180,30 +187,53 @@ class Program:
             self._let_go(writer, made, i + 1)
         self._run_prepared(writer, begin, end)
         lines.append(f"return [{', '.join(self._returned(writer, cell) for cell in self.plan.returned)}]")
-        return writer.function("run(given, draws, rates)")
+        otherwise = f"return {writer.name(self.otherwise)}(given, draws, rates)"
+        return writer.function(
+            "run(given, draws, rates)",
+            *(f"if not {writer.name(lock.acquire)}(False): {otherwise}", "try:", *(f"    {line}" for line in lines)),
+            *("finally:", f"    {writer.name(lock.release)}()"),
+        )
 
-    def _point(self, writer: Writer, sources: list[Memory], arrays: str) -> None:
-        """Let arrays show the memory of others, which are known only now."""
+    def _pointed(self, writer: Writer, sources: list[Memory], arrays: str) -> str:
+        """Have the arrays that show the memory of others show it, which are known only now: the arguments in C for
+        that; "" if there are none."""
         rows = [
             (id(array), i, offset, ALIGNED | (WRITABLE if self._is_writable(memory) else 0))
             for i, memory in enumerate(sources)
             for array, offset in self.pointed.get(memory, ())
         ]
-        if rows:
-            table = self.functions.ffi.new("struct pointed[]", rows)
-            point = writer.name(self.functions.lib.point_arrays)
-            writer.lines.append(f"sources = [{arrays}]")
-            writer.lines.append(f"if {point}({writer.name(table)}, {len(rows)}, id(sources)):")
-            writer.lines.append(f"    return {writer.name(self.otherwise)}(given, draws, rates)")
+        if not rows:
+            return ""
+        if arrays != "given":
+            writer.lines.append(f"sources = {arrays}")
+        table = self.functions.ffi.new("struct pointed[]", rows)
+        return f"{writer.name(table)}, {len(rows)}, id({'given' if arrays == 'given' else 'sources'})"
+
+    def _point(self, writer: Writer) -> None:
+        """Have arrays show others' memory, if they do not by now."""
+        if self._pointing:
+            point, otherwise = writer.name(self.functions.lib.point_arrays), writer.name(self.otherwise)
+            writer.lines.append(f"if {point}({self._pointing}): return {otherwise}(given, draws, rates)")
+        self._pointing = ""
 
     def _is_writable(self, memory: Memory) -> bool:
         return memory.source is None or self.places[memory.source].writable
 
     def _run_prepared(self, writer: Writer, begin: int, end: int) -> None:
-        if begin < end:
-            run = f"{writer.name(self.functions.lib.run_prepared)}({writer.name(self.words.calls)}"
-            writer.lines.append(f"n = {run}, {begin}, {end})")
-            writer.lines.append(f"while n < {end}: n = {run}, {writer.name(self.again)}(n, draws, rates), {end})")
+        if begin == end:
+            return
+        lib, calls, otherwise = self.functions.lib, writer.name(self.words.calls), writer.name(self.otherwise)
+        run = writer.name(lib.run_prepared)
+        if self._pointing:
+            writer.lines += [
+                f"n = {writer.name(lib.point_and_run)}({self._pointing}, {calls}, {end})",
+                f"if n < 0: return {otherwise}(given, draws, rates)",
+            ]
+        else:
+            writer.lines.append(f"n = {run}({calls}, {begin}, {end})")
+        again = writer.name(self.again)
+        writer.lines.append(f"while n < {end}: n = {run}({calls}, {again}(n, draws, rates), {end})")
+        self._pointing = ""
 
     def _let_go(self, writer: Writer, made: dict[Cell, int], i: int) -> None:
         """Let go of the arrays that no call from number `i` on uses."""
@@ -226,7 +256,8 @@ class Program:
             writer.lines.append(
                 f"{array} = {writer.name(as_before)}({array}, {writer.name(call)}, {writer.name(place)})"
             )
-            self._point(writer, [place.memory], array)
+            self._pointing = self._pointed(writer, [place.memory], f"[{array}]")
+            self._point(writer)
 
     def _argument(self, writer: Writer, argument: Any) -> str:
         kind = argument.__class__

@@ -27,9 +27,9 @@ class Writer:
             self._names[self._known[id(value)]] = value
         return self._known[id(value)]
 
-    def function(self, head: str) -> Callable:
-        """The function."""
-        source = f"def {head}:\n" + "\n".join(f"    {line}" for line in self.lines)
+    def function(self, head: str, *lines: str) -> Callable:
+        """The function of these lines."""
+        source = f"def {head}:\n" + "\n".join(f"    {line}" for line in lines)
         exec(compile(source, "<corefw plan>", "exec"), self._names)
         return self._names[head.partition("(")[0]]
 

@@ -271,5 +271,7 @@ intptr_t run_prepared(const struct prepared *calls, intptr_t begin, intptr_t end
  * UNSUPPORTED, before anything is done, if one of these is not as aligned and writable as it was (NumPy's flags). */
 struct pointed { uintptr_t array; intptr_t source, offset; int flags; };
 int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list);
+/* Both, one after the other; -1 if the arrays cannot be shown. */
+intptr_t point_and_run(const struct pointed *pointed, intptr_t count, uintptr_t list, const struct prepared *calls, intptr_t end);
 
 #endif

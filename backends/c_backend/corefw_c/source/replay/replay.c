@@ -21,3 +21,8 @@ int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list) 
         ((struct array *)pointed[i].array)->data = sources->items[pointed[i].source]->data + pointed[i].offset;
     return OK;
 }
+
+intptr_t point_and_run(
+    const struct pointed *pointed, intptr_t count, uintptr_t list, const struct prepared *calls, intptr_t end) {
+    return point_arrays(pointed, count, list) == OK ? run_prepared(calls, 0, end) : -1;
+}
