@@ -32,7 +32,7 @@ def _inference(framework, model, result_of):
         with framework.no_grad():
             return result_of(model)
 
-    call.model = model.eval()
+    vars(call).update(model=model.eval())
     return call
 
 
