@@ -66,7 +66,7 @@ def application(model: torch.nn.Module, most: int, patience: float) -> Starlette
 
     async def health(request: Request) -> JSONResponse:
         counts = {"requests": batcher.items, "batches": batcher.batches, "largest": batcher.largest}
-        return JSONResponse({"state": "ready"} | counts)
+        return JSONResponse({"state": "ready", "waiting": len(batcher.waiting)} | counts)
 
     @asynccontextmanager
     async def lifespan(app: Starlette):
