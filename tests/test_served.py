@@ -19,7 +19,8 @@ import corefw as torch
 from corefw.vision.datasets import Digits
 from tests.walk import run
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "served"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples" / "served"
 
 
 def module(name):
@@ -28,6 +29,12 @@ def module(name):
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
+
+
+def test_the_page_and_the_readme_tell_the_same_figures():
+    page, readme = (ROOT / "docs" / "serving.md").read_text(), (FOLDER / "README.md").read_text()
+    table = page[page.index("| | corefw") : page.index("## Batches")]
+    assert table.count("|") > 20 and table.strip() in readme
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ def page() -> str:
         f"|---|{'---|' * len(reports)}",
     ]
     for family in sorted({family for report in reports.values() for family in report["families"]}):
-        lines.append(f"| {family} | {' | '.join(_cell(report['families'].get(family)) for report in reports.values())} |")
+        lines.append(
+            f"| {family} | {' | '.join(_cell(report['families'].get(family)) for report in reports.values())} |"
+        )
     for name, report in reports.items():
         if report["faults"]:
             lines += ["", f"## Faults of {NAMES[name]}", "", *(f"- {fault}" for fault in report["faults"])]
@@ -40,7 +42,9 @@ def _row(name: str, report: dict) -> str:
     others = sum(counts.values()) - counts.get("PASS", 0) - len(report["faults"])
     versions = ", ".join(f"{of.removeprefix('backend ')} {version}" for of, version in report["versions"].items())
     verdict = "yes" if report["conformant"] else "no"
-    return f"| {NAMES[name]} | {verdict} | {counts.get('PASS', 0):,} | {len(report['faults'])} | {others:,} | {versions} |"
+    return (
+        f"| {NAMES[name]} | {verdict} | {counts.get('PASS', 0):,} | {len(report['faults'])} | {others:,} | {versions} |"
+    )
 
 
 def _cell(family: dict | None) -> str:
