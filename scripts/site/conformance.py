@@ -14,9 +14,9 @@ def page() -> str:
     reports = json.loads(FIGURES.read_text(encoding="utf-8"))
     lines = [
         *("# Conformance of the project's backends", ""),
-        "What `corefw conform` finds of each ([how](../conformance.md)): of every family of ops how many checks passed,",
-        "and the greatest error among them, in units of the last place, with the op and dtype that has it. The CuPy",
-        "backend ran on the CPU, as the [emulated device](../decisions/0014-cuda-without-a-gpu.md).",
+        "What `corefw conform` finds of each ([how](../conformance.md)): of every family of ops how many checks",
+        "passed, and the greatest error among them, in units of the last place, with the op and dtype that has it. The",
+        "CuPy backend ran on the CPU, as the [emulated device](../decisions/0014-cuda-without-a-gpu.md).",
         "",
         *("| backend | conforms | passed | faults | not run or left out | tested |", "|---|---|---|---|---|---|"),
         *(_row(name, report) for name, report in reports.items()),
