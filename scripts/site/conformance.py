@@ -30,7 +30,8 @@ def page() -> str:
         )
     for name, report in reports.items():
         if report["faults"]:
-            lines += ["", f"## What is wrong, or not proven, of {NAMES[name]}", "", *(f"- {fault}" for fault in report["faults"])]
+            lines += ["", f"## What is wrong, or not proven, of {NAMES[name]}", ""]
+            lines += [f"- {fault}" for fault in report["faults"]]
     return "\n".join([*lines, ""])
 
 
