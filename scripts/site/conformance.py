@@ -17,6 +17,7 @@ def page() -> str:
         *("# Conformance of the project's backends", ""),
         "What `corefw conform` finds of each ([how](../conformance.md)): of every family of ops how many checks",
         "passed, and the greatest error among them, in units of the last place, with the op and dtype that has it.",
+        "Where the exact result is 0, as that of `sinc(1)`, the unit is that of the smallest numbers.",
         *([EMULATED] if "emulated" in reports else []),
         "",
         *("| backend | conforms | passed | faults | not run or left out | tested |", "|---|---|---|---|---|---|"),
@@ -54,4 +55,5 @@ def _cell(family: dict | None) -> str:
         return ""
     passed, total = family["outcomes"].get("PASS", 0), sum(family["outcomes"].values())
     count = f"{passed:,}" if passed == total else f"{passed:,} of {total:,}"
-    return f"{count}; {family['ulp']:g} in `{family['op']}`" if family["op"] else count
+    error = f"{family['ulp']:g}" if family["ulp"] < 10_000 else f"{family['ulp']:.0e}"
+    return f"{count}; {error} in `{family['op']}`" if family["op"] else count
