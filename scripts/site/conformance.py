@@ -17,7 +17,7 @@ def page() -> str:
         *("# Conformance of the project's backends", ""),
         "What `corefw conform` finds of each ([how](../conformance.md)): of every family of ops how many checks",
         "passed, and the greatest error among them, in units of the last place, with the op and dtype that has it.",
-        "Where the exact result is 0, as that of `sinc(1)`, the unit is that of the smallest numbers.",
+        "Where a result is 0 but for rounding, as that of `sinc(1)`, many units say nothing.",
         *([EMULATED] if "emulated" in reports else []),
         "",
         *("| backend | conforms | passed | faults | not run or left out | tested |", "|---|---|---|---|---|---|"),
