@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from corefw import distributed, nn
 from corefw.dispatch.registry import registry
 from corefw.files import replacing
 from corefw.nn import functional as F
+from corefw.progress import shown
 from corefw.utils.data import DataLoader, TensorDataset
 from corefw.vision.datasets import Digits
 
@@ -92,7 +92,7 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
         for epoch in range(epochs):
             optimizer.param_groups[0]["lr"] = RATE * (1 - epoch / epochs)
             begun, total = time.perf_counter(), torch.zeros((), dtype=torch.float64, device=device)
-            for batch, wanted in _shown(loader, f"{backend} epoch {epoch + 1}/{epochs}", progress):
+            for batch, wanted in shown(loader, f"{backend} epoch {epoch + 1}/{epochs}", "batches", progress):
                 part = slice(rank * len(batch) // ranks, (rank + 1) * len(batch) // ranks)
                 noisy = batch + NOISE * torch.randn_like(batch)
                 loss = loss_fn(model(noisy[part]), wanted[part])
@@ -113,15 +113,6 @@ def train(backend: str, device: str, *, epochs: int = EPOCHS, seed: int = 0, pro
                     f"{100 * right:.2f} %"
                 )
     return run
-
-
-def _shown(loader: Iterable, title: str, progress: bool) -> Iterable:
-    """The loader with a progress bar, on a terminal and where tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return loader
-    return tqdm(loader, desc=title, leave=False, disable=None if progress else True)
 
 
 def draw(runs: list[Run], path: Path) -> bool:

@@ -8,12 +8,12 @@ import importlib.util
 import os
 import re
 import sys
-import urllib.request
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 
+from corefw.fetching import fetch
 from corefw.files import replacing
 from corefw.serialization import load as _load_file
 
@@ -118,16 +118,14 @@ def download_url_to_file(
         url: its address.
         dst: where it goes.
         hash_prefix: what the SHA-256 sum of its content must begin with.
-        progress: accepted for PyTorch's sake; nothing is shown.
+        progress: whether to show, on a terminal, how much is there.
 
     Raises:
         RuntimeError: the sum is another.
     """
     digest = hashlib.sha256()
-    with urllib.request.urlopen(url) as source, replacing(dst) as file:
-        while part := source.read(1 << 20):
-            digest.update(part)
-            file.write(part)
+    with replacing(dst) as file:
+        fetch(url, file, digest, os.path.basename(dst), progress)
         if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
             raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
 
@@ -142,7 +140,7 @@ def load_state_dict_from_url(
         url: its address.
         model_dir: the folder of the cache; by default ``checkpoints`` in `get_dir()`.
         map_location, weights_only: as of `corefw.load`.
-        progress: accepted for PyTorch's sake; nothing is shown.
+        progress: whether to show, on a terminal, how much is there.
         check_hash: whether the content must have the sum whose beginning the file's name tells, ``name-<sum>.ext``.
         file_name: its name in the cache, in place of the address's.
     """

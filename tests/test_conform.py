@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -29,6 +30,8 @@ from corefw_numpy.runtime import NumpyRuntime
 from tests import loopback
 from tests.plugins import install
 from tests.ranks import threads
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def conform(folder: Path, *arguments, plugins: Path | None = None):
@@ -227,6 +230,11 @@ def test_kernels_whose_rows_need_a_missing_package_are_not_run(monkeypatch):
     proofs = {result.op: (result.outcome, result.reason) for result in claims(target, results)}
     assert proofs["i0"] == (Outcome.NOT_RUN, "bessel.py needs scipy, not installed")
     assert proofs["exp"][0] is Outcome.UNPROVEN and not Report("numpy", {}, results).failures()
+
+
+def test_files_of_rows_require_what_may_be_missing():
+    for path in (ROOT / "corefw" / "testing").rglob("*.py"):
+        assert not re.search(r"^(import|from) (scipy|opt_einsum)", path.read_text(), re.M), f"{path}: use `require`"
 
 
 def test_a_row_that_fails_hides_no_other(tmp_path):

@@ -13,11 +13,17 @@ FOLDER = Path(__file__).resolve().parent.parent / "examples" / "programs"
 #: by program what its last line says, and the packages that it needs
 ENDS = {
     "cartpole": (r"balances", ()),
+    "digits": (r"reads digits", ()),
     "dcgan": (r"forges what looks like digits on the whole", ()),
+    "gpt": (r"writes words", ()),
+    "graph_network": (r"finds the crowds", ()),
     "sklearn_pipeline": (r"best: .*; right in more than 94 of 100: True", ("sklearn",)),
     "to_onnx": (r"loss .*; onnxruntime differs by less than 1e-4: True", ("onnx", "onnxruntime")),
+    "two_ranks": (r"learned, with the same weights everywhere", ("mpi4py",)),
     "vae": (r"drew a picture", ()),
 }
+#: the command of those that `corefw run` does not run
+COMMANDS = {"two_ranks": "corefw launch -n 2 --plain"}
 
 
 def test_all_are_tested_and_listed():
@@ -35,4 +41,4 @@ def test_it_comes_to_its_end(name, tmp_path):
         if not find_spec(package):
             pytest.skip(f"{package} is not installed")
     shutil.copy(FOLDER / f"{name}.py", tmp_path)
-    assert re.fullmatch(end, run(tmp_path, f"corefw run {name}.py").splitlines()[-1])
+    assert re.fullmatch(end, run(tmp_path, f"{COMMANDS.get(name, 'corefw run')} {name}.py").splitlines()[-1])

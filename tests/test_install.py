@@ -245,6 +245,7 @@ def test_a_wheel_has_the_modules_and_no_sources(checkout):
     assert modules[1] == {"corefw_c/_v4.abi3.so"}, "nothing of an earlier build is packed"
     package = ROOT / HOME / "corefw_c"
     python = {f"corefw_c/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
+    python.add("corefw_c/py.typed")
     headers = {"bits.h", "halves.h", "mathematics.h", "mathematics_f32.h", "mathematics_f64.h"}
     others = {name for name in contents[1] - modules[1] if ".dist-info/" not in name}
     assert others == python | {f"corefw_c/source/core/{name}" for name in headers}, "but for what fusions need"

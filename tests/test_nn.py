@@ -355,6 +355,26 @@ def test_summary_counts_each_parameter_once_and_changes_nothing():
     assert tied.training and not tied.a._hooks["forward"]
 
 
+def test_summary_by_sizes():
+    model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(4, 3)), torch.nn.Linear(3, 2)).double()
+    found = torch.utils.summary(model, (4,), batch_dim=0)
+    assert [(row.path, row.inputs) for row in found.rows] == [
+        ("0.0", "(1, 4)"),
+        ("0", "(1, 4)"),
+        ("1", "(1, 3)"),
+        ("", "(1, 4)"),
+    ]
+    shallow = torch.utils.summary(model, input_data=torch.zeros(7, 4, dtype=torch.float64), depth=1)
+    assert "0.0" not in str(shallow) and "(7, 4)" in str(shallow) and shallow.parameters == 23
+    embedded = torch.utils.summary(torch.nn.Bilinear(2, 3, 4), [(5, 2), (5, 3)])
+    assert embedded.rows[0].inputs == "((5, 2), (5, 3))"
+    indexed = torch.utils.summary(torch.nn.Embedding(3, 2), (1, 4), dtypes=[torch.int64])
+    assert indexed.rows[0].outputs == "(1, 4, 2)"
+    for wrong in ({}, {"input_size": (1, 4), "input_data": torch.zeros(1, 4)}, {"input_size": (1, 4), "dtypes": []}):
+        with pytest.raises(ValueError, match="summary: "):
+            torch.utils.summary(model, **wrong)
+
+
 LOSSES = {
     "L1Loss": ({}, "real"),
     "SmoothL1Loss": ({"beta": 0.5}, "real"),

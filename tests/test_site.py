@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import corefw
+from tests import scripts
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +42,8 @@ def pages_are_read_off_the_code(site):
     assert "Kernels: numpy" in text
     matrix = (site / "backends" / "matrix.html").read_text(encoding="utf-8")
     assert all(name in matrix for name in ("softmax", "adam_step", "convolution"))
+    conformance = (site / "backends" / "conformance.html").read_text(encoding="utf-8")
+    assert all(name in conformance for name in ("numpy", "yes", "reduction"))
     support = (site / "coming" / "support.html").read_text(encoding="utf-8")
     assert "left out" in support
     assert corefw.refusals.REFUSALS["Tensor.index"].split(",")[0] in re.sub(r"<[^>]+>", "", support)
@@ -64,3 +67,32 @@ def all_is_in_the_navigation(site):
     start = (site / "index.html").read_text(encoding="utf-8")
     for title in ("Start", "Tutorials", "Reference", "Coming from PyTorch", "Guides", "Backends", "How it is built"):
         assert title in start
+
+
+def result(outcome, family="reduction", op="sum", ulp=0.0, **others):
+    return {"check": f"{op}-values", "section": "ops", "family": family, "op": op, "dtype": "float32",
+            "outcome": outcome, "ulp": ulp, "reason": "", **others}  # fmt: skip
+
+
+def test_a_report_of_conformance_is_kept_by_families():
+    results = [
+        *(result("PASS", ulp=0.25), result("PASS", op="mean", ulp=1.52), result("NOT RUN")),
+        *(result("WRONG", op="var", ulp=1e9, reason="1 is not 2"), result("NOT PROVEN", op="std", reason="not run")),
+        result("PASS", family="", op="", section="memory"),
+    ]
+    versions = {"corefw": "1", "python": "3", "backend c": "1 v4"}
+    report = {"conformant": False, "versions": versions, "results": results}
+    kept = scripts.load("make_conformance").condensed(report)
+    assert kept == {
+        "conformant": False,
+        "versions": {"corefw": "1", "backend c": "1 v4"},
+        "faults": ["var-values: 1 is not 2", "std-values: not run"],
+        "families": {
+            "reduction": {
+                "outcomes": {"PASS": 2, "NOT RUN": 1, "WRONG": 1, "NOT PROVEN": 1},
+                "ulp": 1.5,
+                "op": "mean-float32",
+            },
+            "(memory)": {"outcomes": {"PASS": 1}, "ulp": 0.0, "op": ""},
+        },
+    }

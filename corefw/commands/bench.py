@@ -19,6 +19,7 @@ from corefw.benchmarks.table import cells, header, line, notes, widths
 from corefw.commands import parsing
 from corefw.errors import did_you_mean
 from corefw.files import replacing
+from corefw.progress import Progress
 
 SECONDS = 0.3  # for a row, by default
 PICTURES = (".png", ".svg")
@@ -68,13 +69,14 @@ def bench(arguments: argparse.Namespace) -> int:
     def report(name: str, comparison: dict) -> None:
         if not wide:
             wide.extend(widths(comparison, list(rows), earlier))
-            print(line(["op", *header(comparison, earlier)[1:]], wide))
-        print(line(cells(comparison, name, earlier), wide), flush=True)
+            progress.print(line(["op", *header(comparison, earlier)[1:]], wide))
+        progress.print(line(cells(comparison, name, earlier), wide))
+        progress.advance()
         if arguments.json:  # whatever ends the run, these rows are there
             _write(arguments.json, _figures(comparison))
 
     suite = Path(arguments.suite).stem
-    with _limited(arguments.threads):
+    with _limited(arguments.threads), Progress(f"bench {suite}", len(rows), "rows") as progress:
         comparison = compare(suite, rows, columns, seconds, arguments.threads, dtype.name, report)
     print("", *notes(comparison), sep="\n")
     _write_all(arguments, comparison, earlier)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from corefw.commands.parsing import Commands, UsageError, count
+from corefw.progress import Progress
 from corefw.testing.conform.items import targets_of, why_none
 from corefw.testing.conform.matrix import by_target, summary, text
 from corefw.testing.conform.outcomes import Outcome
@@ -53,7 +53,8 @@ def conform(arguments: argparse.Namespace) -> int:
         output=arguments.output or Path(f"conform-{arguments.name}"),
         resume=arguments.resume,
     )
-    report = run(options, _progress if sys.stderr.isatty() else lambda done, total: None)
+    with Progress(f"conform {arguments.name}", unit="checks") as progress:
+        report = run(options, progress.reached)
     for target, matrix in by_target(report).items():
         if arguments.matrix:
             print(f"{target}\n{text(matrix)}\n")
@@ -73,8 +74,3 @@ def _exclusions(texts: list[str]) -> dict[str, str]:
     if wrong := [pattern for pattern, reason in found.items() if not reason]:
         raise UsageError(f"--exclude {wrong[0]}: expected PATTERN=REASON")
     return found
-
-
-def _progress(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{done} of {total} checks", end=end, file=sys.stderr, flush=True)

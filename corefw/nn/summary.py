@@ -25,9 +25,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """The rows of all layers that ran, in the order in which they did; prints as a table."""
+    """The rows of all layers that ran, in the order in which they did; prints as a table, of layers within layers down
+    to a `depth` if there is one."""
 
     rows: tuple[Row, ...]
+    depth: int | None = None
 
     @property
     def parameters(self) -> int:
@@ -51,6 +53,7 @@ class Summary:
                 f"{r.output_bytes:,}",
             )
             for r in self.rows
+            if self.depth is None or len(r.path.split(".")) <= self.depth
         ]
         widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
         lines = [

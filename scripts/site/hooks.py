@@ -19,10 +19,11 @@ _made: dict[str, str | bytes] = {}
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Make the pages, and give them and the decisions their places in the navigation."""
     sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]  # not earlier: mkdocs puts the path back after the import
-    made = {name: import_module(name) for name in ("figures", "matrix", "reference", "support")}
+    made = {name: import_module(name) for name in ("conformance", "figures", "matrix", "reference", "support")}
     _made.update(made["reference"].pages())
     _made.update(made["figures"].pictures())
     _made["coming/support.md"] = made["support"].page()
+    _made["backends/conformance.md"] = made["conformance"].page()
     _made["backends/matrix.md"] = made["matrix"].page()
     decisions = ["decisions/README.md", *sorted(p.name for p in (ROOT / "docs/decisions").glob("0*.md"))]
     folders = {

@@ -18,7 +18,7 @@ def page() -> str:
         *("# Kernels of the project's backends", ""),
         "`all`: for every dtype that the op takes; else the dtypes. An op without a kernel of a backend is computed by",
         "the next one on the device, or is composed of others: `corefw.explain(op, ...)` tells which.",
-        "`corefw conform NAME` holds every kernel that it claims to the conformance kit ([how](../conformance.md)).",
+        "`corefw conform NAME` holds every kernel that it claims to the conformance kit ([results](conformance.md)).",
         "",
     ]
     for family, ops in sorted(families.items()):

@@ -12,10 +12,12 @@ from importlib import import_module
 
 import pluggy
 
-from corefw import __version__, dtypes
+from corefw import dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
 from corefw_c import allocator, fusion, library
+
+__version__ = "0.1.0"
 
 
 def table(lib) -> list[Kernel]:

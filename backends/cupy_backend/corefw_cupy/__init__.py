@@ -13,12 +13,14 @@ from importlib import import_module
 
 import pluggy
 
-from corefw import __version__, dtypes
+from corefw import dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
 from corefw_cupy.cuda import Cuda
 from corefw_cupy.device_asserts import DeviceAsserts
 from corefw_cupy.runtime import CupyRuntime
+
+__version__ = "0.1.0"
 
 #: CuPy's modules over the libraries of CUDA that kernels need
 LIBRARIES = {

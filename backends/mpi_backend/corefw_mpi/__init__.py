@@ -8,6 +8,8 @@ import pluggy
 
 from corefw.distributed.engine import Communicator, Engine, Meeting
 
+__version__ = "0.1.0"
+
 hook = pluggy.HookimplMarker("corefw")
 #: variables by which launchers tell a process that it is one of several
 LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -40,6 +42,6 @@ def _unusable() -> str | None:
 def corefw_engine() -> Engine:
     """What this plug-in offers."""
     return Engine(
-        "mpi", "0.1.0", ("cpu",), _join, launched=lambda: any(name in os.environ for name in LAUNCHED),
+        "mpi", __version__, ("cpu",), _join, launched=lambda: any(name in os.environ for name in LAUNCHED),
         unusable=_unusable(),
     )  # fmt: skip

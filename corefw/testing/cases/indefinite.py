@@ -1,11 +1,12 @@
 """Decompositions of matrices that may be indefinite: the reference is LAPACK's, and NumPy's solution."""
 
 import numpy as np
-import scipy.linalg.lapack
 
+from corefw.testing.case import require
 from corefw.testing.cases.decomposition import adjoint, elements, row
 from corefw.testing.cases.elimination import over_batch
 
+lapack = require("scipy.linalg.lapack")
 SHAPES = ((4, 4), (2, 3, 3), (1, 1))
 
 
@@ -13,7 +14,7 @@ SHAPES = ((4, 4), (2, 3, 3), (1, 1))
 def compact(A, hermitian=False):
     letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[A.dtype.char]
     name = f"{letter}{'he' if hermitian and letter in 'cz' else 'sy'}trf"
-    LD, pivots, info = getattr(scipy.linalg.lapack, name)(A, lower=1)
+    LD, pivots, info = getattr(lapack, name)(A, lower=1)
     return np.tril(LD), pivots.astype(np.int32), np.int32(info)
 
 

@@ -9,13 +9,11 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from urllib.request import Request, urlopen
 
 from corefw.errors import CorefwError
+from corefw.fetching import CHUNK
+from corefw.fetching import fetch as copy
 from corefw.files import replacing
-
-_CHUNK = 1 << 20
-_PATIENCE = 60  # seconds that a server may be silent
 
 
 class DownloadError(CorefwError, RuntimeError):
@@ -30,7 +28,7 @@ def md5_of(path: str | os.PathLike) -> str:
     """The MD5 sum of a file, in hexadecimal digits."""
     total = hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(CHUNK):
             total.update(chunk)
     return total.hexdigest()
 
@@ -77,11 +75,8 @@ def fetch(urls: Sequence[str], path: str, md5: str) -> None:
 
 def _fetch(url: str, path: str, md5: str) -> None:
     total = hashlib.md5(usedforsecurity=False)
-    request = Request(url, headers={"User-Agent": "corefw"})
-    with urlopen(request, timeout=_PATIENCE) as source, replacing(path) as file:
-        while chunk := source.read(_CHUNK):
-            total.update(chunk)
-            file.write(chunk)
+    with replacing(path) as file:
+        copy(url, file, total, os.path.basename(path))
         if (came := total.hexdigest()) != md5:
             raise CorruptedError(f"its MD5 sum is {came}, not {md5}")
 
