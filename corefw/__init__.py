@@ -55,6 +55,7 @@ from corefw.dtypes import (
     int32,
     int64,
     promote_types,
+    qint8,
     uint8,
     uint16,
     uint32,
@@ -136,7 +137,7 @@ _AUTOCAST = """
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
     **{name: name for name in ("accelerator", "backends", "cpu", "cuda", "distributions", "fft", "func", "linalg")},
-    **{name: name for name in ("masked", "nn", "optim")},
+    **{name: name for name in ("ao", "masked", "nn", "optim", "quantization")},
     **{name: name for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
     **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{

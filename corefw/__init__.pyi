@@ -8,6 +8,7 @@ from torch import ops as ops
 
 from corefw import accelerator as accelerator
 from corefw import amp as amp
+from corefw import ao as ao
 from corefw import autograd as autograd
 from corefw import compiler as compiler
 from corefw import cpu as cpu
@@ -30,6 +31,7 @@ from corefw import onnx as onnx
 from corefw import optim as optim
 from corefw import overrides as overrides
 from corefw import profiler as profiler
+from corefw import quantization as quantization
 from corefw import random as random
 from corefw import return_types as return_types
 from corefw import serialization as serialization
@@ -2079,6 +2081,8 @@ def prod(
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
     r"""`input` with the elements of `source` at the positions `index` of the flattened tensor."""
 
+qint8: dtype
+
 def qr(input: Tensor, some: builtins.bool = True, *, out: tuple[Tensor, ...] | None = None) -> _qr:
     r"""The decomposition into a matrix with orthonormal columns and an upper triangular one; `linalg.qr`."""
 
@@ -2914,6 +2918,7 @@ __all__ = [
     "amp",
     "angle",
     "any",
+    "ao",
     "arange",
     "arccos",
     "arccosh",
@@ -3321,8 +3326,10 @@ __all__ = [
     "profiler",
     "promote_types",
     "put",
+    "qint8",
     "qr",
     "quantile",
+    "quantization",
     "rad2deg",
     "rand",
     "rand_like",

@@ -83,13 +83,15 @@ float8_e5m2 = dtype("float8_e5m2", "Float8_e5m2", ml_dtypes.float8_e5m2, FLOATIN
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", "Float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, 1)
 float8_e8m0fnu = dtype("float8_e8m0fnu", "Float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, 1, signed=False)
 _BYTES = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
+#: the name that `ao.quantization.quantize_dynamic` takes; the numbers themselves are int8 beside their scales
+qint8 = dtype("qint8", "QInt8", None, INTEGER, 1)
 
 #: every dtype a tensor can hold, in PyTorch's order
 ALL = (
     *(bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64),
     *(float16, bfloat16, float32, float64, complex64, complex128),
 )
-_BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32)}
+_BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32, qint8)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 

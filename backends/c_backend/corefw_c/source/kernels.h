@@ -112,6 +112,12 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, double beta, double alpha, int products,
            uintptr_t output);
 
+/* -- quantization -- */
+/* output = scale * input @ weight.T + bias, of float32, for an input that is rounded to 256 steps, and a weight of int8,
+ * whose rows have the sums of int32. scale: one number or one for each row; bias may be absent. All contiguous. */
+int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr_t sums, uintptr_t bias, int products,
+                     uintptr_t output);
+
 /* -- convolution -- */
 /* sizes: stride, padding and dilation of every axis; bias may be absent. bfloat16 is for levels that have tiles. */
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,

@@ -326,9 +326,10 @@ static void multiply_slab(const struct tiles_job *job, ssize_t group, ssize_t pa
                 float *sums = scratch->sums + (block - first_block) * kept;
                 for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_STEPS)
                     for (ssize_t i = 0; i < panels; i++)
-                        e->multiply(smaller(depth - near, STRETCH_STEPS) * STEP_HALVES, left + near * STEP_BYTES,
+                        e->multiply(smaller(depth - near, STRETCH_STEPS) * STEP_HALVES, left + near * STEP_BYTES, 0,
                                     scratch->panels + i * PANEL_BYTES + near * STEP_BYTES, rows,
-                                    scratch->places[i].columns, from + near > 0, sums + i * SUMS);
+                                    scratch->places[i].columns, from + near > 0, sums + i * SUMS,
+                                    scratch->panels + i * PANEL_BYTES + near * STEP_BYTES);
                 if (from + depth < steps) continue;
                 float bias[LINES];
                 for (int i = 0; i < rows; i++) /* -0 changes no sum */

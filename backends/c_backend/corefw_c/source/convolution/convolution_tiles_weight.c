@@ -180,9 +180,9 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
             ssize_t steps = smaller(w->steps - from, stretch);
             gather_patches(steps, w->pieces + from, rows, source, w->channel, left);
             for (ssize_t out = first; out < last; out++)
-                bf16_tiles.multiply(steps * STEP_HALVES, left, w->right + (out * w->steps + from) * STEP_BYTES, (int)rows,
-                                    (int)smaller(p->out_channels - out * LINES, LINES), !w->first || from,
-                                    sums + out * SUMS);
+                bf16_tiles.multiply(steps * STEP_HALVES, left, 0, w->right + (out * w->steps + from) * STEP_BYTES,
+                                    (int)rows, (int)smaller(p->out_channels - out * LINES, LINES), !w->first || from,
+                                    sums + out * SUMS, w->right + (out * w->steps + from) * STEP_BYTES);
         }
     }
     bf16_tiles.end();

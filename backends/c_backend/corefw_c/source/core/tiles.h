@@ -1,6 +1,7 @@
 /* The processor's tiles, AMX: eight registers of 16 rows of 64 bytes, and their products.
  *
  * TILE_ZERO(t), TILE_LOAD(t, from, step), TILE_STORE(t, to, step): registers by number, 0 to 7; rows `step` bytes apart.
+ * TILE_LOAD_ONCE: a load that asks the first cache to keep other things.
  * TILE_PRODUCT_BF16(c, a, b): c[16][16], float, grows by the products of a[16][32] and b[16][16][2], pairs along k.
  * TILE_PRODUCT_I8(c, a, b): c[16][16], int32, grows by those of a[16][64] and b[16][16][4].
  * A function that uses them is a TILE_FUNCTION, declares TILE_REGISTERS, and runs between tiles_begin and tiles_end.
@@ -35,6 +36,7 @@ enum { TILES_ARE_EMULATED = 0 };
 #define TILE_REGISTERS __asm__ volatile("" ::: "memory") /* the instructions do not tell what they read */
 #define TILE_ZERO(t) _tile_zero(t)
 #define TILE_LOAD(t, from, step) _tile_loadd(t, from, step)
+#define TILE_LOAD_ONCE(t, from, step) _tile_stream_loadd(t, from, step)
 #define TILE_STORE(t, to, step) _tile_stored(t, to, step)
 #define TILE_PRODUCT_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
 #define TILE_PRODUCT_I8(c, a, b) _tile_dpbssd(c, a, b)
@@ -66,6 +68,7 @@ union tile {
 #define TILE_REGISTERS union tile tiles[8]
 #define TILE_ZERO(t) memset(tiles + t, 0, TILE_BYTES)
 #define TILE_LOAD(t, from, step) tile_load(tiles + t, from, step)
+#define TILE_LOAD_ONCE TILE_LOAD
 #define TILE_STORE(t, to, step) tile_store(tiles + t, to, step)
 #define TILE_PRODUCT_BF16(c, a, b) tile_product_bf16(tiles + c, tiles + a, tiles + b)
 #define TILE_PRODUCT_I8(c, a, b) tile_product_i8(tiles + c, tiles + a, tiles + b)

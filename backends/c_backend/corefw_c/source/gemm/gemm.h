@@ -3,6 +3,7 @@
 #define COREFW_GEMM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* c = (accumulate ? c : 0) + a b, for a of m by k, b of k by n, c of m by n.
@@ -34,5 +35,16 @@ multiplication multiply_bf16, multiply_f16, multiply_bf16_by_pairs, multiply_bf1
 
 /* The product of int8, summed in int32. */
 multiplication multiply_i8, multiply_i8_by_tiles;
+
+/* The same, of which c is made in float: step scale[j * scale_step] (sum - zero sums[j]) + bias[j]. */
+struct dequantization {
+    float step;
+    int32_t zero;
+    const float *scale;
+    ssize_t scale_step;
+    const int32_t *sums;
+    const float *bias; /* NULL for zeros */
+};
+multiplication multiply_i8_to_floats, multiply_i8_to_floats_by_tiles; /* `added` is the dequantization */
 
 #endif

@@ -37,8 +37,9 @@ static void pack_widened(widening *widen, int width, ssize_t k, int lines, const
     }
 }
 
-static void multiply_floats(ssize_t k, const void *left, const void *right, int rows, int columns, bool more,
-                            void *sums) {
+static void multiply_floats(ssize_t k, const void *left, ssize_t line, const void *right, int rows, int columns,
+                            bool more, void *sums, const void *next) {
+    (void)line, (void)next;
     packed_tile_f32(k, left, right, COLUMNS, more ? sums : NULL, COLUMNS, sums, COLUMNS, rows, columns);
 }
 
@@ -61,7 +62,7 @@ static void multiply_floats(ssize_t k, const void *left, const void *right, int 
             .pack_left = pack_left_##half, .pack_right = pack_right_##half, .multiply = multiply_floats,               \
             .put = put_##half##_tile,                                                                                  \
         };                                                                                                             \
-        return multiply_packed(p, &engine);                                                                            \
+        return multiply_vectors_##half(p) || multiply_packed(p, &engine);                                                                            \
     }
 DEFINE_ENGINE(bf16, widen_bfloat16)
 DEFINE_ENGINE(f16, widen_float16)

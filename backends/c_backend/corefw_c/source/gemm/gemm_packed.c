@@ -1,8 +1,8 @@
 /* The walk of packed matrix products over blocks and threads.
  *
- * For each block of k, and of as many rows as the second-level cache holds, the left factor is packed; then each panel
- * of the right one meets all of them. Right panels that several parts read are packed before, once. Sums of more than one
- * block of k are kept in a scratch, tile by tile. */
+ * A part has as many rows as the second-level cache holds of a block of k; its left panels are packed, then each panel of
+ * the right factor, a stretch at a time, meets all of them. Right panels that several parts read are packed before, once.
+ * Sums of more than one block of k are kept in a scratch, tile by tile. */
 #include "gemm/gemm_packed.h"
 
 #include "core/halves.h"
@@ -13,27 +13,33 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "gemm/gemm_transpose.h"
+
 enum {
-    LEFT_BYTES = 512 << 10, /* of packed rows: a quarter of the second-level cache */
-    SUMS_BYTES = 1 << 20,   /* of the scratch, beside them */
-    MOST_COLUMNS = 32,      /* of a tile */
-    SLAB = 64,              /* elements of k that one thread packs of rows that are contiguous across k */
+    MOST_COLUMNS = 32, /* of a tile */
+    FEW_PANELS = 4,    /* of the right factor at most for which left panels are not worth packing */
+    BLOCK_ROWS = 256,  /* of a part at most: a block of k of them stays in the second-level cache */
 };
-static const ssize_t RIGHT_BYTES = 64 << 20; /* of right panels that are packed before */
+static const ssize_t RIGHT_BYTES = 64 << 20, /* of right panels that are packed before, */
+    OWN_BYTES = 512 << 10;                   /* and that two threads rather pack for themselves than wait for each other */
 
 struct job {
-    const struct product *product;
+    const struct product *product; /* what is computed, */
+    const struct product *result;  /* what is written: its transpose if `turned` */
     const struct engine *with;
     ssize_t first, columns; /* of c that are computed now */
     ssize_t part_rows, part_columns;
-    ssize_t depth, height; /* of blocks of k and of rows */
-    char *right;           /* packed panels, or NULL if each part packs its own */
-    bool failed, untrue;   /* no memory; put returned false */
+    ssize_t depth, stretch; /* of blocks of k, and of what is multiplied at once */
+    char *right;            /* packed panels, or NULL if each part packs its own */
+    bool turned, direct;    /* left panels are read where they are */
+    bool failed, untrue;    /* no memory; put returned false */
 };
 
 static inline ssize_t parts_of(ssize_t n, ssize_t part) { return (n + part - 1) / part; }
 
 static inline ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
+
+static inline ssize_t larger(ssize_t a, ssize_t b) { return a > b ? a : b; }
 
 /* -- packing the right factor for all parts -- */
 /* Where the right panel from `column` on is packed. */
@@ -68,45 +74,70 @@ static void pack_slabs(void *context, ssize_t begin, ssize_t end) {
 }
 
 /* -- multiplying -- */
+/* Transpose a square tile of sums. */
+static void turn_tile(uint32_t *sums, int side) {
+    enum { LANES = VECTOR_BYTES / 4 };
+    for (int i = 0; i < side; i += LANES)
+        for (int j = 0; j <= i; j += LANES) {
+            vector_u32 block[2][LANES];
+            uint32_t *at[2] = {sums + i * side + j, sums + j * side + i};
+            UNROLL for (int l = 0; l < LANES; l++) memcpy(&block[0][l], at[0] + l * side, sizeof block[0][l]);
+            UNROLL for (int l = 0; l < LANES; l++) memcpy(&block[1][l], at[1] + l * side, sizeof block[1][l]);
+            transpose_u32(block[0]), transpose_u32(block[1]);
+            UNROLL for (int l = 0; l < LANES; l++) memcpy(at[1] + l * side, &block[0][l], sizeof block[0][l]);
+            if (i != j)
+                UNROLL for (int l = 0; l < LANES; l++) memcpy(at[0] + l * side, &block[1][l], sizeof block[1][l]);
+        }
+}
+
+static bool put_tile(const struct job *job, ssize_t row, ssize_t column, int rows, int columns, void *sums) {
+    if (!job->turned) return job->with->put(job->result, row, column, rows, columns, sums);
+    turn_tile(sums, job->with->columns);
+    return job->with->put(job->result, column, row, columns, rows, sums);
+}
+
 /* The rows and columns of c that begin at (row, column), on this thread alone. */
 static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t column, ssize_t n) {
     const struct product *p = job->product;
     const struct engine *e = job->with;
-    ssize_t blocks = parts_of(p->k, job->depth), tile = (ssize_t)e->rows * e->columns;
-    ssize_t height = smaller(job->height, m), tiles = parts_of(height, e->rows);
-    ssize_t width = blocks < 2 ? n : block_of(n, SUMS_BYTES / (height * 4) + e->columns, e->columns);
+    ssize_t blocks = parts_of(p->k, job->depth), tile = (ssize_t)e->rows * e->columns, tiles = parts_of(m, e->rows);
     ssize_t left_panel = job->depth / e->unit * e->left_bytes, own = job->depth / e->unit * e->right_bytes;
-    ssize_t kept = tiles * (blocks < 2 ? 1 : parts_of(width, e->columns));
-    char *left = allocate_items(size_plus(tiles * left_panel + own, kept * tile * 4), 1), *panel = left + tiles * left_panel;
+    bool at_once = p->k <= job->stretch; /* so that sums need not be kept */
+    ssize_t kept = at_once ? 1 : blocks < 2 ? tiles : size_times(tiles, parts_of(n, e->columns));
+    char *left = allocate_items(size_plus(tiles * left_panel + own, size_times(kept, tile * 4)), 1);
     if (!left) return false;
+    char *panel = left + tiles * left_panel;
     int32_t *scratch = (int32_t *)(panel + own); /* or floats */
     if (e->begin) e->begin();
-    for (ssize_t i = row; i < row + m; i += height)
-        for (ssize_t from = column; from < column + n; from += width)
-            for (ssize_t l = 0; l == 0 || l < p->k; l += job->depth) {
-                ssize_t k = smaller(job->depth, p->k - l), rows = smaller(height, row + m - i);
-                for (ssize_t t = 0; t * e->rows < rows; t++)
-                    e->pack_left(k, (int)smaller(rows - t * e->rows, e->rows),
-                                 (const char *)p->a + ((i + t * e->rows) * p->a_row + l * p->a_column) * e->size,
-                                 p->a_row, p->a_column, left + t * left_panel);
-                int32_t *sums = scratch;
-                for (ssize_t j = from; j < smaller(from + width, column + n); j += e->columns) {
-                    int across = (int)smaller(column + n - j, e->columns);
-                    if (!job->right) pack_panel(job, j, l, k, panel);
-                    const char *right = job->right ? panel_of(job, j) + l / e->unit * e->right_bytes : panel;
-                    for (ssize_t near = 0; near == 0 || near < k; near += e->stretch)
-                        for (ssize_t t = 0; t * e->rows < rows; t++) {
-                            int down = (int)smaller(rows - t * e->rows, e->rows);
-                            ssize_t n = smaller(e->stretch, k - near);
-                            e->multiply(n, left + t * left_panel + near / e->unit * e->left_bytes,
-                                        right + near / e->unit * e->right_bytes, down, across, l + near > 0,
-                                        sums + t * tile);
-                            if (l + near + n == p->k && !e->put(p, i + t * e->rows, j, down, across, sums + t * tile))
-                                job->untrue = true;
-                        }
-                    if (blocks > 1) sums += tiles * tile;
+    for (ssize_t l = 0; l == 0 || l < p->k; l += job->depth) {
+        ssize_t k = smaller(job->depth, p->k - l), whole = job->direct && k % e->unit == 0 ? m / e->rows : 0;
+        const char *a = (const char *)p->a + (row * p->a_row + l * p->a_column) * e->size;
+        for (ssize_t t = whole; t < tiles; t++)
+            e->pack_left(k, (int)smaller(m - t * e->rows, e->rows), a + t * e->rows * p->a_row * e->size, p->a_row,
+                         p->a_column, left + t * left_panel);
+        int32_t *sums = scratch;
+        for (ssize_t j = column; j < column + n; j += e->columns) {
+            int across = (int)smaller(column + n - j, e->columns);
+            if (!job->right) pack_panel(job, j, l, k, panel);
+            const char *right = job->right ? panel_of(job, j) + l / e->unit * e->right_bytes : panel;
+            for (ssize_t near = 0; near == 0 || near < k; near += job->stretch) {
+                ssize_t step = smaller(job->stretch, k - near), ahead = parts_of(step, e->unit) * e->right_bytes;
+                bool last = l + near + step == p->k, goes_on = job->right && (near + step < k || j + across < column + n);
+                const char *next = goes_on ? right + ahead : right;
+                for (ssize_t t = 0; t < tiles; t++) {
+                    int down = (int)smaller(m - t * e->rows, e->rows);
+                    int32_t *sum = at_once ? sums : sums + t * tile;
+                    const char *from = t < whole ? a + (t * e->rows * p->a_row + near) * e->size
+                                                 : left + t * left_panel + near / e->unit * e->left_bytes;
+                    e->multiply(step, from, t < whole ? p->a_row * e->size : 0, right, down, across, l + near > 0, sum,
+                                next + ahead / tiles * t);
+                    if (last && !put_tile(job, row + t * e->rows, j, down, across, sum)) job->untrue = true;
                 }
+                right += ahead;
             }
+            if (blocks > 1) sums += tiles * tile;
+        }
+    }
     if (e->end) e->end();
     release(left);
     return true;
@@ -123,21 +154,41 @@ static void multiply_parts(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-bool multiply_packed(const struct product *p, const struct engine *e) {
-    if (p->m == 0 || p->n == 0) return true;
-    struct job job = {.product = p, .with = e, .depth = p->k ? block_of(p->k, e->depth, e->unit) : e->unit};
-    ssize_t left_panel = job.depth / e->unit * e->left_bytes;
+/* Cut the product into parts: of a block's rows, or of columns if there are few rows, about two for each thread. */
+static void cut(struct job *job) {
+    const struct product *p = job->product;
+    const struct engine *e = job->with;
+    ssize_t threads = thread_count(), worth = larger(p->m * job->columns * p->k / PART_WORK, 1);
+    ssize_t wanted = threads == 1 ? 1 : smaller(2 * threads, worth), down = parts_of(p->m, BLOCK_ROWS), across = 1;
+    if (job->direct) down = larger(down, smaller(wanted, parts_of(p->m, e->rows)));
+    if (down > threads && down < 4 * threads) down = parts_of(down, threads) * threads;
+    if (down < threads) across = larger(smaller(wanted / down, job->columns / (2 * e->columns)), 1);
+    job->part_rows = block_of(p->m, parts_of(p->m, down), e->rows);
+    job->part_columns = block_of(job->columns, parts_of(job->columns, across), e->columns);
+}
+
+bool multiply_packed(const struct product *result, const struct engine *e) {
+    if (result->m == 0 || result->n == 0) return true;
+    struct product other = turned(result);
+    struct job job = {.product = result, .result = result, .with = e};
+    /* the right factor's rows are transposed when packed, which costs as much as some products, and tiles turned as some */
+    job.turned = e->direct && result->b_row == 1 && 4 * result->m * result->n < (result->n - result->m) * result->k;
+    if (job.turned) job.product = &other;
+    const struct product *p = job.product;
+    job.depth = p->k ? block_of(p->k, e->depth, e->unit) : e->unit;
+    job.stretch = block_of(job.depth, e->stretch, e->unit);
+    job.direct = e->direct && p->a_row != 0 && p->a_column == 1 && p->n <= FEW_PANELS * e->columns;
     ssize_t right_panel = size_times(parts_of(p->k, e->unit), e->right_bytes);
-    job.height = block_of(p->m, (LEFT_BYTES / left_panel + 1) * e->rows, e->rows);
-    struct product part = *p;
-    part.n = smaller(p->n, (RIGHT_BYTES / (right_panel + 1) + 1) * e->columns);
-    split(&part, e->rows, e->columns, &job.part_rows, &job.part_columns);
-    if (p->k && (job.part_rows < p->m || job.height < p->m)) {
-        job.right = allocate_items(parts_of(part.n, e->columns), (size_t)right_panel);
+    ssize_t columns = smaller(p->n, (RIGHT_BYTES / (right_panel + 1) + 1) * e->columns);
+    job.columns = columns;
+    cut(&job);
+    ssize_t down = parts_of(p->m, job.part_rows), size = size_times(parts_of(columns, e->columns), right_panel);
+    if (p->k && (down > 2 || (down == 2 && size > OWN_BYTES))) {
+        job.right = allocate_items(size, 1);
         if (!job.right) return false;
     }
-    for (; job.first < p->n; job.first += part.n) {
-        job.columns = smaller(part.n, p->n - job.first);
+    for (; job.first < p->n; job.first += columns) {
+        job.columns = smaller(columns, p->n - job.first);
         if (job.right && p->b_column == 1 && p->b_row != 1)
             parallel_for(parts_of(p->k, SLAB), grain_for(job.columns * SLAB / 8), pack_slabs, &job);
         else if (job.right)
@@ -145,7 +196,7 @@ bool multiply_packed(const struct product *p, const struct engine *e) {
         parallel_for(parts_of(p->m, job.part_rows) * parts_of(job.columns, job.part_columns), 1, multiply_parts, &job);
     }
     release(job.right);
-    return job.untrue ? e->otherwise(p) : !job.failed;
+    return job.untrue ? e->otherwise(result) : !job.failed;
 }
 
 /* -- results -- */
@@ -180,4 +231,21 @@ void put_i32(const struct product *p, ssize_t row, ssize_t column, int rows, int
              int sums_row) {
     for (int i = 0; i < rows; i++)
         memcpy((int32_t *)p->c + (row + i) * p->c_row + column, sums + i * sums_row, 4 * (size_t)columns);
+}
+
+void put_dequantized(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const int32_t *sums,
+                     int sums_row) {
+    const struct dequantization *d = p->added;
+    float steps[MOST_COLUMNS], bias[MOST_COLUMNS];
+    uint32_t zeros[MOST_COLUMNS]; /* which may overflow */
+    for (int j = 0; j < columns; j++) {
+        steps[j] = d->step * d->scale[(column + j) * d->scale_step];
+        zeros[j] = (uint32_t)d->zero * (uint32_t)d->sums[column + j];
+        bias[j] = d->bias ? d->bias[column + j] : 0;
+    }
+    for (int i = 0; i < rows; i++) {
+        float *c = (float *)p->c + (row + i) * p->c_row + column;
+        for (int j = 0; j < columns; j++)
+            c[j] = (float)(int32_t)((uint32_t)sums[i * sums_row + j] - zeros[j]) * steps[j] + bias[j];
+    }
 }

@@ -8,18 +8,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { SLAB = 64 }; /* elements of k that one thread packs of rows that are contiguous across k */
+
 /* What multiplies packed panels. Lines are rows of the left factor or columns of the right one; `unit` neighbours along k
  * are packed together, zeros beyond k. A tile is an array [rows][columns] of sums, of four bytes each. */
 struct engine {
     int rows, columns, unit;         /* at most 32 by 32 */
-    ssize_t depth, stretch;          /* of k at most in a block, and at once: panels of a stretch fit the first cache */
+    ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */
     /* Pack lines from `source`, `line` elements apart, with elements `along` apart. */
     void (*pack_left)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
     void (*pack_right)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
-    /* sums = (more ? sums : 0) + left right; only `rows` and `columns` of it matter. */
-    void (*multiply)(ssize_t k, const void *left, const void *right, int rows, int columns, bool more, void *sums);
+    /* sums = (more ? sums : 0) + left right; only `rows` and `columns` of it matter. `line` is 0 for a packed left panel.
+     * `next` is what will be read later, and may be asked for. */
+    void (*multiply)(ssize_t k, const void *left, ssize_t line, const void *right, int rows, int columns, bool more,
+                     void *sums, const void *next);
+    /* Whether tiles are square, and rows of the left factor that are contiguous along k, `line` bytes apart, need no
+     * packing: then few rows of c are computed as columns of its transpose. */
+    bool direct;
     /* Write the part of c that begins at (row, column); false if `otherwise` must compute the product. */
     bool (*put)(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const void *sums);
     void (*begin)(void), (*end)(void); /* around the work of a thread; may be NULL */
@@ -36,11 +43,18 @@ typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int 
                       int sums_row);
 put_sums put_bf16, put_f16;
 
-/* Write sums of int32. */
-void put_i32(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const int32_t *sums,
-             int sums_row);
+/* Write sums of int32, or the floats that they stand for. */
+typedef void put_integers(const struct product *p, ssize_t row, ssize_t column, int rows, int columns,
+                          const int32_t *sums, int sums_row);
+put_integers put_i32, put_dequantized;
 
-/* Vectors by dot products, where there are instructions for them; false if the product is none of vectors. */
-multiplication multiply_vectors_bf16;
+/* Products of one or two rows or columns, which are not packed; false if the product is another, or there is no AVX512. */
+multiplication multiply_vectors_bf16, multiply_vectors_bf16_by_pairs, multiply_vectors_f16;
+
+/* The transpose of a product, but for where it is written. */
+static inline struct product turned(const struct product *p) {
+    return (struct product){.m = p->n, .n = p->m, .k = p->k, .a = p->b, .b = p->a, .a_row = p->b_column,
+                            .a_column = p->b_row, .b_row = p->a_column, .b_column = p->a_row};
+}
 
 #endif

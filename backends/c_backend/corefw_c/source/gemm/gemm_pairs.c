@@ -4,8 +4,6 @@
  * gemm.inc. Numbers below the normal ones, in factors and in sums, are zeros to these instructions. */
 #include "gemm/gemm_packed.h"
 
-#include "core/threads.h"
-
 #include <stdint.h>
 #include <string.h>
 
@@ -18,9 +16,9 @@ enum { LANES = 16, COLUMNS = TILE_VECTORS * LANES };
 
 /* sums[TILE_ROWS][COLUMNS] = (more ? sums : 0) + a b, for a: columns of TILE_ROWS pairs, b: rows of COLUMNS pairs. */
 static __attribute__((noinline, target("avx512bf16"))) void multiply_pairs(ssize_t k, const void *left,
-                                                                           const void *right, int rows, int columns,
-                                                                           bool more, void *sums) {
-    (void)rows, (void)columns;
+                                                                           ssize_t line, const void *right, int rows,
+                                                                           int columns, bool more, void *sums, const void *next) {
+    (void)line, (void)next, (void)rows, (void)columns;
     const uint32_t *a = left, *b = right;
     float *sum = sums;
     __m512 total[TILE_ROWS][TILE_VECTORS];
@@ -86,53 +84,15 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
     return put_bf16(p, row, column, rows, columns, sums, COLUMNS), true;
 }
 
-/* -- vectors -- */
-/* The dot product of two arrays. */
-static __attribute__((target("avx512bf16"))) float dot_bf16(ssize_t k, const uint16_t *a, const uint16_t *b) {
-    __m512 sum[4];
-    UNROLL for (int i = 0; i < 4; i++) sum[i] = _mm512_setzero_ps();
-    ssize_t l = 0;
-    for (; l + 8 * LANES <= k; l += 8 * LANES)
-        UNROLL for (int i = 0; i < 4; i++)
-            sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)_mm512_loadu_si512(a + l + i * 2 * LANES),
-                                      (__m512bh)_mm512_loadu_si512(b + l + i * 2 * LANES));
-    for (; l < k; l += 2 * LANES) {
-        __mmask32 there = k - l < 2 * LANES ? (1u << (k - l)) - 1 : ~0u;
-        sum[0] = _mm512_dpbf16_ps(sum[0], (__m512bh)_mm512_maskz_loadu_epi16(there, a + l),
-                                  (__m512bh)_mm512_maskz_loadu_epi16(there, b + l));
-    }
-    return _mm512_reduce_add_ps((sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
-
-/* Rows begin to end of c, or columns if it has more of those, where both factors are contiguous along k. */
-static void multiply_by_dots(void *context, ssize_t begin, ssize_t end) {
-    const struct product *p = context;
-    bool down = p->m >= p->n;
-    for (ssize_t i = down ? begin : 0; i < (down ? end : p->m); i++)
-        for (ssize_t j = down ? 0 : begin; j < (down ? p->n : end); j++) {
-            float sum = dot_bf16(p->k, (const uint16_t *)p->a + i * p->a_row, (const uint16_t *)p->b + j * p->b_column);
-            put_bf16(p, i, j, 1, 1, &sum, 1);
-        }
-}
-
-bool multiply_vectors_bf16(const struct product *p) {
-    bool few = p->a_column == 1 && p->b_row == 1 && (p->m <= 2 || p->n <= 2);
-    ssize_t longer = p->m >= p->n ? p->m : p->n, shorter = p->m >= p->n ? p->n : p->m;
-    if (few) parallel_for(longer, grain_for(shorter * p->k), multiply_by_dots, (void *)p);
-    return few;
-}
-
 bool multiply_bf16_by_pairs(const struct product *p) {
     static const struct engine engine = {
         .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
         .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
         .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
     };
-    return multiply_vectors_bf16(p) || multiply_packed(p, &engine);
+    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
 }
 
 #else
-bool multiply_vectors_bf16(const struct product *p) { return (void)p, false; }
-
 bool multiply_bf16_by_pairs(const struct product *p) { return multiply_bf16(p); }
 #endif

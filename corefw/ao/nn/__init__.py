@@ -1,0 +1,7 @@
+"""Quantized layers."""
+
+from __future__ import annotations
+
+from corefw.ao.nn import quantized
+
+__all__ = ["quantized"]
