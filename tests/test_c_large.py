@@ -150,3 +150,29 @@ def test_recurrences_whose_weights_are_larger_than_a_cache(op, gates, hidden, gr
     expected = kernel(f"{op}_backward", "numpy")(*arguments)
     for a, b in zip(kernel(f"{op}_backward", "c")(*arguments), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("left, right", [(False, False), (True, False), (False, True)])
+def test_a_product_of_several_blocks(left, right):
+    """Panels are kept for the second block of rows, and of k; on any number of threads the same bits."""
+    a, b = draw(821, 543), draw(543, 197)
+    x = torch.tensor(a.T.copy()).t() if left else torch.tensor(a)
+    y = torch.tensor(b.T.copy()).t() if right else torch.tensor(b)
+    before, results = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            results.append((x @ y).numpy())
+    finally:
+        torch.set_num_threads(before)
+    close(results[0], a.astype(np.float64) @ b.astype(np.float64))
+    assert all(np.array_equal(results[0], result) for result in results[1:])
+
+
+def test_products_pass_over_subnormal_numbers():
+    """A product of many small floats is 0, and what follows in the same thread keeps its subnormal numbers."""
+    assert torch.prod(torch.full((100_000,), 0.9)).item() == 0
+    small = np.float32(1e-39)
+    assert (torch.full((64,), small) * torch.full((64,), 0.5)).numpy().max() == small * np.float32(0.5) > 0
+    doubles = np.full(640, 0.33)
+    assert torch.prod(torch.tensor(doubles)).item() == pytest.approx(0.33**640, rel=1e-10, abs=0)

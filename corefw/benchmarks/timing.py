@@ -10,6 +10,7 @@ from corefw.dispatch.measured import time_of
 
 TURNS = 3  # at least, of each column
 SHORTEST, LONGEST = 0.002, 0.02  # seconds of a turn, unless one call takes longer
+SETTLING = 0.005  # seconds of calls before a turn: meanwhile threads of the column before still spin on its cores
 
 
 def take_turns(
@@ -28,7 +29,10 @@ def take_turns(
         """One turn of a column; the first finds out how many calls a turn has."""
         wait = columns[name].synchronize
         if name in counts:
-            call()  # resolves: a change of backends drops what was resolved
+            settled = time.perf_counter() + SETTLING
+            time_of(wait, call, 1)  # resolves: a change of backends drops what was resolved
+            while time.perf_counter() < settled:
+                time_of(wait, call, 1)
             times[name].append(time_of(wait, call, counts[name]))
         else:
             time_of(wait, call, 2)  # compiles, and fills caches
