@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from corefw.compiling.passes.biases import biases
 from corefw.compiling.passes.common import common
 from corefw.compiling.passes.constants import constants
 from corefw.compiling.passes.dead import dead
 from corefw.compiling.passes.folding import folding
 from corefw.compiling.passes.fusion import fusion
 from corefw.compiling.passes.hoisting import hoisting
+from corefw.compiling.passes.pooling import pooling
 from corefw.dispatch.plan import Plan
 
 #: in the order in which they run
@@ -19,6 +21,8 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
     "common": common,
     "hoisting": hoisting,
     "dead": dead,
+    "pooling": pooling,
+    "biases": biases,
     "fusion": fusion,
 }
 

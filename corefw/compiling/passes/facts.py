@@ -30,18 +30,21 @@ class Facts:
         uses: by cell the calls that read or write to it, by their places.
         writes: the calls that change memory, each with the cells that own it, in order.
         returned: the cells whose memory a run returns.
+        shown: the cells whose memory views show.
     """
 
     uses: dict[Cell, list[int]] = field(default_factory=dict)
     writes: list[tuple[int, list[Cell]]] = field(default_factory=list)
     returned: set[Cell] = field(default_factory=set)
+    shown: set[Cell] = field(default_factory=set)
     _runtime: Runtime | None = None
     _shared: dict[tuple[Cell, Cell], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Facts:
         """The facts of a plan."""
-        made = cls(returned={cell.memory for cell in plan.returned})
+        shown = {cell.owner for cell in plan.cells() if cell.owner is not None}
+        made = cls(returned={cell.memory for cell in plan.returned}, shown=shown)
         for i, call in enumerate(plan.calls):
             for cell in dict.fromkeys(call.cells()):
                 made.uses.setdefault(cell, []).append(i)
@@ -55,6 +58,21 @@ class Facts:
         """Those of the writes that stand in some places, the last one among them."""
         first, last = (bisect(self.writes, place, key=lambda write: write[0]) for place in (start - 1, stop))
         return self.writes[first:last]
+
+    def is_written(self, cell: Cell) -> bool:
+        """Whether a call changes what lies in its memory."""
+        return any(cell.memory in written for _, written in self.writes)
+
+    def is_written_between(self, cell: Cell, start: int, stop: int) -> bool:
+        """Whether calls in some places, the last one among them, may change what lies in its memory."""
+        writes = self.writes_between(start, stop)
+        return any(self.may_share(cell, memory) for _, written in writes for memory in written)
+
+    def is_own(self, cell: Cell) -> bool:
+        """Whether it alone shows its memory, which is the plan's, and holds what it was made with."""
+        if cell.kind != "result" or cell.owner is not None or cell in self.returned or cell in self.shown:
+            return False
+        return not self.is_written(cell)
 
     def may_share(self, cell: Cell, other: Cell) -> bool:
         """Whether two cells may lie in one memory: what is given may lie over all that comes from outside."""
