@@ -289,7 +289,7 @@ def anything_runs(monkeypatch):
 
 
 def unchanged(monkeypatch):
-    monkeypatch.setattr(fusion._Grouping, "_is_unchanged", lambda self, *arguments: True)
+    monkeypatch.setattr(facts.Facts, "are_unchanged", lambda self, *arguments: True)
 
 
 def nothing_is_needed(monkeypatch):

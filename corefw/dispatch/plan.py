@@ -159,6 +159,7 @@ class Call:
         out: the cell that was given as ``out=``.
         who: the backend whose kernel it is, or another word of `Mode.wrap`.
         where: the line of the user's program.
+        parts: of one in the place of several, these.
     """
 
     op: Op | Deed
@@ -170,6 +171,7 @@ class Call:
     out: Cell | None = None
     who: str = ""
     where: str = ""
+    parts: tuple[Call, ...] = ()
 
     def cells(self) -> Iterator[Cell]:
         """The cells that it reads or writes to, without its results."""
@@ -273,7 +275,8 @@ class Plan:
 
     def flops(self) -> int:
         """The additions and multiplications of its products and convolutions."""
-        counted = [call for call in self.calls if call.op.name in FLOPS]
+        parts = [part for call in self.calls for part in call.parts or (call,)]
+        counted = [call for call in parts if call.op.name in FLOPS]
         return sum(FLOPS[call.op.name](call.results[0], *call.arguments) for call in counted)
 
     def bytes(self) -> int:

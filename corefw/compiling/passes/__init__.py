@@ -11,7 +11,9 @@ from corefw.compiling.passes.dead import dead
 from corefw.compiling.passes.folding import folding
 from corefw.compiling.passes.fusion import fusion
 from corefw.compiling.passes.hoisting import hoisting
+from corefw.compiling.passes.patterns import patterns
 from corefw.compiling.passes.pooling import pooling
+from corefw.compiling.passes.updates import updates
 from corefw.dispatch.plan import Plan
 
 #: in the order in which they run
@@ -22,6 +24,8 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
     "hoisting": hoisting,
     "dead": dead,
     "pooling": pooling,
+    "updates": updates,
+    "patterns": patterns,
     "biases": biases,
     "fusion": fusion,
 }

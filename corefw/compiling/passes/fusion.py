@@ -61,13 +61,10 @@ class _Grouping:
 
     plan: Plan
     facts: Facts = field(init=False)
-    makers: dict[Cell, int] = field(default_factory=dict)  # by result the call that it is of
     group_of: dict[int, _Group] = field(default_factory=dict)
 
     def __post_init__(self):
         self.facts = Facts.of(self.plan)
-        for i, call in enumerate(self.plan.calls):
-            self.makers.update(dict.fromkeys(call.results, i))
 
     def found(self) -> list[_Group]:
         """The groups of at least two calls."""
@@ -75,9 +72,8 @@ class _Grouping:
             if (alone := self._alone(i, call)) is None:
                 continue
             joined = alone
-            makers = dict.fromkeys(
-                self.makers[c] for c in next(iter(alone.members.values())).operands if c in self.makers
-            )
+            operands = next(iter(alone.members.values())).operands
+            makers = dict.fromkeys(self.facts.makers[c] for c in operands if c in self.facts.makers)
             for group in dict.fromkeys(self.group_of[m] for m in reversed(makers) if m in self.group_of):
                 joined = self._joined(joined, group) or joined
             self.group_of.update(dict.fromkeys(joined.members, joined))
@@ -138,31 +134,8 @@ class _Grouping:
         return self.group_of[i].place if i in self.group_of else i
 
     def _may_run(self, group: _Group) -> bool:
-        """Whether all members of a group may run in its place: what they need is there, nobody has needed them before,
-        and nobody changes in between what they read."""
-        place = group.place
-        for i, found in group.members.items():
-            call = self.plan.calls[i]
-            for cell in found.operands:
-                maker = self.makers.get(cell)
-                if maker is not None and maker not in group.members and self._place_of(maker) >= place:
-                    return False
-            for cell in call.results:
-                uses = self.facts.uses.get(cell, ())
-                if any(use not in group.members and self._place_of(use) <= place for use in uses):
-                    return False
-            if i != place and not self._is_unchanged(found, min(i, place), max(i, place), group):
-                return False
-        return True
-
-    def _is_unchanged(self, found: Reading, start: int, stop: int, group: _Group) -> bool:
-        """Whether what a call reads is the same all the way from one place to another one."""
-        for at, written in self.facts.writes_between(start, stop):
-            if at in group.members:
-                continue
-            if any(self.facts.may_share(cell, memory) for cell in found.operands for memory in written):
-                return False
-        return True
+        members = {i: found.operands for i, found in group.members.items()}
+        return self.facts.may_run(members, group.place, self._place_of)
 
 
 def _maker(who: str) -> Callable | None:

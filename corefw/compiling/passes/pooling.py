@@ -20,10 +20,9 @@ def pooling(plan: Plan) -> Plan:
     """The plan with relu, and its gradient, on the other side of maxima of windows, if nobody sees what lies between.
     A sum of the gradient over the images is taken of their windows' gradients."""
     facts = Facts.of(plan)
-    makers = {cell: i for i, call in enumerate(plan.calls) for cell in call.results}
     calls: dict[int, list[Call]] = {}
     for i, call in enumerate(plan.calls):
-        if call.op.name in _POOLINGS and (first := makers.get(call.arguments[0])) is not None:
+        if call.op.name in _POOLINGS and (first := facts.makers.get(call.arguments[0])) is not None:
             calls.update(_exchanged(plan.calls, facts, first, i) or {})
     return replace(plan, calls=[new for i, call in enumerate(plan.calls) for new in calls.get(i, [call])])
 
@@ -40,7 +39,7 @@ def _exchanged(calls: list[Call], facts: Facts, first: int, second: int) -> dict
     if (
         not all(map(facts.is_own, own))
         or facts.is_written(values)
-        or facts.is_written_between(input, first, second)
+        or not facts.are_unchanged((input,), first, second, ())
         or [*gradients.values()] != [[i] for i in masks]
         or not all(_is_gradient(calls[i], calls[j], between, pool) for i, j in zip(gradients, masks))
     ):
