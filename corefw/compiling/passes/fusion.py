@@ -187,7 +187,9 @@ def _fused(plan: Plan, group: _Group) -> FusedCall:
     out = last.out if group.closed else None
     kernel = _kernel(made, group.who) or _one_by_one(members, inputs, results, out)
     returned = tuple(cell for cell in results if cell is not out)
-    return FusedCall(FUSED, last.dispatch_key, kernel, tuple(inputs), returned, True, out, group.who, last.where, made)
+    return FusedCall(
+        FUSED, last.dispatch_key, kernel, tuple(inputs), returned, True, out, group.who, last.where, fusion=made
+    )
 
 
 def _one_by_one(members: list[Call], inputs: list[Cell], results: list[Cell], out: Cell | None) -> Callable:
