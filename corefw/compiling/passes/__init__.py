@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from corefw.compiling.passes.biases import biases
 from corefw.compiling.passes.common import common
 from corefw.compiling.passes.constants import constants
 from corefw.compiling.passes.dead import dead
@@ -26,7 +25,6 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
     "pooling": pooling,
     "updates": updates,
     "patterns": patterns,
-    "biases": biases,
     "fusion": fusion,
 }
 
@@ -34,7 +32,9 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
 def improved(plan: Plan, names: Sequence[str] | None = None) -> Plan:
     """A plan that does the same, made better by the passes of these names (None: all). The one given is used up:
     some of its calls and cells are those of the result."""
+    before = plan.most_in_use()
     for name, run in PASSES.items():
         if names is None or name in names:
             plan = run(plan)
+    plan.before = before
     return plan

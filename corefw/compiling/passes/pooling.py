@@ -17,8 +17,7 @@ _POOLINGS = ("max_pool", "adaptive_max_pool")
 
 
 def pooling(plan: Plan) -> Plan:
-    """The plan with relu, and its gradient, on the other side of maxima of windows, if nobody sees what lies between.
-    A sum of the gradient over the images is taken of their windows' gradients."""
+    """The plan with relu, and its gradient, on the other side of maxima of windows, if nobody sees what lies between."""
     facts = Facts.of(plan)
     calls: dict[int, list[Call]] = {}
     for i, call in enumerate(plan.calls):
@@ -57,9 +56,6 @@ def _exchanged(calls: list[Call], facts: Facts, first: int, second: int) -> dict
         mask = replace(calls[j], arguments=(calls[i].arguments[0], values), results=(masked,))
         made[i] = [mask, replace(calls[i], arguments=(masked, *calls[i].arguments[1:]), results=(result,))]
         made[j] = []
-        for k in facts.uses.get(result, ()) if not facts.is_written(result) else ():
-            if _sums_images(calls[k], result):
-                made[k] = [replace(calls[k], arguments=(masked, *calls[k].arguments[1:]))]
     return made
 
 
@@ -74,10 +70,3 @@ def _is_gradient(spread: Call, mask: Call, between: Cell, pool: Call) -> bool:
         and mask.results[0].strides == result.strides
     )
 
-
-def _sums_images(call: Call, image: Cell) -> bool:
-    """Whether a call is a sum of images, whatever else it sums over."""
-    if call.op.name != "sum" or call.arguments[0] is not image or call.out is not None:
-        return False
-    dims = {dim % len(image.shape) for dim in call.arguments[1] or range(len(image.shape))}
-    return dims >= {*range(2, len(image.shape))}
