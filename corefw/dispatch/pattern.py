@@ -129,7 +129,10 @@ class _Reader:
             if node.id not in self.made and node.id not in self.given:
                 self.given.append(node.id)
             return Name(node.id)
-        return ast.literal_eval(node)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            raise self._error(node) from None
 
     def _error(self, node: ast.AST) -> ValueError:
         return ValueError(

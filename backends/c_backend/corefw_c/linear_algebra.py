@@ -26,7 +26,7 @@ def _flattened(*arrays):
     return [array.transpose(order).reshape(prod(array.shape[:-1]), array.shape[-1]) for array in arrays]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def ones(n, dtype):
     """So many ones, kept for the next who asks."""
     return np.ones((n,), dtype)
