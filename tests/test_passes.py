@@ -146,7 +146,9 @@ def test_relu_comes_after_a_pooling(size, stride, special):
 
 def test_relu_comes_after_an_adaptive_pooling():
     plan = check(
-        lambda x, g: pooled(x, g, pool=lambda x: functional.adaptive_max_pool2d(x, 4)), *images(True), passes=["pooling"]
+        lambda x, g: pooled(x, g, pool=lambda x: functional.adaptive_max_pool2d(x, 4)),
+        *images(True),
+        passes=["pooling"],
     )
     assert names(plan).index("relu") > names(plan).index("adaptive_max_pool")
 
@@ -194,7 +196,9 @@ def test_what_only_the_plan_sees_is_not_changed_in_place():
 
     plan = check(function, *tensors((4, 5), (4, 5)), passes=["updates"])
     assert not any(any(call.changed()) for call in plan.calls)
-    assert names(check(function, *tensors((4, 5), (4, 5)), passes=["updates", "fusion"])) == (["fused"] if FUSING else names(plan))
+    assert names(check(function, *tensors((4, 5), (4, 5)), passes=["updates", "fusion"])) == (
+        ["fused"] if FUSING else names(plan)
+    )
 
 
 def shown(x, y):

@@ -53,7 +53,9 @@ def check(function, inputs, passes=("updates", "patterns")):
     """A function as a plan gives what it gives, bit for bit; its plan."""
     plan = better(function, *(x.clone() for x in inputs), passes=passes)
     expected = function(*(x.clone() for x in inputs))
-    for actual, wanted in zip(run(plan, *inputs), expected if isinstance(expected, tuple) else (expected,), strict=True):
+    for actual, wanted in zip(
+        run(plan, *inputs), expected if isinstance(expected, tuple) else (expected,), strict=True
+    ):
         same_bits(actual, wanted.array)
     return plan
 
@@ -190,6 +192,7 @@ def test_texts_that_are_no_pattern(text):
 
 
 # -- planted faults ---------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("fault", ["may_run", "is_own"])
 def test_planted_faults_are_seen(fault, monkeypatch, offer):

@@ -11,6 +11,7 @@ import corefw as torch
 from corefw import nn
 from corefw.compiling.tape import Tape
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.plan import Plan
 from corefw.dispatch.registry import registry
 from corefw.nn import functional as F
 from corefw.testing.targets import Target
@@ -259,6 +260,30 @@ def test_first_runs_wait_for_none_that_goes_on():
         assert not made.run.steps
     made.call(torch.ones(3))
     assert made.run.steps
+
+
+# -- measuring --------------------------------------------------------------------------------------------------------
+def test_profiles_tell_what_calls_take():
+    weight = torch.randn(200, 200)
+
+    def function(x):
+        return (x @ weight).cumsum(0), (x * x).to(torch.complex64) * 2
+
+    compiled = torch.compile(function)
+    x = torch.randn(200, 200)
+    for _ in range(3):
+        compiled(x)
+    (plan,) = compiled.programs
+    times = plan.profile(lambda: compiled(x), runs=5)
+    assert {"matmul", "cumsum", "mul"} <= {call.op.name for call, _ in times} and all(s > 0 for _, s in times)
+    assert len(str(times).splitlines()) == len(times) and "matmul" in str(times)
+    expected = function(x)
+    for found, wanted in zip(compiled(x), expected):
+        assert torch.equal(found, wanted)
+    with pytest.raises(RuntimeError, match="was not run"):
+        plan.profile(lambda: None)
+    with pytest.raises(RuntimeError, match="does not measure"):
+        Plan().profile(lambda: None)
 
 
 # -- proofs -----------------------------------------------------------------------------------------------------------

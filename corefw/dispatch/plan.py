@@ -262,6 +262,14 @@ class MemoryUse(NamedTuple):
         return f"{kept} kept, {held} held, {returned} returned; without a plan {before}"
 
 
+class Profile(list):
+    """Pairs (call, the seconds that it takes), in the order in which they run; printed, a line for each."""
+
+    def __str__(self) -> str:
+        total = sum(seconds for _, seconds in self)
+        return "\n".join(f"{1e6 * s:>10,.1f} us {100 * s / total:>5.1f} %  {call}" for call, s in self)
+
+
 @dataclass(eq=False)
 class Plan:
     """A straight line of calls.
@@ -342,12 +350,31 @@ class Plan:
         >>> for _ in range(3):
         ...     y = double(torch.ones(50, 50))
         >>> memory = double.programs[0].memory()
-        >>> memory.returned, memory.before, memory.peak <= memory.before
-        (10000, 20000, True)
+        >>> memory.returned, memory.before
+        (10000, 20000)
         """
         own = {c.memory for call in self.calls for c in call.cells() if c.name in ("constant", "hoisted")}
         returned = sum(c.bytes for c in {c.memory for c in self.returned} if c.kind == "result")
         return MemoryUse(getattr(self.run, "bytes_kept", 0), sum(c.bytes for c in own), returned, self.before)
+
+    def profile(self, function: Callable[[], Any], runs: int = 10) -> Profile:
+        """The seconds that each call takes, while a function is called so often whose calls this plan runs.
+
+        RuntimeError if what runs the plan measures nothing, or has not run yet.
+        """
+        measure = getattr(self.run, "measure", None)
+        if measure is None:
+            raise RuntimeError("profile: what runs this plan does not measure its calls")
+        times = [0.0] * len(self.calls)
+        measure(times)
+        try:
+            for _ in range(runs):
+                function()
+        finally:
+            measure(None)
+        if not any(times):
+            raise RuntimeError("profile: the plan was not run; call what is compiled, and have it recorded before")
+        return Profile([(call, seconds / runs) for call, seconds in zip(self.calls, times) if seconds])
 
     def dot(self) -> str:
         """Its calls and what they give each other, as a graph in the DOT language."""

@@ -35,7 +35,9 @@ def executor(level: str, offered: list) -> Callable:
 
     @cache
     def maker():
-        return import_module("corefw_c.replaying.replay").maker(level, offered, lambda lib: [*table(lib), *patterns(lib)])
+        return import_module("corefw_c.replaying.replay").maker(
+            level, offered, lambda lib: [*table(lib), *patterns(lib)]
+        )
 
     return lambda plan: maker()(plan)
 

@@ -90,7 +90,13 @@ class _Search:
         step = found.pattern.steps[at]
         for i in places:
             call = self.facts.calls[i]
-            if call.op.name != step.op or call.who != who or i in self.joined or i in found.members or any(call.changed()):
+            if (
+                call.op.name != step.op
+                or call.who != who
+                or i in self.joined
+                or i in found.members
+                or any(call.changed())
+            ):
                 continue
             orders = [call.arguments]
             if step.op in _COMMUTATIVE:
@@ -139,7 +145,9 @@ class _Search:
 def _call(found: _Found) -> Call:
     """The call that takes the place of a pattern's."""
     pattern, parts = found.pattern, tuple(call for _, call in sorted(found.members.items()))
-    op = Op(pattern.name, tuple(Parameter(name, "attribute", REQUIRED, "") for name in pattern.given), print, None, None)
+    op = Op(
+        pattern.name, tuple(Parameter(name, "attribute", REQUIRED, "") for name in pattern.given), print, None, None
+    )
     results = tuple(found.bound[name] for name in pattern.wanted)
     last = parts[-1]
     return Call(

@@ -69,4 +69,3 @@ def _is_gradient(spread: Call, mask: Call, between: Cell, pool: Call) -> bool:
         and (gradient.strides, gradient.dtype) == (values.strides, values.dtype)
         and mask.results[0].strides == result.strides
     )
-

@@ -6,6 +6,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Replay:
         self._lock = threading.Lock()
         self.run: Run = self._prepare
         self._aside: Run | None = None
+        self._program: Program | None = None
         self.steps: list = []
         self.memory = MemoryUse(0, 0, 0)
 
@@ -57,6 +59,11 @@ class Replay:
     def bytes_kept(self) -> int:
         """How much memory it keeps between runs."""
         return self.memory.arena
+
+    def measure(self, times: list[float] | None) -> None:
+        """Have runs add to `times` the seconds that each call of the plan takes, or to nothing any more."""
+        if self._program is not None:
+            self.run = self._program.run(self._lock, times)
 
     def __call__(
         self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
@@ -94,7 +101,7 @@ class Replay:
         if first.refusal:
             self.run = self._straight
             return results
-        program = Program(self.plan, first, self._twins.functions, self._straight)
+        self._program = program = Program(self.plan, first, self._twins.functions, self._straight)
         self.steps, self.memory, self.run = first.steps, program.memory, program.run(self._lock)
         return results
 
@@ -187,8 +194,9 @@ class Program:
         return array
 
     # -- the function -------------------------------------------------------------------------------------------------
-    def run(self, lock: threading.Lock) -> Run:
-        """The function that runs the plan, while it has the lock."""
+    def run(self, lock: threading.Lock, times: list[float] | None = None) -> Run:
+        """The function that runs the plan, while it has the lock; it adds to `times`, if they are given, the seconds
+        that each call takes."""
         writer = Writer()
         lines = writer.lines
         places = [self.places[cell] for cell in self.plan.returned]
@@ -208,15 +216,25 @@ class Program:
             if step is None:
                 continue
             end += len(step.notes)
-            if step.notes:
+            if step.notes and times is None:
                 continue
-            self._run_prepared(writer, begin, end)
-            self._point(writer)
-            begin = end
-            self._let_go(writer, made, i)
-            self._call(writer, call)
-            made.update((cell, self.places[cell].memory.last) for cell in call.results)
-            self._let_go(writer, made, i + 1)
+            if not step.notes:
+                self._run_prepared(writer, begin, end)
+                self._point(writer)
+                begin = end
+                self._let_go(writer, made, i)
+            if times is not None:
+                lines.append(f"begun = {writer.name(perf_counter)}()")
+            if step.notes:
+                self._run_prepared(writer, begin, end)
+                begin = end
+            else:
+                self._call(writer, call)
+                made.update((cell, self.places[cell].memory.last) for cell in call.results)
+            if times is not None:
+                lines.append(f"{writer.name(times)}[{i}] += {writer.name(perf_counter)}() - begun")
+            if not step.notes:
+                self._let_go(writer, made, i + 1)
         self._run_prepared(writer, begin, end)
         lines.append(f"return [{', '.join(self._returned(writer, cell) for cell in self.plan.returned)}]")
         otherwise = f"return {writer.name(self.otherwise)}(given, draws, rates)"
