@@ -54,7 +54,8 @@ class Backend:
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
     are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
     None if Python is to make one call after the other; ``fuse`` gives the kernel of several ops in one, or None where
-    there is none; ``patterns`` the kernels of ops that follow each other; ``api`` the interface version it was written for.
+    there is none; ``patterns`` the kernels of ops that follow each other; ``api`` the interface version it was written
+    for.
     """
 
     name: str

@@ -35,9 +35,8 @@ def executor(level: str, offered: list) -> Callable:
 
     @cache
     def maker():
-        return import_module("corefw_c.replaying.replay").maker(
-            level, offered, lambda lib: [*table(lib), *patterns(lib)]
-        )
+        replay = import_module("corefw_c.replaying.replay")
+        return replay.maker(level, offered, lambda lib: [*table(lib), *patterns(lib)])
 
     return lambda plan: maker()(plan)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from corefw.compiling.elementwise import dtype_of
 from corefw.compiling.passes.facts import Facts
 from corefw.dispatch.op import REQUIRED, Op, Parameter
 from corefw.dispatch.pattern import Name, Pattern, Step
@@ -90,13 +89,9 @@ class _Search:
         step = found.pattern.steps[at]
         for i in places:
             call = self.facts.calls[i]
-            if (
-                call.op.name != step.op
-                or call.who != who
-                or i in self.joined
-                or i in found.members
-                or any(call.changed())
-            ):
+            if (call.op.name, call.who) != (step.op, who) or i in self.joined or i in found.members:
+                continue
+            if any(call.changed()):
                 continue
             orders = [call.arguments]
             if step.op in _COMMUTATIVE:
@@ -133,10 +128,9 @@ class _Search:
         if pattern.suits is not None and not pattern.suits(*found.given):
             return False
         operands = {i: [*call.cells()] for i, call in found.members.items()}
-        for found.place in sorted(found.members, reverse=True):
-            if self.facts.may_run(operands, found.place, self._place_of):
-                return True
-        return False
+        may_run = (i for i in sorted(operands, reverse=True) if self.facts.may_run(operands, i, self._place_of))
+        found.place = next(may_run, -1)
+        return found.place >= 0
 
     def _place_of(self, i: int) -> int:
         return self.joined[i].place if i in self.joined else i

@@ -17,7 +17,7 @@ _POOLINGS = ("max_pool", "adaptive_max_pool")
 
 
 def pooling(plan: Plan) -> Plan:
-    """The plan with relu, and its gradient, on the other side of maxima of windows, if nobody sees what lies between."""
+    """The plan with relu, and its gradient, on the other side of maxima of windows where nobody sees the difference."""
     facts = Facts.of(plan)
     calls: dict[int, list[Call]] = {}
     for i, call in enumerate(plan.calls):

@@ -1,4 +1,4 @@
-"""Updates: what is changed in place where only the plan sees it is a result of its own instead, which others can join."""
+"""Updates: what is changed in place where only the plan sees it is a new result instead, which others can join."""
 
 from __future__ import annotations
 
