@@ -275,6 +275,13 @@ def test_programs(dtype):
 
 
 @fused
+def test_one_long_call_of_many_elements_is_fused_alone():
+    plan = check(lambda x: (functional.gelu(x), functional.relu(x)), *tensors((300, 300)))
+    assert names(plan) == ["fused", "relu"]
+    assert names(check(lambda x: functional.gelu(x), *tensors((30, 30)))) == ["gelu"]
+
+
+@fused
 def test_intermediate_results_that_others_need_are_outputs():
     plan = check(lambda x, w: ((y := x.exp()) * 2 + 1, y @ w, y), *tensors((4, 30), (30, 5)), exact=False)
     assert names(plan) == ["fused", "matmul"]

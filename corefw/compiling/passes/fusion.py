@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from corefw.compiling.elementwise import Reading, dtype_of, reading
 from corefw.compiling.passes.facts import Facts
@@ -12,6 +13,9 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.plan import Call, Cell, Plan
 from corefw.dispatch.registry import registry
 from corefw.dispatch.straight import straight
+
+#: the elements from which on one call alone may be worth a kernel of its own
+LARGE = 1 << 16
 
 FUSED = Op("fused", (), lambda *inputs: None, None, None)
 
@@ -67,7 +71,7 @@ class _Grouping:
         self.facts = Facts.of(self.plan)
 
     def found(self) -> list[_Group]:
-        """The groups of at least two calls."""
+        """The groups of at least two calls, and those of one that pay."""
         for i, call in enumerate(self.plan.calls):
             if (alone := self._alone(i, call)) is None:
                 continue
@@ -77,7 +81,13 @@ class _Grouping:
             for group in dict.fromkeys(self.group_of[m] for m in reversed(makers) if m in self.group_of):
                 joined = self._joined(joined, group) or joined
             self.group_of.update(dict.fromkeys(joined.members, joined))
-        return [g for g in dict.fromkeys(self.group_of.values()) if len(g.members) > 1 and g.who]
+        groups = dict.fromkeys(self.group_of.values())
+        return [g for g in groups if g.who and (len(g.members) > 1 or self._pays_alone(g))]
+
+    def _pays_alone(self, group: _Group) -> bool:
+        if prod(group.shape) < LARGE or group.reductions:
+            return False
+        return getattr(_kernel(_fusion(self.plan, group, self.facts.uses)[0], group.who), "alone", False)
 
     def _alone(self, i: int, call: Call) -> _Group | None:
         """A group of one call, if its backend has a kernel for it."""
