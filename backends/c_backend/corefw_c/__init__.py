@@ -31,7 +31,7 @@ def patterns(lib) -> list[Pattern]:
 
 
 def executor(level: str, offered: list) -> Callable:
-    """What makes runs of plans with the kernels and patterns of a level. Nothing of it is imported before the first plan."""
+    """What makes runs of plans with what a level offers. Nothing of it is imported before the first plan."""
 
     @cache
     def maker():
