@@ -84,9 +84,8 @@ def kernels(lib):
         of_weight, of_bias = empty((features, input.shape[1]), input.dtype), empty((features,), input.dtype)
         status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, lib.products, id(of_weight))
         if input.itemsize == 2:  # sums of half types are products with ones
-            status = status or product(
-                id(ones(gradient.shape[0], input.dtype)), id(gradient), 0, NEITHER, 1.0, 1.0, lib.products, id(of_bias)
-            )
+            factors = ones(gradient.shape[0], input.dtype)
+            status = status or product(id(factors), id(gradient), 0, NEITHER, 1.0, 1.0, lib.products, id(of_bias))
         else:
             status = status or reduce(lib.REDUCE_SUM, id(gradient), ROWS, 0, id(of_bias))
         if status:

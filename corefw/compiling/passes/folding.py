@@ -7,13 +7,15 @@ Results differ within the rounding of a convolution, since what is scaled is rou
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from corefw.compiling.passes.hoisting import Steady
-from corefw.compiling.passes.writing import written
+from corefw.compiling.tape import Tape
 from corefw.dispatch.plan import Call, Cell, Plan
-from corefw.tensor import Tensor
+from corefw.graph.grad_mode import no_recording
+from corefw.tensor import Tensor, wrap
 
 #: the ops that are linear in a weight whose first dimension is that of the results' channels, with their results'
 #: dimensions; None for any
@@ -77,3 +79,20 @@ def _folded(linear: Call, affine: Call) -> list[Call]:
     new = dict(zip(("weight", "bias"), [*made, shift]))
     arguments = tuple(new.get(name, argument) for name, argument in _named(linear).items())
     return [*calls, replace(linear, arguments=arguments, results=affine.results, where=affine.where)]
+
+
+def written(
+    function: Callable[..., Sequence[Tensor]], given: Sequence[Cell], call: Call
+) -> tuple[list[Call], list[Cell]]:
+    """The calls of a function of tensors, applied to cells in the place of `call`, and the cells of what it returns."""
+    key = call.dispatch_key
+    tensors = [wrap(key.runtime.empty(cell.shape, key.dtype, key.device.index), key) for cell in given]
+    with Tape() as tape, no_recording():
+        places = [tape.given(tensor.array, cell.name) for tensor, cell in zip(tensors, given)]
+        results = [tape.cell(tensor.array) for tensor in function(*tensors)]
+        calls = tape.finished().calls
+    for made in calls:
+        made.where = call.where
+        for place, cell in zip(places, given):
+            made.replace(place, cell)
+    return calls, results
