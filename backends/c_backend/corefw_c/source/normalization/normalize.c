@@ -166,7 +166,9 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
                                 .bias = data_of(b),
                                 .y = y->data,
                                 .mean = m->data,
-                                .variance = v->data};
+                                .variance = v->data,
+                                .added = data_of(more),
+                                .positive = positive};
     if (wide != dtype) {
         ssize_t step = elements == 1 ? COLUMNS_f32 : 1, blocks = (channels + step - 1) / step;
         return normalize_halves(half_of(dtype), &job, w, b, blocks, grain_for(samples * elements * step),
