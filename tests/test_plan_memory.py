@@ -33,16 +33,16 @@ def test_compiled_steps_take_no_more_memory(program):
         step.update()
     eager = most_in_use(step.update, parameters)
     compiled = torch.compile(step.update)
-    for _ in range(3):
+    for _ in range(5):
         compiled()
-    (plan,) = compiled.programs
+    (plan,), replays = compiled.programs, compiled.replays
     memory = plan.memory()
     assert memory.kept > 0 and str(memory) in torch.explain(compiled)
     assert memory.returned == sum(p.grad.array.nbytes for p in parameters) + 4  # and the loss
     # What the calls need at least, and 4 % for what fits in no gap and for constants.
     assert max(memory.before, memory.returned) <= eager and memory.peak <= 1.04 * eager
     ran = most_in_use(compiled, parameters)
-    assert compiled.replays == 2
+    assert compiled.replays == replays + 1
     assert ran <= memory.returned + 1.04 * (eager - memory.returned), "a run has its own memory, and the arena"
 
 
