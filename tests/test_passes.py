@@ -12,8 +12,8 @@ from corefw.dispatch.registry import registry
 from tests.plans import better, names, recorded, run, same_bits
 
 functional = torch.nn.functional
-common, constants, dead, fusion = (
-    sys.modules[f"corefw.compiling.passes.{name}"] for name in ("common", "constants", "dead", "fusion")
+common, constants, dead, fusion, updates = (
+    sys.modules[f"corefw.compiling.passes.{name}"] for name in ("common", "constants", "dead", "fusion", "updates")
 )
 registry.runtime("cpu")
 FUSING = registry.backends["c"].fuse if "c" in registry.backends else None
@@ -120,6 +120,121 @@ def test_what_changes_is_no_constant():
     assert kept[-2:] == ["add", "full_at"] or len(kept) == 3, kept
 
 
+# -- pooling ----------------------------------------------------------------------------------------------------------
+def pooled(x, g, size=2, stride=2, relu=functional.relu, pool=None):
+    """relu and a pooling, and their gradient."""
+    x = x.detach().requires_grad_()
+    y = (pool or (lambda x: functional.max_pool2d(x, size, stride)))(relu(x * 1.0))
+    return y, torch.autograd.grad(y, x, g)[0]
+
+
+def images(special):
+    """Images and a gradient, among them windows of negative numbers, of equal ones and, if special, of NaN."""
+    x, g = tensors((2, 3, 9, 9), (2, 3, 4, 4))
+    x[0, 0], x[0, 1, :4, :4] = -1.0, 0.5
+    if special:
+        x[1, 2, 2, 3], x[1, 2, 5, 5], g[0] = np.nan, -np.inf, np.inf
+    return x, g
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize(("size", "stride"), [(2, 2), (3, 2)])
+def test_relu_comes_after_a_pooling(size, stride, special):
+    plan = check(lambda x, g: pooled(x, g, size, stride), *images(special), passes=["pooling"])
+    assert names(plan) == ["mul", "max_pool", "relu", "relu_backward", "max_pool_backward", "mul"]
+
+
+def test_relu_comes_after_an_adaptive_pooling():
+    plan = check(
+        lambda x, g: pooled(x, g, pool=lambda x: functional.adaptive_max_pool2d(x, 4)),
+        *images(True),
+        passes=["pooling"],
+    )
+    assert names(plan).index("relu") > names(plan).index("adaptive_max_pool")
+
+
+def test_relu_that_others_see_stays_before_a_pooling():
+    def also_returned(x, g):
+        kept = []
+        return (*pooled(x, g, relu=lambda x: kept.append(functional.relu(x)) or kept[0]), kept[0].detach())
+
+    def also_used(x, g):
+        return pooled(x, g, relu=lambda x: (y := functional.relu(x)) + 0 * y.sum())
+
+    def indices(x, g):
+        return functional.max_pool2d(functional.relu(x), 2, return_indices=True)
+
+    def changed(x, g):
+        y = functional.relu(x)
+        x.neg_()
+        return functional.max_pool2d(y, 2), g
+
+    for function in (also_returned, also_used, indices, changed):
+        kept = names(check(function, *images(False), passes=["pooling"], exact=function is not also_used))
+        assert kept.index("relu") < kept.index("max_pool"), function
+
+
+def test_a_planted_fault_of_poolings_is_seen(monkeypatch):
+    monkeypatch.setattr(facts.Facts, "are_unchanged", lambda self, *arguments: True)
+
+    def changed(x, g):
+        y = functional.relu(x)
+        x.neg_()
+        return functional.max_pool2d(y, 2), g
+
+    with pytest.raises(AssertionError):
+        check(changed, *images(False), passes=["pooling"])
+
+
+# -- updates ----------------------------------------------------------------------------------------------------------
+def test_what_only_the_plan_sees_is_not_changed_in_place():
+    def function(x, y):
+        z = x.exp()
+        z += y
+        z.mul_(2.0)
+        return z, functional.relu(z)
+
+    plan = check(function, *tensors((4, 5), (4, 5)), passes=["updates"])
+    assert not any(any(call.changed()) for call in plan.calls)
+    assert names(check(function, *tensors((4, 5), (4, 5)), passes=["updates", "fusion"])) == (
+        ["fused"] if FUSING else names(plan)
+    )
+
+
+def shown(x, y):
+    """Changes in place what a view shows."""
+    z = x.exp()
+    row = z[1]
+    z += y
+    return row * 2.0
+
+
+def test_a_planted_fault_of_updates_is_seen(monkeypatch):
+    monkeypatch.setattr(updates, "_may_be_new", lambda call, facts: True)
+    with pytest.raises(AssertionError):
+        check(shown, *tensors((5, 5), (5, 5)), passes=["updates"])
+
+
+def test_what_others_see_is_changed_in_place():
+    def given(x, y):
+        x += y
+        return x * 2.0
+
+    def narrower(x, y):
+        z = x.exp()
+        z += y.double()
+        return z
+
+    def transposed(x, y):
+        z = x.exp()
+        z += y.t()
+        return z
+
+    for function in (given, shown, narrower, transposed):
+        plan = check(function, *tensors((5, 5), (5, 5)), passes=["updates"])
+        assert any(any(call.changed()) for call in plan.calls), function
+
+
 # -- fusion -----------------------------------------------------------------------------------------------------------
 @fused
 def test_a_chain_and_a_sum_are_one_call():
@@ -157,6 +272,13 @@ def test_programs(dtype):
     assert names(check(normalized, x, exact=False)).count("fused") >= 2
     assert "fused" in names(check(backward, x, y, bias, exact=False))
     assert names(check(lambda x: x.double().exp().to(torch.float32) * 2, x)) == ["fused"]
+
+
+@fused
+def test_one_long_call_of_many_elements_is_fused_alone():
+    plan = check(lambda x: (functional.gelu(x), functional.relu(x)), *tensors((300, 300)))
+    assert names(plan) == ["fused", "relu"]
+    assert names(check(lambda x: functional.gelu(x), *tensors((30, 30)))) == ["gelu"]
 
 
 @fused
@@ -289,7 +411,7 @@ def anything_runs(monkeypatch):
 
 
 def unchanged(monkeypatch):
-    monkeypatch.setattr(fusion._Grouping, "_is_unchanged", lambda self, *arguments: True)
+    monkeypatch.setattr(facts.Facts, "are_unchanged", lambda self, *arguments: True)
 
 
 def nothing_is_needed(monkeypatch):

@@ -11,6 +11,7 @@ import corefw as torch
 from corefw import nn
 from corefw.compiling.tape import Tape
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.plan import Plan
 from corefw.dispatch.registry import registry
 from corefw.nn import functional as F
 from corefw.testing.targets import Target
@@ -259,6 +260,64 @@ def test_first_runs_wait_for_none_that_goes_on():
         assert not made.run.steps
     made.call(torch.ones(3))
     assert made.run.steps
+
+
+# -- what lies side by side -------------------------------------------------------------------------------------------
+def heads(x, then):
+    """Attention of three parts of one array, and what `then` makes of its gradient."""
+    x = x.detach().requires_grad_()
+    q, k, v = (part.unflatten(2, (2, 4)).transpose(1, 2) for part in x.chunk(3, 2))
+    y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+    return y.detach(), then(torch.autograd.grad(y.square().sum(), x)[0])
+
+
+@pytest.mark.parametrize(
+    ("then", "joined"),
+    [
+        (lambda gradient: gradient * 2.0, True),
+        (lambda gradient: gradient, False),  # the caller's, with memory of its own
+        (lambda gradient: gradient.mul_(2.0) + gradient, False),
+    ],
+)
+def test_gradients_of_parts_are_joined_where_they_lie(then, joined):
+    made = check(lambda x: heads(x, then), inputs((3, 5, 24)))
+    steps = [step for call, step in zip(made.run.plan.calls, made.run.steps, strict=True) if call.op.name == "cat"]
+    assert [step is None for step in steps] == [joined]
+
+
+def test_a_planted_wrong_place_of_what_is_joined_shows(monkeypatch):
+    def shifted(self, call):
+        place = found(self, call)
+        return None if place is None else place._replace(offset=place.offset + 4)
+
+    found = FirstRun._side_by_side
+    monkeypatch.setattr(FirstRun, "_side_by_side", shifted)
+    with pytest.raises(AssertionError):
+        check(lambda x: heads(x, lambda gradient: gradient * 2.0), inputs((3, 5, 24)))
+
+
+# -- measuring --------------------------------------------------------------------------------------------------------
+def test_profiles_tell_what_calls_take():
+    weight = torch.randn(200, 200)
+
+    def function(x):
+        return (x @ weight).cumsum(0), (x * x).to(torch.complex64) * 2
+
+    compiled = torch.compile(function)
+    x = torch.randn(200, 200)
+    for _ in range(3):
+        compiled(x)
+    (plan,) = compiled.programs
+    times = plan.profile(lambda: compiled(x), runs=5)
+    assert {"matmul", "cumsum", "mul"} <= {call.op.name for call, _ in times} and all(s > 0 for _, s in times)
+    assert len(str(times).splitlines()) == len(times) and "matmul" in str(times)
+    expected = function(x)
+    for found, wanted in zip(compiled(x), expected):
+        assert torch.equal(found, wanted)
+    with pytest.raises(RuntimeError, match="was not run"):
+        plan.profile(lambda: None)
+    with pytest.raises(RuntimeError, match="does not measure"):
+        Plan().profile(lambda: None)
 
 
 # -- proofs -----------------------------------------------------------------------------------------------------------

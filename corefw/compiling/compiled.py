@@ -284,6 +284,7 @@ class Compiled:
             lines.append(
                 f"  {len(plan.calls)} calls of kernels, {len(plan.given)} arrays given, {len(plan.returned)} returned"
             )
+            lines.append(f"  memory: {plan.memory()}")
         lines += [f"  runs as ever: {reason}" for reason in dict.fromkeys(self.refusals.values())]
         if not self._watched:
             lines.append("  it has not been called yet")

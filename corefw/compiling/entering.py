@@ -81,6 +81,10 @@ class _Writer:
         given = [f"r{i}" for i in range(self._look.tensors)] + [f"o{i}" for i in range(len(entry.gradients_given))]
         draws = [f"{self.name(draw.generator)}.take({draw.blocks})" for draw in entry.draws]
         rates = [f"q{i}" for i in range(len(entry.rates))]
+        found = [leaf for leaf, _, _ in entry.new_gradients if leaf.__class__ is not int]
+        if found:  # the memory of their gradients is there for those to come
+            self._lines.append(f"for leaf in {self.name(found)}: leaf._grad = None")
+        self._lines += [f"t{leaf}._grad = None" for leaf, _, _ in entry.new_gradients if leaf.__class__ is int]
         self._lines += [
             "entry.runs += 1",
             f"arrays = run([{', '.join(given)}], [{', '.join(draws)}], [{', '.join(rates)}])",

@@ -153,6 +153,10 @@ class Tape(Listening):
     def wrap(self, op: Op, dispatch_key: DispatchKey, who: str, function: Callable) -> Callable:
         if who == "composite" or dispatch_key.device.type == "meta" or isinstance(dispatch_key.device, LevelDevice):
             return function  # what is inside is written down
+        conversion = getattr(function, "conversion", None)
+        if conversion is not None:  # conversions are calls like others
+            wide = dispatch_key.with_dtype(conversion.compute)
+            return conversion.around(self.wrap(op, wide, who, conversion.kernel))
         kernel, runtime = silent(function), dispatch_key.runtime
 
         def recorded(*arguments, **options):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from corefw import dtypes
 from corefw.dispatch.fusion import Fusion
+from corefw.dispatch.pattern import Pattern
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
 
-API_VERSION = (1, 2)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+API_VERSION = (1, 3)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Backend:
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
     are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
     None if Python is to make one call after the other; ``fuse`` gives the kernel of several ops in one, or None where
-    there is none; ``api`` the interface version it was written for.
+    there is none; ``patterns`` the kernels of ops that follow each other; ``api`` the interface version it was written
+    for.
     """
 
     name: str
@@ -69,4 +71,5 @@ class Backend:
     settings: tuple[str, ...] = ()
     executor: Callable[[Any], Callable] | None = None
     fuse: Callable[[Fusion], Callable | None] | None = None
+    patterns: Sequence[Pattern] = ()
     api: tuple[int, int] = API_VERSION

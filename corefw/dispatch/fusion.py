@@ -60,7 +60,9 @@ class Fusion:
         reduction: what is summed besides.
 
     Its kernel is ``kernel(*inputs, out=None)`` and returns a tuple: the arrays of `outputs`, then the sum. ``out=`` is
-    an array to write the last one of `outputs` to, which is then not returned; it may be one of the inputs.
+    an array to write the last one of `outputs` to, which is then not returned; it may be one of the inputs. Its
+    attribute ``alone``, if it has one, says whether it is faster than an op's own kernel for one part, if the elements
+    are many.
 
     >>> from corefw import dtypes
     >>> f = dtypes.float32

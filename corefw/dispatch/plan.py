@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -79,6 +80,11 @@ class Cell:
     def size(self) -> int:
         """How many elements it has."""
         return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes its elements have."""
+        return self.size * self.dtype.itemsize
 
     @property
     def type(self) -> str:
@@ -159,6 +165,7 @@ class Call:
         out: the cell that was given as ``out=``.
         who: the backend whose kernel it is, or another word of `Mode.wrap`.
         where: the line of the user's program.
+        parts: of one in the place of several, these.
     """
 
     op: Op | Deed
@@ -170,6 +177,7 @@ class Call:
     out: Cell | None = None
     who: str = ""
     where: str = ""
+    parts: tuple[Call, ...] = ()
 
     def cells(self) -> Iterator[Cell]:
         """The cells that it reads or writes to, without its results."""
@@ -229,6 +237,39 @@ def _shown(name: str, argument: Any) -> str:
     return f"{name}={argument!r}"
 
 
+class MemoryUse(NamedTuple):
+    """Bytes that a plan's runs take.
+
+    Attributes:
+        kept: in which all intermediate results lie, from the first run on; 0 if each is an array of its own.
+        held: of constants, and of results that are computed before a run.
+        returned: what each run gives to the caller.
+        before: the most that was in use at once when the calls were made one after the other.
+    """
+
+    kept: int
+    held: int
+    returned: int
+    before: int
+
+    @property
+    def peak(self) -> int:
+        """The most that is in use at once."""
+        return self.kept + self.held + self.returned
+
+    def __str__(self) -> str:
+        kept, held, returned, before = (f"{n / 1000:,.1f} kB" for n in self)
+        return f"{kept} kept, {held} held, {returned} returned; without a plan {before}"
+
+
+class Profile(list):
+    """Pairs (call, the seconds that it takes), in the order in which they run; printed, a line for each."""
+
+    def __str__(self) -> str:
+        total = sum(seconds for _, seconds in self)
+        return "\n".join(f"{1e6 * s:>10,.1f} us {100 * s / total:>5.1f} %  {call}" for call, s in self)
+
+
 @dataclass(eq=False)
 class Plan:
     """A straight line of calls.
@@ -239,6 +280,8 @@ class Plan:
         returned: the cells whose arrays a run returns, in order: their memory is the caller's.
         generators: how many generators of random numbers it draws from.
         hoisted: what is done before a run, if the tensors that it reads have changed since; its results are held.
+        before: the bytes that its calls needed before passes made it better (see `most_in_use`).
+        run: what makes its runs, once that is there.
 
     A run is given a list of arrays, per generator a pair (seed, offset), and the rates; it returns a list of arrays.
     What it changes of given and held arrays it changes in place.
@@ -249,6 +292,8 @@ class Plan:
     returned: list[Cell] = field(default_factory=list)
     generators: int = 0
     hoisted: Plan | None = None
+    before: int = 0
+    run: Any = None
 
     def cells(self) -> list[Cell]:
         """All cells: given ones, then held ones and results in the order of the calls; numbered."""
@@ -273,13 +318,63 @@ class Plan:
 
     def flops(self) -> int:
         """The additions and multiplications of its products and convolutions."""
-        counted = [call for call in self.calls if call.op.name in FLOPS]
+        parts = [part for call in self.calls for part in call.parts or (call,)]
+        counted = [call for call in parts if call.op.name in FLOPS]
         return sum(FLOPS[call.op.name](call.results[0], *call.arguments) for call in counted)
 
     def bytes(self) -> int:
         """What its calls read and write, as if each went to memory; views do neither."""
         computing = [call for call in self.calls if not call.op.view]
-        return sum(cell.size * cell.dtype.itemsize for call in computing for cell in {*call.cells(), *call.results})
+        return sum(cell.bytes for call in computing for cell in {*call.cells(), *call.results})
+
+    def most_in_use(self) -> int:
+        """The most bytes of results that are in use at once if each is let go after its last use, and those that are
+        returned are not."""
+        spans: dict[Cell, list[int]] = {}
+        for i, call in enumerate(self.calls):
+            for memory in {cell.memory for cell in (*call.cells(), *call.results)}:
+                spans.setdefault(memory, [i, i])[1] = i
+        changes = [0] * (len(self.calls) + 1)
+        returned = {cell.memory for cell in self.returned}
+        for memory, (first, last) in spans.items():
+            if memory.kind == "result":
+                changes[first] += memory.bytes
+                changes[len(self.calls) if memory in returned else last + 1] -= memory.bytes
+        return max(accumulate(changes))
+
+    def memory(self) -> MemoryUse:
+        """The bytes that its runs take, and those that its calls took before it was recorded.
+
+        >>> import corefw as torch
+        >>> double = torch.compile(lambda x: (x * 2).exp() @ x)
+        >>> for _ in range(3):
+        ...     y = double(torch.ones(50, 50))
+        >>> memory = double.programs[0].memory()
+        >>> memory.returned, memory.before
+        (10000, 20000)
+        """
+        own = {c.memory for call in self.calls for c in call.cells() if c.name in ("constant", "hoisted")}
+        returned = sum(c.bytes for c in {c.memory for c in self.returned} if c.kind == "result")
+        return MemoryUse(getattr(self.run, "bytes_kept", 0), sum(c.bytes for c in own), returned, self.before)
+
+    def profile(self, function: Callable[[], Any], runs: int = 10) -> Profile:
+        """The seconds that each call takes, while a function is called so often whose calls this plan runs.
+
+        RuntimeError if what runs the plan measures nothing, or has not run yet.
+        """
+        measure = getattr(self.run, "measure", None)
+        if measure is None:
+            raise RuntimeError("profile: what runs this plan does not measure its calls")
+        times = [0.0] * len(self.calls)
+        measure(times)
+        try:
+            for _ in range(runs):
+                function()
+        finally:
+            measure(None)
+        if not any(times):
+            raise RuntimeError("profile: the plan was not run; call what is compiled, and have it recorded before")
+        return Profile([(call, seconds / runs) for call, seconds in zip(self.calls, times) if seconds])
 
     def dot(self) -> str:
         """Its calls and what they give each other, as a graph in the DOT language."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from corefw import dtypes
 from corefw.devices import DispatchKey, device
@@ -304,8 +304,26 @@ def _on_copies(op: Op, kernel: Callable, there: Callable, back: Callable, dispat
     return unheard(stepped)
 
 
+class Conversion(NamedTuple):
+    """What a kernel is made of that converts its operands, and perhaps its results: its attribute ``conversion``.
+
+    Attributes: ``compute`` the dtype in which ``kernel`` computes; ``around`` makes the same of another such kernel.
+    """
+
+    compute: dtype
+    kernel: Callable
+    around: Callable[[Callable], Callable]
+
+
 def _computing_in(wide: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     """`kernel` of a wider dtype for a narrower one: operands are widened, floating results narrowed back."""
+    made: Any = _narrowing(wide, op, dispatch_key, kernel)
+    if made is not kernel:
+        made.conversion = Conversion(wide, kernel, lambda other: _narrowing(wide, op, dispatch_key, other))
+    return made
+
+
+def _narrowing(wide: dtype, op: Op, dispatch_key: DispatchKey, kernel: Callable) -> Callable:
     widened, cast, wrap_array = (
         _converting(wide, op, dispatch_key, kernel),
         dispatch_key.runtime.cast,

@@ -15,6 +15,7 @@ import pluggy
 from corefw import dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
+from corefw.dispatch.pattern import Pattern
 from corefw_c import allocator, fusion, library
 
 __version__ = "0.1.0"
@@ -25,12 +26,19 @@ def table(lib) -> list[Kernel]:
     return [kernel for family in families(__name__) for kernel in family.kernels(lib)]
 
 
-def executor(level: str, kernels: list[Kernel]) -> Callable:
-    """What makes runs of plans with the kernels of a level. Nothing of it is imported before the first plan."""
+def patterns(lib) -> list[Pattern]:
+    """All kernels of a loaded library for several ops."""
+    offering = [family for family in families(__name__) if hasattr(family, "patterns")]
+    return [pattern for family in offering for pattern in family.patterns(lib)]
+
+
+def executor(level: str, offered: list) -> Callable:
+    """What makes runs of plans with what a level offers. Nothing of it is imported before the first plan."""
 
     @cache
     def maker():
-        return import_module("corefw_c.replaying.replay").maker(level, kernels, table)
+        replay = import_module("corefw_c.replaying.replay")
+        return replay.maker(level, offered, lambda lib: [*table(lib), *patterns(lib)])
 
     return lambda plan: maker()(plan)
 
@@ -38,7 +46,7 @@ def executor(level: str, kernels: list[Kernel]) -> Callable:
 def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
     """The kernels compiled for one level, as a backend."""
     lib = library.load(level)
-    kernels = table(lib)
+    kernels, joined = table(lib), patterns(lib)
     return Backend(
         name=name,
         version=__version__,
@@ -50,7 +58,8 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         set_num_threads=lib.set_thread_count,
         fuse=fusion.maker(lib, level),
         settings=("C_CACHE", "C_COMPILER", "C_LEVEL", "C_LEVELS"),
-        executor=executor(level, kernels),
+        patterns=joined,
+        executor=executor(level, [*kernels, *joined]),
     )
 
 

@@ -24,6 +24,7 @@ _NONE = len(DTYPES)  # NO_DTYPE in array.h
 _CONVERTED = {dtypes.bool_, dtypes.float32, dtypes.float64}
 _REALS = {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
 _MOST_PLACES = 256
+_LONG = 8  # the cost of an element that hides the time to fetch others
 _SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e30, -1e30, 1e-40, 1e300, 88.7, -104.0, 700.0)
 
 
@@ -207,6 +208,7 @@ def _kernel(lib, level: str, fusion: Fusion, program: dict) -> Callable:
 
     made = over(lib)
     made.over, made.compiling = over, compiling
+    made.alone = program["cost"] >= _LONG
     return made
 
 

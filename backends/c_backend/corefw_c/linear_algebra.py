@@ -1,5 +1,6 @@
 """Products of matrices, and of batches of them that broadcast."""
 
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -23,6 +24,12 @@ def _flattened(*arrays):
     last = widest.ndim - 1
     order = *sorted(range(last), key=lambda d: -abs(widest.strides[d])), last
     return [array.transpose(order).reshape(prod(array.shape[:-1]), array.shape[-1]) for array in arrays]
+
+
+@lru_cache(maxsize=16)
+def ones(n, dtype):
+    """So many ones, kept for the next who asks."""
+    return np.ones((n,), dtype)
 
 
 def kernels(lib):
@@ -77,8 +84,8 @@ def kernels(lib):
         of_weight, of_bias = empty((features, input.shape[1]), input.dtype), empty((features,), input.dtype)
         status = product(id(gradient), id(input), 0, LEFT, 1.0, 1.0, lib.products, id(of_weight))
         if input.itemsize == 2:  # sums of half types are products with ones
-            ones = np.ones((gradient.shape[0],), input.dtype)
-            status = status or product(id(ones), id(gradient), 0, NEITHER, 1.0, 1.0, lib.products, id(of_bias))
+            factors = ones(gradient.shape[0], input.dtype)
+            status = status or product(id(factors), id(gradient), 0, NEITHER, 1.0, 1.0, lib.products, id(of_bias))
         else:
             status = status or reduce(lib.REDUCE_SUM, id(gradient), ROWS, 0, id(of_bias))
         if status:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
+from corefw.dispatch.pattern import Pattern
 from corefw_c.arrays import FLOATS, REALS, dense, empty
 from corefw_c.direct import direct
 from corefw_c.library import fail
@@ -92,6 +93,23 @@ def of_statistics(dtype):
     return FLOAT32 if dtype.itemsize == 2 else dtype
 
 
+def normalizations_over_channels(lib):
+    """A function that normalises channels, and perhaps adds something to the result and keeps the positive part."""
+
+    def over_channels(input, weight, bias, eps, added=None, positive=False):
+        input, shape = dense(input), input.shape[1:2]
+        weight, bias = vector(weight, shape), vector(bias, shape)
+        output, kind = empty(input.shape, input.dtype), of_statistics(input.dtype)
+        mean, variance = empty(shape, kind), empty(shape, kind)
+        if status := lib.normalize_channels(
+            id(input), address(weight), address(bias), eps, address(added), positive, id(output), id(mean), id(variance)
+        ):
+            fail("batch_normalization", status)
+        return output, mean, variance
+
+    return over_channels
+
+
 def kernels(lib):
     """The family's kernels."""
 
@@ -128,17 +146,6 @@ def kernels(lib):
         if rest:
             raise ValueError("groups of different sizes")
         return over_groups("group_normalization", input, size, (samples, num_groups), weight, bias, eps)
-
-    def batch_normalization(input, weight, bias, eps):
-        input, shape = dense(input), input.shape[1:2]
-        weight, bias = vector(weight, shape), vector(bias, shape)
-        output, kind = empty(input.shape, input.dtype), of_statistics(input.dtype)
-        mean, variance = empty(shape, kind), empty(shape, kind)
-        if status := lib.normalize_channels(
-            id(input), address(weight), address(bias), eps, id(output), id(mean), id(variance)
-        ):
-            fail("batch_normalization", status)
-        return output, mean, variance
 
     def affine(op, input, elements, centre, factor, shift):
         input = dense(input)
@@ -204,10 +211,34 @@ def kernels(lib):
     def standardized_gradients(gradient, input, weight, scale, dims, mean):
         return backward("standardized_gradients", gradient, input, weight, scale, dims, mean, True)
 
-    forward = batch_normalization, group_normalization, rms_normalization
+    forward = group_normalization, rms_normalization
     others = channel_affine, standardized, standardized_backward, standardized_gradients
     return [
+        Kernel("batch_normalization", normalizations_over_channels(lib), FLOATS),
         Kernel("layer_normalization", direct(lib, "layers", layer_normalization), FLOATS),
         *(Kernel(function.__name__, function, FLOATS) for function in forward),
         *(Kernel(function.__name__, function, REALS) for function in others),
+    ]
+
+
+def patterns(lib):
+    """Normalisations with what often follows them."""
+    over_channels = normalizations_over_channels(lib)
+
+    def batch_norm_relu(input, weight, bias, eps):
+        return over_channels(input, weight, bias, eps, positive=True)
+
+    def batch_norm_add_relu(input, weight, bias, eps, other):
+        return over_channels(input, weight, bias, eps, dense(other), positive=True)
+
+    normalized = "y, mean, variance = batch_normalization(input, weight, bias, eps)\n"
+    return [
+        Pattern("batch_norm_relu", normalized + "z = relu(y)\nz, mean, variance", batch_norm_relu, REALS),
+        Pattern(
+            "batch_norm_add_relu",
+            normalized + "z = relu(add(y, other))\nz, mean, variance",
+            batch_norm_add_relu,
+            REALS,
+            lambda input, weight, bias, eps, other: input.shape == other.shape,
+        ),
     ]

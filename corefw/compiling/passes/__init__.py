@@ -10,6 +10,9 @@ from corefw.compiling.passes.dead import dead
 from corefw.compiling.passes.folding import folding
 from corefw.compiling.passes.fusion import fusion
 from corefw.compiling.passes.hoisting import hoisting
+from corefw.compiling.passes.patterns import patterns
+from corefw.compiling.passes.pooling import pooling
+from corefw.compiling.passes.updates import updates
 from corefw.dispatch.plan import Plan
 
 #: in the order in which they run
@@ -19,6 +22,9 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
     "common": common,
     "hoisting": hoisting,
     "dead": dead,
+    "pooling": pooling,
+    "updates": updates,
+    "patterns": patterns,
     "fusion": fusion,
 }
 
@@ -26,7 +32,9 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
 def improved(plan: Plan, names: Sequence[str] | None = None) -> Plan:
     """A plan that does the same, made better by the passes of these names (None: all). The one given is used up:
     some of its calls and cells are those of the result."""
+    before = plan.most_in_use()
     for name, run in PASSES.items():
         if names is None or name in names:
             plan = run(plan)
+    plan.before = before
     return plan

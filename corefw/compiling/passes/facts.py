@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from corefw.compiling.elementwise import is_constant
@@ -27,22 +28,30 @@ class Facts:
     """Of a plan as it is when this is made.
 
     Attributes:
+        calls: those of the plan.
+        makers: by result the call that it is of, by its place.
         uses: by cell the calls that read or write to it, by their places.
         writes: the calls that change memory, each with the cells that own it, in order.
         returned: the cells whose memory a run returns.
+        shown: the cells whose memory views show.
     """
 
+    calls: list[Call] = field(default_factory=list)
+    makers: dict[Cell, int] = field(default_factory=dict)
     uses: dict[Cell, list[int]] = field(default_factory=dict)
     writes: list[tuple[int, list[Cell]]] = field(default_factory=list)
     returned: set[Cell] = field(default_factory=set)
+    shown: set[Cell] = field(default_factory=set)
     _runtime: Runtime | None = None
     _shared: dict[tuple[Cell, Cell], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Facts:
         """The facts of a plan."""
-        made = cls(returned={cell.memory for cell in plan.returned})
+        shown = {cell.owner for cell in plan.cells() if cell.owner is not None}
+        made = cls(plan.calls, returned={cell.memory for cell in plan.returned}, shown=shown)
         for i, call in enumerate(plan.calls):
+            made.makers.update(dict.fromkeys(call.results, i))
             for cell in dict.fromkeys(call.cells()):
                 made.uses.setdefault(cell, []).append(i)
             if written := [cell.memory for cell in call.changed()]:
@@ -55,6 +64,44 @@ class Facts:
         """Those of the writes that stand in some places, the last one among them."""
         first, last = (bisect(self.writes, place, key=lambda write: write[0]) for place in (start - 1, stop))
         return self.writes[first:last]
+
+    def is_written(self, cell: Cell) -> bool:
+        """Whether a call changes what lies in its memory."""
+        return any(cell.memory in written for _, written in self.writes)
+
+    def may_run(self, members: Mapping[int, Iterable[Cell]], place: int, place_of: Callable[[int], int]) -> bool:
+        """Whether calls may be made in the place of one of them: what they need is there, nobody has needed their
+        results before, and nobody changes in between what they read.
+
+        Args:
+            members: the places of the calls, and what each reads.
+            place_of: where another call runs as things stand.
+        """
+        for i, operands in members.items():
+            for cell in operands:
+                maker = self.makers.get(cell)
+                if maker is not None and maker not in members and place_of(maker) >= place:
+                    return False
+            for cell in self.calls[i].results:
+                if any(use not in members and place_of(use) <= place for use in self.uses.get(cell, ())):
+                    return False
+            if i != place and not self.are_unchanged(operands, min(i, place), max(i, place), members):
+                return False
+        return True
+
+    def are_unchanged(self, cells: Iterable[Cell], start: int, stop: int, members: Container[int]) -> bool:
+        """Whether what some cells hold is the same all the way from one place to another one, but for what `members`
+        change."""
+        for at, written in self.writes_between(start, stop):
+            if at not in members and any(self.may_share(cell, memory) for cell in cells for memory in written):
+                return False
+        return True
+
+    def is_own(self, cell: Cell) -> bool:
+        """Whether it alone shows its memory, which is the plan's, and holds what it was made with."""
+        if cell.kind != "result" or cell.owner is not None or cell in self.returned or cell in self.shown:
+            return False
+        return not self.is_written(cell)
 
     def may_share(self, cell: Cell, other: Cell) -> bool:
         """Whether two cells may lie in one memory: what is given may lie over all that comes from outside."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from corefw.compiling.elementwise import Reading, dtype_of, reading
 from corefw.compiling.passes.facts import Facts
@@ -12,6 +13,9 @@ from corefw.dispatch.op import Op
 from corefw.dispatch.plan import Call, Cell, Plan
 from corefw.dispatch.registry import registry
 from corefw.dispatch.straight import straight
+
+#: the elements from which on one call alone may be worth a kernel of its own
+LARGE = 1 << 16
 
 FUSED = Op("fused", (), lambda *inputs: None, None, None)
 
@@ -61,27 +65,29 @@ class _Grouping:
 
     plan: Plan
     facts: Facts = field(init=False)
-    makers: dict[Cell, int] = field(default_factory=dict)  # by result the call that it is of
     group_of: dict[int, _Group] = field(default_factory=dict)
 
     def __post_init__(self):
         self.facts = Facts.of(self.plan)
-        for i, call in enumerate(self.plan.calls):
-            self.makers.update(dict.fromkeys(call.results, i))
 
     def found(self) -> list[_Group]:
-        """The groups of at least two calls."""
+        """The groups of at least two calls, and those of one that pay."""
         for i, call in enumerate(self.plan.calls):
             if (alone := self._alone(i, call)) is None:
                 continue
             joined = alone
-            makers = dict.fromkeys(
-                self.makers[c] for c in next(iter(alone.members.values())).operands if c in self.makers
-            )
+            operands = next(iter(alone.members.values())).operands
+            makers = dict.fromkeys(self.facts.makers[c] for c in operands if c in self.facts.makers)
             for group in dict.fromkeys(self.group_of[m] for m in reversed(makers) if m in self.group_of):
                 joined = self._joined(joined, group) or joined
             self.group_of.update(dict.fromkeys(joined.members, joined))
-        return [g for g in dict.fromkeys(self.group_of.values()) if len(g.members) > 1 and g.who]
+        groups = dict.fromkeys(self.group_of.values())
+        return [g for g in groups if g.who and (len(g.members) > 1 or self._pays_alone(g))]
+
+    def _pays_alone(self, group: _Group) -> bool:
+        if prod(group.shape) < LARGE or group.reductions:
+            return False
+        return getattr(_kernel(_fusion(self.plan, group, self.facts.uses)[0], group.who), "alone", False)
 
     def _alone(self, i: int, call: Call) -> _Group | None:
         """A group of one call, if its backend has a kernel for it."""
@@ -138,31 +144,8 @@ class _Grouping:
         return self.group_of[i].place if i in self.group_of else i
 
     def _may_run(self, group: _Group) -> bool:
-        """Whether all members of a group may run in its place: what they need is there, nobody has needed them before,
-        and nobody changes in between what they read."""
-        place = group.place
-        for i, found in group.members.items():
-            call = self.plan.calls[i]
-            for cell in found.operands:
-                maker = self.makers.get(cell)
-                if maker is not None and maker not in group.members and self._place_of(maker) >= place:
-                    return False
-            for cell in call.results:
-                uses = self.facts.uses.get(cell, ())
-                if any(use not in group.members and self._place_of(use) <= place for use in uses):
-                    return False
-            if i != place and not self._is_unchanged(found, min(i, place), max(i, place), group):
-                return False
-        return True
-
-    def _is_unchanged(self, found: Reading, start: int, stop: int, group: _Group) -> bool:
-        """Whether what a call reads is the same all the way from one place to another one."""
-        for at, written in self.facts.writes_between(start, stop):
-            if at in group.members:
-                continue
-            if any(self.facts.may_share(cell, memory) for cell in found.operands for memory in written):
-                return False
-        return True
+        members = {i: found.operands for i, found in group.members.items()}
+        return self.facts.may_run(members, group.place, self._place_of)
 
 
 def _maker(who: str) -> Callable | None:
@@ -214,7 +197,9 @@ def _fused(plan: Plan, group: _Group) -> FusedCall:
     out = last.out if group.closed else None
     kernel = _kernel(made, group.who) or _one_by_one(members, inputs, results, out)
     returned = tuple(cell for cell in results if cell is not out)
-    return FusedCall(FUSED, last.dispatch_key, kernel, tuple(inputs), returned, True, out, group.who, last.where, made)
+    return FusedCall(
+        FUSED, last.dispatch_key, kernel, tuple(inputs), returned, True, out, group.who, last.where, fusion=made
+    )
 
 
 def _one_by_one(members: list[Call], inputs: list[Cell], results: list[Cell], out: Cell | None) -> Callable:

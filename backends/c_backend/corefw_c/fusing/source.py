@@ -32,6 +32,11 @@ _HEAD = """\
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
+/* Elements go by in strips, before each of which the processor is told what is needed soon: loops that compute for long
+ * see too little of the way ahead to ask for it themselves. */
+enum { STRIP = 64, LINE = 64, AHEAD = 2048 }; /* elements, bytes, bytes */
+#define FETCH(x) \\
+    for (size_t at = 0; at < STRIP * sizeof *x; at += LINE) __builtin_prefetch((const char *)(x + begin) + AHEAD + at)
 /* A product is rounded before the next op adds to it, as it is when each op stores its results: compilers, which do not
  * know that nothing is 0, cannot make one instruction of both. */
 static volatile uint32_t nothing;
@@ -74,7 +79,10 @@ def source(fusion: Fusion, program: dict) -> str | None:
         for place, d in _numbers(fusion, program, held)
     ]
     body = ["    const uint32_t zero = nothing;", "    (void)zero;", *("    " + line for line in pointers)]
-    body += ["    INDEPENDENT for (intptr_t i = 0; i < n; i++) {", *("        " + line for line in lines), "    }"]
+    body += ["    for (intptr_t begin = 0, end; begin < n; begin = end) {"]
+    body += ["        end = n - begin < STRIP ? n : begin + STRIP;", *(f"        FETCH(x{i});" for i in range(first))]
+    body += ["        INDEPENDENT for (intptr_t i = begin; i < end; i++) {", *("            " + line for line in lines)]
+    body += ["        }", "    }"]
     head = '__attribute__((visibility("default"))) void fused(intptr_t n, char *const *places) {'
     return "\n".join([_HEAD + "".join(functions.values()), head, *body, "}\n"])
 

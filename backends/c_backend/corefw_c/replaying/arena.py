@@ -25,6 +25,33 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+class Room(NamedTuple):
+    """So many bytes that are free until call number `first`."""
+
+    size: int
+    first: int
+
+
+def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[int, int]]:
+    """By number of a block that finds a place in a room the number of the room, and where it begins there.
+
+    >>> lodged([Block(64, 0, 1), Block(64, 0, 2), Block(64, 2, 2)], [Room(64, 3), Room(64, 2)])
+    {0: (0, 0), 2: (0, 0)}
+    """
+    found: dict[int, tuple[int, int]] = {}
+    guests: list[list[int]] = [[] for _ in rooms]
+    in_order = sorted(range(len(rooms)), key=lambda r: rooms[r].size)
+    for i in _largest_first(blocks):
+        for r in in_order:
+            if blocks[i].last < rooms[r].first and aligned(blocks[i].size) <= rooms[r].size:
+                begin = _begin(blocks[i], [(blocks[j], found[j][1]) for j in guests[r]])
+                if begin + aligned(blocks[i].size) <= rooms[r].size:
+                    found[i] = r, begin
+                    guests[r].append(i)
+                    break
+    return found
+
+
 def offsets(blocks: Sequence[Block]) -> tuple[list[int], int]:
     """Where each block begins, and how many bytes they need together.
 
@@ -35,24 +62,30 @@ def offsets(blocks: Sequence[Block]) -> tuple[list[int], int]:
     """
     begins, total = [0] * len(blocks), 0
     done: list[int] = []
-    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first)):
-        size, first, last = blocks[i]
-        size = aligned(size)
-        taken = sorted(
-            (begins[j], begins[j] + aligned(blocks[j].size))
-            for j in done
-            if first <= blocks[j].last and blocks[j].first <= last
-        )
-        end, best, least = 0, None, 0
-        for begin, stop in taken:
-            gap = begin - end
-            if gap >= size and (best is None or gap < least):
-                best, least = end, gap
-            end = max(end, stop)
-        begins[i] = end if best is None else best
-        total = max(total, begins[i] + size)
+    for i in _largest_first(blocks):
+        begins[i] = _begin(blocks[i], [(blocks[j], begins[j]) for j in done])
+        total = max(total, begins[i] + aligned(blocks[i].size))
         done.append(i)
     return begins, total
+
+
+def _largest_first(blocks: Sequence[Block]) -> list[int]:
+    return sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first))
+
+
+def _begin(block: Block, others: Sequence[tuple[Block, int]]) -> int:
+    """Where a block may begin among others, given with where they do: in the smallest gap that holds it, or behind."""
+    size, first, last = aligned(block.size), block.first, block.last
+    taken = sorted(
+        (begin, begin + aligned(other.size)) for other, begin in others if first <= other.last and other.first <= last
+    )
+    end, best, least = 0, None, 0
+    for begin, stop in taken:
+        gap = begin - end
+        if gap >= size and (best is None or gap < least):
+            best, least = end, gap
+        end = max(end, stop)
+    return end if best is None else best
 
 
 def most(blocks: Sequence[Block]) -> int:

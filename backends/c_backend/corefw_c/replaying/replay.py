@@ -6,6 +6,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from corefw_c.replaying.words import Functions, Words
 from corefw_c.replaying.writing import Writer, as_before, number, shown
 
 ALIGNED, WRITABLE = 0x100, 0x400  # among NumPy's flags
+#: the noted calls that may write to what they read, element by element
+_ELEMENTWISE = (["elementwise_apply"], ["fused_run"])
 
 
 class MemoryUse(NamedTuple):
@@ -48,8 +51,19 @@ class Replay:
         self._lock = threading.Lock()
         self.run: Run = self._prepare
         self._aside: Run | None = None
+        self._program: Program | None = None
         self.steps: list = []
         self.memory = MemoryUse(0, 0, 0)
+
+    @property
+    def bytes_kept(self) -> int:
+        """How much memory it keeps between runs."""
+        return self.memory.arena
+
+    def measure(self, times: list[float] | None) -> None:
+        """Have runs add to `times` the seconds that each call of the plan takes, or to nothing any more."""
+        if self._program is not None:
+            self.run = self._program.run(self._lock, times)
 
     def __call__(
         self, given: Sequence[np.ndarray], draws: Sequence[tuple[int, int]], rates: Sequence[float]
@@ -87,7 +101,7 @@ class Replay:
         if first.refusal:
             self.run = self._straight
             return results
-        program = Program(self.plan, first, self._twins.functions, self._straight)
+        self._program = program = Program(self.plan, first, self._twins.functions, self._straight)
         self.steps, self.memory, self.run = first.steps, program.memory, program.run(self._lock)
         return results
 
@@ -119,12 +133,17 @@ class Program:
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def _lay_out(self) -> None:
-        """Give each block of the plan's own a part of the arena."""
+        """Give each block of the plan's own a place: in what will be returned, until that is written to, or in the
+        arena."""
         memories = dict.fromkeys(place.memory for place in self.places.values())
         for step in self.steps:
             used = (operand.place for operand in step.operands()) if step else ()
             memories.update(dict.fromkeys(place.memory for place in used if place is not None))
-        own = [m for m in memories if m.kind == "block" and m not in self.returned]
+        own = self._apart([m for m in memories if m.kind == "block" and m not in self.returned])
+        rooms = [arena.Room(memory.size, memory.first) for memory in self.fresh]
+        lodged = arena.lodged([arena.Block(m.size, m.first, m.last) for m in own], rooms)
+        self.lodged = {own[i]: (self.fresh[r], begin) for i, (r, begin) in lodged.items()}
+        own = [m for m in own if m not in self.lodged]
         blocks = [arena.Block(memory.size, memory.first, memory.last) for memory in own]
         begins, total = arena.offsets(blocks)
         room = np.empty(total + arena.ALIGNMENT, np.uint8)
@@ -132,6 +151,24 @@ class Program:
         self.arena = room[start : start + total]
         self.begins = dict(zip(own, begins))
         self.memory = MemoryUse(total, sum(arena.aligned(block.size) for block in blocks), arena.most(blocks))
+
+    def _apart(self, own: list[Memory]) -> list[Memory]:
+        """Those of the blocks that no other one is the memory of: the result of an elementwise call takes that of an
+        operand which lies alike and is not used any more."""
+        self.inside: dict[Memory, Memory] = {}
+        blocks = set(own)
+        for i, step in enumerate(self.steps):
+            if step is None or [note.function for note in step.notes] not in _ELEMENTWISE:
+                continue
+            places = [operand.place for operand in step.operands() if operand.place and _is_all(operand.place)]
+            places = [place for place in places if place.memory in blocks]
+            leaving = [place for place in places if place.memory.first < place.memory.last == i]
+            for made in [place for place in places if place.memory.first == i]:
+                if alike := [place for place in leaving if place[2:5] == made[2:5]]:  # shape, strides, dtype
+                    leaving = [place for place in leaving if place.memory is not alike[0].memory]
+                    root = self.inside[made.memory] = self.inside.get(alike[0].memory, alike[0].memory)
+                    root.last = made.memory.last
+        return [memory for memory in own if memory not in self.inside]
 
     def _operand(self, operand: Operand) -> np.ndarray:
         return operand.array if operand.array is not None else self.array(operand.place)
@@ -144,6 +181,7 @@ class Program:
 
     def _new_array(self, place: Place) -> np.ndarray:
         memory, offset, shape, strides, dtype, writable = place
+        memory = self.inside.get(memory, memory)
         if memory.kind == "held":
             assert memory.source is not None
             held = memory.source.array
@@ -151,12 +189,14 @@ class Program:
         if memory in self.begins:
             return np.ndarray(shape, dtype, self.arena, self.begins[memory] + offset, strides)
         array = np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides, writeable=writable)
-        self.pointed.setdefault(memory, []).append((array, offset))
+        room, begin = self.lodged.get(memory, (memory, 0))
+        self.pointed.setdefault(room, []).append((array, begin + offset))
         return array
 
     # -- the function -------------------------------------------------------------------------------------------------
-    def run(self, lock: threading.Lock) -> Run:
-        """The function that runs the plan, while it has the lock."""
+    def run(self, lock: threading.Lock, times: list[float] | None = None) -> Run:
+        """The function that runs the plan, while it has the lock; it adds to `times`, if they are given, the seconds
+        that each call takes."""
         writer = Writer()
         lines = writer.lines
         places = [self.places[cell] for cell in self.plan.returned]
@@ -176,15 +216,25 @@ class Program:
             if step is None:
                 continue
             end += len(step.notes)
-            if step.notes:
+            if step.notes and times is None:
                 continue
-            self._run_prepared(writer, begin, end)
-            self._point(writer)
-            begin = end
-            self._let_go(writer, made, i)
-            self._call(writer, call)
-            made.update((cell, self.places[cell].memory.last) for cell in call.results)
-            self._let_go(writer, made, i + 1)
+            if not step.notes:
+                self._run_prepared(writer, begin, end)
+                self._point(writer)
+                begin = end
+                self._let_go(writer, made, i)
+            if times is not None:
+                lines.append(f"begun = {writer.name(perf_counter)}()")
+            if step.notes:
+                self._run_prepared(writer, begin, end)
+                begin = end
+            else:
+                self._call(writer, call)
+                made.update((cell, self.places[cell].memory.last) for cell in call.results)
+            if times is not None:
+                lines.append(f"{writer.name(times)}[{i}] += {writer.name(perf_counter)}() - begun")
+            if not step.notes:
+                self._let_go(writer, made, i + 1)
         self._run_prepared(writer, begin, end)
         lines.append(f"return [{', '.join(self._returned(writer, cell) for cell in self.plan.returned)}]")
         otherwise = f"return {writer.name(self.otherwise)}(given, draws, rates)"

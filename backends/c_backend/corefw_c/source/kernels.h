@@ -140,8 +140,9 @@ int resample(uintptr_t input, const uintptr_t *arrays, int count, uintptr_t outp
 /* -- normalization: of groups (rows of channels of elements) and of channels (samples of channels of elements) -- */
 int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
                      uintptr_t mean, uintptr_t scale); /* channels: in a group; without a mean, only scales */
-int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
-                       uintptr_t variance);
+/* added: what is added to the result, or none; positive: whether the positive part of all that is wanted. */
+int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t added, int positive,
+                       uintptr_t output, uintptr_t mean, uintptr_t variance);
 int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
                     uintptr_t output); /* (input - centre) * factor + shift; centre and shift may be absent */
 int normalize_groups_backward(uintptr_t gradient, uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t mean,

@@ -13,8 +13,8 @@ enum {
     MOST_OPERANDS = FUSED_INPUTS + FUSED_OUTPUTS,
     LONG_ROW = 512,       /* elements; from so many on a block is of one row */
     STRIP = 8,            /* blocks of neighbouring columns that one thread takes */
-    PARTS = 16,           /* at most so many are the rows cut into whose sums by columns are joined */
-    PART = 1 << 17,       /* elements that are worth a part */
+    PARTS = 16,           /* at most so many are the rows cut into, where strips are few */
+    PART = 1 << 14,       /* elements that are worth a part */
 };
 
 struct job {
@@ -125,11 +125,25 @@ static double sum_of(const char *values, ssize_t n, int dtype) {
     return (double)sum_lanes_f32((part[0] + part[1]) + (part[2] + part[3]));
 }
 
-static void add_to(double *totals, const char *values, ssize_t n, int dtype) {
-    if (dtype == FLOAT64)
-        for (ssize_t i = 0; i < n; i++) totals[i] += ((const double *)values)[i];
-    else
-        for (ssize_t i = 0; i < n; i++) totals[i] += (double)((const float *)values)[i];
+typedef float some_floats __attribute__((vector_size(LANES_BYTES / 2), aligned(sizeof(float)), may_alias));
+
+/* Add rows, of so many columns each, to totals. */
+static void add_rows_to(double *totals, const char *values, ssize_t rows, ssize_t columns, int dtype) {
+    const double *x = (const double *)values;
+    const float *y = (const float *)values;
+    bool wide = dtype == FLOAT64;
+    ssize_t i = 0;
+    for (; i + LANES_f64 <= columns; i += LANES_f64) {
+        lanes_f64 total = load_f64(totals + i);
+        if (wide)
+            for (ssize_t r = 0; r < rows; r++) total += load_f64(x + r * columns + i);
+        else
+            for (ssize_t r = 0; r < rows; r++)
+                total += __builtin_convertvector(*(const some_floats *)(y + r * columns + i), lanes_f64);
+        store_f64(totals + i, total);
+    }
+    for (; i < columns; i++)
+        for (ssize_t r = 0; r < rows; r++) totals[i] += wide ? x[r * columns + i] : (double)y[r * columns + i];
 }
 
 /* The type in which the summed values are held. */
@@ -203,7 +217,7 @@ static void run_columns(void *context, ssize_t begin, ssize_t end) {
     }
     int dtype = held(job->fusion), first_reduced = 1;
     while (!job->reduced[first_reduced]) first_reduced++;
-    ssize_t size = (ssize_t)size_of((enum dtype)dtype), kept = job->results / job->shape[0], all = job->count;
+    ssize_t kept = job->results / job->shape[0], all = job->count;
     for (ssize_t item = begin; item < end; item++) {
         ssize_t column = item % job->strips * job->strip, left = item / job->strips;
         ssize_t outer = left % kept, part = left / kept, columns = smaller(job->shape[0] - column, job->columns);
@@ -220,7 +234,7 @@ static void run_columns(void *context, ssize_t begin, ssize_t end) {
             ssize_t index = r;
             for (int d = first_reduced; d < job->ndim; index /= job->shape[d++]) move(job, at, d, index % job->shape[d]);
             const char *values = run_block(job, rows, columns, at, &scratch);
-            for (ssize_t k = 0; k < rows; k++) add_to(totals, values + k * columns * size, columns, dtype);
+            add_rows_to(totals, values, rows, columns, dtype);
         }
     }
     release(scratch.memory);
@@ -310,7 +324,7 @@ static enum status sum_rows(struct job *job, ssize_t cost) {
 static enum status sum_columns(struct job *job, ssize_t cost) {
     job->strip = job->columns;
     job->strips = (job->shape[0] + job->strip - 1) / job->strip;
-    job->parts = smaller(size_times(job->results, job->count) / PART, smaller(PARTS, job->count));
+    job->parts = smaller(size_times(job->results, job->count) / PART, smaller(PARTS / job->strips, job->count));
     if (job->parts < 1) job->parts = 1;
     if (!(job->partial = allocate_items(size_times(job->parts, job->results), sizeof(double)))) return NO_MEMORY;
     ssize_t items = job->parts * job->strips * (job->results / job->shape[0]);

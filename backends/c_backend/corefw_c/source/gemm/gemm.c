@@ -15,6 +15,7 @@ enum {
     SMALL_WORK = 1 << 19,               /* multiplications at most of a product that is not packed, */
     SMALL_DEPTH = 128,                  /* and its k */
     DIRECT_PANELS = 4,                  /* of columns at most for which rows are not packed */
+    FAR = 512,                          /* bytes between columns of the left factor, of which few lines fit a cache */
     FEW_ROWS = 40,                      /* at most of products by dot products, */
     FEW_COLUMNS = 10,                   /* or columns */
     FAR_BYTES = 1 << 20,                /* of a matrix at least that is asked for before it meets a few vectors, */

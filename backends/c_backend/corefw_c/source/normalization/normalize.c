@@ -17,6 +17,8 @@ struct normalize_job {
     double eps;
     const void *x, *weight, *bias;
     void *y, *mean, *scale, *variance; /* scales of groups, whose means may be NULL; variances of channels */
+    const void *added;                 /* of channels: to be added, or NULL */
+    bool positive;                     /* whether only the positive part stays */
 };
 
 /* y = (x - centre) * factor + shift, where the vectors have an element per channel; centre and shift may be NULL. */
@@ -142,17 +144,18 @@ int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintp
     return OK;
 }
 
-int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output, uintptr_t mean,
-                       uintptr_t variance) {
+int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t added, int positive,
+                       uintptr_t output, uintptr_t mean, uintptr_t variance) {
     if (!WRITABLE(output, mean, variance)) return READ_ONLY;
-    array x = ARRAY(input), y = ARRAY(output), w = ARRAY(weight), b = ARRAY(bias), m = ARRAY(mean), v = ARRAY(variance);
+    array x = ARRAY(input), y = ARRAY(output), w = ARRAY(weight), b = ARRAY(bias), m = ARRAY(mean), v = ARRAY(variance),
+          more = ARRAY(added);
     enum dtype dtype = dtype_of(x), wide = computed_in(dtype);
     if (wide != FLOAT32 && wide != FLOAT64) return WRONG_DTYPE;
     if (x->ndim < 2) return WRONG_SHAPE;
     ssize_t samples = x->shape[0], channels = x->shape[1], elements = 1, count = count_of(x);
     for (int i = 2; i < x->ndim; i++) elements *= x->shape[i];
     if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits_either(w, dtype, channels) || !fits_either(b, dtype, channels) ||
-        !fits(m, wide, channels) || !fits(v, wide, channels))
+        !fits(m, wide, channels) || !fits(v, wide, channels) || !fits(more, dtype, count))
         return WRONG_SHAPE;
     struct normalize_job job = {.samples = samples,
                                 .channels = channels,
@@ -163,7 +166,9 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
                                 .bias = data_of(b),
                                 .y = y->data,
                                 .mean = m->data,
-                                .variance = v->data};
+                                .variance = v->data,
+                                .added = data_of(more),
+                                .positive = positive};
     if (wide != dtype) {
         ssize_t step = elements == 1 ? COLUMNS_f32 : 1, blocks = (channels + step - 1) / step;
         return normalize_halves(half_of(dtype), &job, w, b, blocks, grain_for(samples * elements * step),
