@@ -36,7 +36,7 @@ def copied(name, folder):
 
 
 def test_all_are_tested():
-    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == {*NEEDS, "programs"}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == {*NEEDS, "programs", "served"}
 
 
 @pytest.mark.parametrize("name", NEEDS)

@@ -22,13 +22,16 @@ _GENERATED = "<corefw "  # so begin the names of files of functions that corefw 
 
 @cache
 def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType]]:
-    """The modules of kernels and runtimes, whose functions the frontend calls, and the kernels' code."""
+    """The modules of kernels and runtimes, whose functions the frontend calls, and the code of kernels and of runtimes'
+    methods: what these call is none of the program's."""
     modules: set[Any] = set()
     codes: set[Any] = set()
     for backend in map(registry.backends.__getitem__, backends):
         functions = [kernel.function for kernels in backend.kernels.values() for kernel in kernels]
         modules.update(getattr(thing, "__module__", None) for thing in functions)
         modules.update(type(runtime).__module__ for runtime in backend.runtimes.values())
+        runtimes = {part for runtime in backend.runtimes.values() for part in type(runtime).__mro__}
+        functions += [f for part in runtimes for f in vars(part).values() if callable(f)]
         codes.update(getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None) for f in functions)
     return frozenset(modules - {None, "__main__"}), frozenset(codes - {None})
 

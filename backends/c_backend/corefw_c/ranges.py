@@ -1,5 +1,7 @@
 """Numbers at equal distances, and the identity matrix."""
 
+import numpy as np
+
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import REALS, empty
@@ -14,6 +16,8 @@ def kernels(lib):
     """The family's kernels."""
 
     def arange_at(start, step, count, dtype):
+        if dtype.kind != "f" and not (isinstance(start, int) and isinstance(step, int)):
+            return (np.arange(count) * step + start).astype(dtype)
         output = empty(count, dtype)
         if dtype.kind == "f":
             status = lib.real_range(start, step, id(output))

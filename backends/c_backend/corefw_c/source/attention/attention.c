@@ -58,11 +58,11 @@ static enum status read_operands(array query, array key, array value, array bias
     return status;
 }
 
-/* Reads an array of (*batch, rows, columns) that is written to: its rows are contiguous. */
+/* Reads an array of (*batch, rows, columns) that is written to: its rows, if there are any, are contiguous. */
 static enum status read_result(array a, const struct attention *of, ssize_t rows, ssize_t columns, enum dtype dtype,
                                struct heads *heads) {
     enum status status = read_heads(a, of, rows, columns, false, dtype, heads);
-    return status || columns <= 1 || heads->column == 1 ? status : UNSUPPORTED;
+    return status || columns <= 1 || !rows || !of->count || heads->column == 1 ? status : UNSUPPORTED;
 }
 
 /* Whether `a` is a dense array of (*batch, queries). */
