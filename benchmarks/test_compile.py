@@ -57,7 +57,10 @@ def measured(benchmark, function, column, module):
 @pytest.mark.parametrize("program", TRAINING)
 def test_step(benchmark, column, program):
     if column == "jax":
-        step = importlib.import_module("benchmarks.jax_programs").PROGRAMS[program]()
+        programs = importlib.import_module("benchmarks.jax_programs").PROGRAMS
+        if program not in programs:
+            pytest.skip("JAX has no autocast")
+        step = programs[program]()
         step()
         benchmark(step)
     else:
@@ -116,9 +119,11 @@ def test_recording(benchmark, program):
         times.append(time.perf_counter() - before)
 
     def record(compiled):
-        for _ in range(3):
+        for _ in range(5):  # under autocast one more, which keeps the casts of weights
             compiled()
-        assert compiled.replays, corefw.explain(compiled)
+            if compiled.replays:
+                return
+        raise AssertionError(corefw.explain(compiled))
 
     benchmark.pedantic(record, setup=lambda: ((corefw.compile(step),), {}), rounds=3)
     if benchmark.stats is not None:
