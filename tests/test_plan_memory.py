@@ -39,11 +39,12 @@ def test_compiled_steps_take_no_more_memory(program):
     memory = plan.memory()
     assert memory.kept > 0 and str(memory) in torch.explain(compiled)
     assert memory.returned == sum(p.grad.array.nbytes for p in parameters) + 4  # and the loss
-    # What the calls need at least, and 4 % for what fits in no gap and for constants.
-    assert max(memory.before, memory.returned) <= eager and memory.peak <= 1.04 * eager
+    # What the calls need at least, and 6 % for what fits in no gap and for constants; eager's kernels borrow 1 % more or
+    # less, by what was freed before.
+    assert max(memory.before, memory.returned) <= eager and memory.peak <= 1.06 * eager
     ran = most_in_use(compiled, parameters)
     assert compiled.replays == replays + 1
-    assert ran <= memory.returned + 1.04 * (eager - memory.returned), "a run has its own memory, and the arena"
+    assert ran <= memory.returned + 1.06 * (eager - memory.returned), "a run has its own memory, and the arena"
 
 
 def test_gradients_that_a_step_replaces_leave_their_memory_to_it():
