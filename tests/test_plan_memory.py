@@ -39,8 +39,8 @@ def test_compiled_steps_take_no_more_memory(program):
     memory = plan.memory()
     assert memory.kept > 0 and str(memory) in torch.explain(compiled)
     assert memory.returned == sum(p.grad.array.nbytes for p in parameters) + 4  # and the loss
-    # What the calls need at least, and 6 % for what fits in no gap and for constants; what eager's kernels borrow varies
-    # by 1 %.
+    # What the calls need at least, and 6 % for what fits in no gap and for constants; what eager's kernels borrow
+    # varies by 1 %.
     assert max(memory.before, memory.returned) <= eager and memory.peak <= 1.06 * eager
     ran = most_in_use(compiled, parameters)
     assert compiled.replays == replays + 1
