@@ -225,12 +225,7 @@ static void gather_panel(ssize_t first, ssize_t last, const ssize_t *offsets, co
             const struct pieces *half = &places->half[h];
             char *to = panel + h * TILE_BYTES;
 #define GATHER(count, width) gather_tile(count, width, rows, offsets + l, half->piece, source, to)
-            if (half->width == 16 && half->count == 1) GATHER(1, 16);
-            else if (half->width == 16) GATHER(half->count, 16);
-            else if (half->width == 8 && half->count == 2) GATHER(2, 8);
-            else if (half->width == 8) GATHER(half->count, 8);
-            else if (half->count == 4) GATHER(4, 4);
-            else GATHER(half->count, 4);
+            GATHER_BY_WIDTH(half, 16);
 #undef GATHER
             if (rows < STEP_WORDS) memset(to + rows * ROW_BYTES, 0, (size_t)(STEP_WORDS - rows) * ROW_BYTES);
         }

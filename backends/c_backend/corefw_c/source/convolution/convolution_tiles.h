@@ -33,4 +33,16 @@ struct pieces {
 };
 int cut_into_pieces(struct walk *places, int most, struct pieces *pieces); /* returns how many columns */
 
+/* GATHER(count, width) of pieces of `most` columns, with a width that the compiler knows, and with the count where it is
+ * that of whole pieces. */
+#define GATHER_BY_WIDTH(pieces, most)                                                                                  \
+    do {                                                                                                               \
+        if ((pieces)->width == (most) && (pieces)->count == 1) GATHER(1, most);                                        \
+        else if ((pieces)->width == (most)) GATHER((pieces)->count, most);                                             \
+        else if ((pieces)->width == (most) / 2 && (pieces)->count == 2) GATHER(2, (most) / 2);                         \
+        else if ((pieces)->width == (most) / 2) GATHER((pieces)->count, (most) / 2);                                   \
+        else if ((pieces)->count == 4) GATHER(4, (most) / 4);                                                          \
+        else GATHER((pieces)->count, (most) / 4);                                                                      \
+    } while (0)
+
 #endif

@@ -148,12 +148,7 @@ static void gather_patches(ssize_t steps, const struct pieces *pieces, ssize_t r
             continue;
         }
 #define GATHER(count, width) gather_tile(count, width, rows, pieces->piece, source, channel, panel)
-        if (pieces->width == 32 && pieces->count == 1) GATHER(1, 32);
-        else if (pieces->width == 32) GATHER(pieces->count, 32);
-        else if (pieces->width == 16 && pieces->count == 2) GATHER(2, 16);
-        else if (pieces->width == 16) GATHER(pieces->count, 16);
-        else if (pieces->count == 4) GATHER(4, 8);
-        else GATHER(pieces->count, 8);
+        GATHER_BY_WIDTH(pieces, 32);
 #undef GATHER
     }
 }

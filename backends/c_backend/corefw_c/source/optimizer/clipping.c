@@ -121,9 +121,10 @@ int scale_step(uintptr_t tensors, uintptr_t factor) {
     if (dtype_of(f) != FLOAT32 && dtype_of(f) != FLOAT64 && !half.widen) return WRONG_DTYPE;
     enum status status = open_parameters(&all, 1, &tensors, -1);
     if (status) return status;
-    float widened;
-    if (half.widen) half.widen(1, f->data, &widened);
-    double value = dtype_of(f) == FLOAT64 ? *(const double *)f->data : half.widen ? (double)widened : (double)*(const float *)f->data;
+    float single;
+    if (half.widen) half.widen(1, f->data, &single);
+    else if (dtype_of(f) == FLOAT32) single = *(const float *)f->data;
+    double value = dtype_of(f) == FLOAT64 ? *(const double *)f->data : (double)single;
     update_parameters(&all, (update[]){scale_f32, scale_f64}, &value, 2);
     close_parameters(&all);
     return OK;
