@@ -105,7 +105,8 @@ class LoopbackRuntime(Runtime):
 def opaque(kernel: Kernel) -> Kernel:
     """A NumPy kernel as one of loopback's arrays."""
     function = kernel.function
-    on_host = {i for i, p in enumerate(registry.declared[kernel.op].kernel_parameters) if p.role == "counts"}
+    parameters = registry.declared[kernel.op].kernel_parameters
+    on_host = {i for i, p in enumerate(parameters) if p.role == "counts" or p.name == "words"}
 
     def on_loopback(*arguments, **keywords):
         with np.errstate(all="ignore"):

@@ -13,12 +13,16 @@ from corefw.testing.targets import Target
 
 @dataclass(frozen=True)
 class Behaviour:
-    """A named check of a target at each of some dtypes; of an op, where it is about one."""
+    """A named check of a target at each of some dtypes; of an op, where it is about one.
+
+    What is optional is checked where the target has a kernel; the rest, on all devices that the backend owns.
+    """
 
     check: Callable[[Target, dtype], None]
     section: str
     op: str
     dtypes: tuple[str, ...]
+    optional: bool
 
     @property
     def name(self) -> str:
@@ -39,11 +43,11 @@ class Behaviour:
 BEHAVIOURS: dict[tuple[str, str], Behaviour] = {}
 
 
-def behaviour(section: str, op: str = "", dtypes: tuple[str, ...] = ("float32",)):
+def behaviour(section: str, op: str = "", dtypes: tuple[str, ...] = ("float32",), optional: bool = False):
     """Register a check ``(target, dtype)`` of a section of the report, and of an op, where it is about one."""
 
     def decorate(check: Callable[[Target, dtype], None]) -> Callable[[Target, dtype], None]:
-        found = Behaviour(check, section, op, dtypes)
+        found = Behaviour(check, section, op, dtypes, optional)
         BEHAVIOURS[op, found.name] = found
         return check
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from corefw.testing.samples import to_tensor
 from corefw.testing.targets import Target, dispatch_key
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+_of_words = partial(behaviour, "random streams", optional=True)  # devices' own numbers are Philox's
 _BLOCK = 16  # normal numbers that are made together
 _COUNT = 37  # no whole number of blocks or pairs
 
@@ -51,7 +53,7 @@ def _compare(made: Tensor, wanted: Sequence[Any], d: dtype, ulps: float = 8) -> 
     compare_values(host_of(made, d), np.array(wanted).astype(d.numpy), tolerance, tolerance)
 
 
-@behaviour("random streams", "uniform_of_words", dtypes=FLOATS)
+@_of_words("uniform_of_words", dtypes=FLOATS)
 def words_of_uniform(target: Target, d: dtype) -> None:
     """On [0, 1) and on another interval."""
     each, unit = _unit(d)
@@ -61,7 +63,7 @@ def words_of_uniform(target: Target, d: dtype) -> None:
         _compare(made, [low + (high - low) * unit(words, i) for i in range(_COUNT)], d, 2)
 
 
-@behaviour("random streams", "integers_of_words", dtypes=("int16", "int32", "int64"))
+@_of_words("integers_of_words", dtypes=("int16", "int32", "int64"))
 def words_of_integers(target: Target, d: dtype) -> None:
     """The remainders of a word, and of two."""
     for each, low, high in ((1, -9, 99), (2, 0, 100)):
@@ -71,7 +73,7 @@ def words_of_integers(target: Target, d: dtype) -> None:
         _compare(made, [low + word % (high - low) for word in taken], d)
 
 
-@behaviour("random streams", "normal_blocks_of_words", dtypes=FLOATS)
+@_of_words("normal_blocks_of_words", dtypes=FLOATS)
 def words_of_normal_blocks(target: Target, d: dtype) -> None:
     """Eight cosines, then the eight sines; the last block of 16 is made anew."""
     each, unit = _unit(d)
@@ -100,7 +102,7 @@ def _pairs(words: np.ndarray, count: int) -> list[float]:
     return found[:count]
 
 
-@behaviour("random streams", "normal_pairs_of_words", dtypes=FLOATS)
+@_of_words("normal_pairs_of_words", dtypes=FLOATS)
 def words_of_normal_pairs(target: Target, d: dtype) -> None:
     """After a number that was left over, and without one."""
     words = _words(2 * (_COUNT + 1))
@@ -110,7 +112,7 @@ def words_of_normal_pairs(target: Target, d: dtype) -> None:
         _compare(made, [2 * number + 0.5 for number in numbers], d)
 
 
-@behaviour("random streams", "log_normal_of_words", dtypes=FLOATS)
+@_of_words("log_normal_of_words", dtypes=FLOATS)
 def words_of_log_normal(target: Target, d: dtype) -> None:
     """Exponentials of the numbers of pairs."""
     words = _words(2 * (_COUNT + 1))
@@ -118,7 +120,7 @@ def words_of_log_normal(target: Target, d: dtype) -> None:
     _compare(made, [math.exp(0.25 * number + 0.5) for number in _pairs(words, _COUNT + 1)[:_COUNT]], d)
 
 
-@behaviour("random streams", "bernoulli_of_words", dtypes=FLOATS)
+@_of_words("bernoulli_of_words", dtypes=FLOATS)
 def words_of_bernoulli(target: Target, d: dtype) -> None:
     """Whether a uniform number is below the probability of its element."""
     each, unit = _unit(d)
@@ -135,25 +137,25 @@ def _transformed(op: str, target: Target, d: dtype, parameters: Sequence[float],
     _compare(made, [transform(_double(words, i)) for i in range(_COUNT)], d)
 
 
-@behaviour("random streams", "exponential_of_words", dtypes=FLOATS)
+@_of_words("exponential_of_words", dtypes=FLOATS)
 def words_of_exponential(target: Target, d: dtype) -> None:
     """Logarithms of uniform numbers."""
     _transformed("exponential_of_words", target, d, (0.5,), lambda u: -math.log1p(-u) / 0.5)
 
 
-@behaviour("random streams", "cauchy_of_words", dtypes=FLOATS)
+@_of_words("cauchy_of_words", dtypes=FLOATS)
 def words_of_cauchy(target: Target, d: dtype) -> None:
     """Tangents of uniform angles."""
     _transformed("cauchy_of_words", target, d, (0.5, 2.0), lambda u: 0.5 + 2 * math.tan(math.pi * (u - 0.5)))
 
 
-@behaviour("random streams", "geometric_of_words", dtypes=("int64", *FLOATS))
+@_of_words("geometric_of_words", dtypes=("int64", *FLOATS))
 def words_of_geometric(target: Target, d: dtype) -> None:
     """Logarithms, rounded up."""
     _transformed("geometric_of_words", target, d, (0.3,), lambda u: math.ceil(math.log(u) / math.log1p(-0.3)))
 
 
-@behaviour("random streams", "permutation_of_words", dtypes=("int32", "int64"))
+@_of_words("permutation_of_words", dtypes=("int32", "int64"))
 def words_of_permutation(target: Target, d: dtype) -> None:
     """Each place takes the number at a place that is not before it (Fisher and Yates)."""
     words, wanted = _words(_COUNT - 1), [*range(_COUNT)]
@@ -163,7 +165,7 @@ def words_of_permutation(target: Target, d: dtype) -> None:
     _compare(ops.permutation_of_words(dispatch_key(target, d), _COUNT, words, d.numpy), wanted, d)
 
 
-@behaviour("random streams", "multinomial_of_words", dtypes=("float32", "float64"))
+@_of_words("multinomial_of_words", dtypes=("float32", "float64"))
 def words_of_multinomial(target: Target, d: dtype) -> None:
     """The first place where the sum of the weights so far is not below a uniform number."""
     weights, count = np.arange(1, 9).astype(d.numpy), 5

@@ -85,9 +85,10 @@ def _left_out(families: Families, target: Target) -> Iterator[Item]:
         yield Item("ops", "", f"not-run-{what}", "", target, None, decided, family=family)
 
 
-def _claimed(op: Op, target: Target, known: list[dtype]) -> list[dtype]:
-    """The dtypes for which the target must compute an op: all of a device that it owns, else those of its kernels."""
-    return known if target == target.owner() else [d for d in known if target.has_kernel(op, d)]
+def _claimed(op: Op, target: Target, known: list[dtype], optional: bool = False) -> list[dtype]:
+    """The dtypes for which the target must compute an op: all of a device that it owns, else, or where the op is
+    optional, those of its kernels."""
+    return known if target == target.owner() and not optional else [d for d in known if target.has_kernel(op, d)]
 
 
 def _unsupported(target: Target, known: list[dtype]) -> list[dtype]:
@@ -138,7 +139,7 @@ def _of_behaviour(behaviour: Behaviour, target: Target) -> Iterator[Item]:
     if target != target.owner() and (behaviour.section == "runtime" or (op is not None and not target.concerns(op))):
         return
     known = [dtypes.of_name(name) for name in behaviour.dtypes]
-    claimed = known if op is None or op.rule is None else _claimed(op, target, known)
+    claimed = known if op is None or op.rule is None else _claimed(op, target, known, behaviour.optional)
     unsupported = _unsupported(target, known)
     for d in claimed:
         decided = (Outcome.PASS, "")
