@@ -5,6 +5,7 @@ before NumPy is imported, for every column alike, and what remains is written in
 """
 
 import os
+from importlib.util import find_spec
 
 for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
     if os.environ.pop(variable, None) is not None and "numpy" in __import__("sys").modules:
@@ -15,6 +16,7 @@ import threadpoolctl
 
 from corefw.benchmarks.machine import about
 
+collect_ignore = [] if find_spec("jax") else ["jax_programs.py"]  # what imports it skips
 THREADS = min(2, os.cpu_count() or 1)
 
 
