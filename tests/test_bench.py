@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -26,6 +27,7 @@ from corefw.benchmarks.training import TRAINING
 from corefw.benchmarks.work import Work
 from corefw.nn import functional as F
 
+ROOT = Path(__file__).resolve().parent.parent
 PATH = os.pathsep.join(sys.path)
 FILE = """
 def bench_softmax(torch, size):
@@ -291,3 +293,14 @@ def test_a_column_leaves_everything_as_it_was():
     with column("numpy", "cpu", "float64") as found:
         assert found.module.ones(1).dtype == torch.float64 and str(found) == "numpy"
     assert torch.ones(1).dtype == torch.float32
+
+
+def test_the_benchmarks_of_this_project_are_collected():
+    """Whatever of their columns is installed: JAX, PyTorch, MPI."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
+    options = ["--collect-only", "-q", "--benchmark-enable", "--benchmark-only", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "benchmarks", *options]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    for suite in ("test_training", "test_larger", "test_compile", "test_overhead", "test_ops"):
+        assert f"benchmarks/{suite}.py::" in done.stdout
