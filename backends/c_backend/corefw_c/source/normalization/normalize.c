@@ -10,6 +10,8 @@
 
 #include <stdatomic.h>
 
+enum { WIDENED = 8192 }; /* halves, of several rows */
+
 /* An array is seen as rows of groups of channels of elements, or as samples of channels of elements; weight and bias,
  * which may be NULL, have an element per channel. */
 struct normalize_job {
@@ -21,11 +23,14 @@ struct normalize_job {
     bool positive;                     /* whether only the positive part stays */
 };
 
-/* y = (x - centre) * factor + shift, where the vectors have an element per channel; centre and shift may be NULL. */
+/* y = (x - centre) * factor + shift, where the vectors have an element per channel; centre and shift may be NULL. x and y
+ * may be of a half type, beside vectors of float. */
 struct affine_job {
     ssize_t channels, elements;
     const void *x, *centre, *factor, *shift;
     void *y;
+    struct half half;
+    atomic_bool no_memory;
 };
 
 #define TEMPLATE "reduction/row_sums.inc"
@@ -41,13 +46,6 @@ struct half_normalize_job {
     struct normalize_job floats; /* but for x and y, which are halves */
     atomic_bool no_memory;
 };
-
-/* `weight` or `bias` as floats in `copy`, if it is of a half type. */
-static const void *floats_of(array vector, float *copy) {
-    if (!vector || dtype_of(vector) == FLOAT32) return data_of(vector);
-    half_of(dtype_of(vector)).widen(count_of(vector), vector->data, copy);
-    return copy;
-}
 
 /* Rows, in bundles. */
 static void normalize_half_groups(void *context, ssize_t begin, ssize_t end) {
@@ -189,21 +187,23 @@ int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintpt
                     uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), c = ARRAY(centre), f = ARRAY(factor), s = ARRAY(shift);
-    enum dtype dtype = dtype_of(x);
-    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    enum dtype dtype = dtype_of(x), wide = computed_in(dtype);
+    if (wide != FLOAT32 && wide != FLOAT64) return WRONG_DTYPE;
     ssize_t count = count_of(x), channels = count_of(f);
-    if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(c, dtype, channels) || !fits(f, dtype, channels) ||
-        !fits(s, dtype, channels))
+    if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(c, wide, channels) || !fits(f, wide, channels) ||
+        !fits(s, wide, channels))
         return WRONG_SHAPE;
     if (count == 0) return OK;
-    if (elements < 1 || channels < 1 || count % (channels * elements)) return WRONG_SHAPE;
-    struct affine_job job = {channels, elements, x->data, data_of(c), f->data, data_of(s), y->data};
-    if (elements == 1) {
-        range_task task = dtype == FLOAT32 ? affine_samples_f32 : affine_samples_f64;
-        parallel_for(count / channels, grain_for(channels / 2), task, &job);
-    } else {
-        range_task task = dtype == FLOAT32 ? affine_channels_f32 : affine_channels_f64;
-        parallel_for(count / elements, grain_for(elements / 2), task, &job);
-    }
-    return OK;
+    if (elements < 1 || channels < 1 || count % size_times(channels, elements)) return WRONG_SHAPE;
+    struct affine_job job = {.channels = channels,
+                             .elements = elements,
+                             .x = x->data,
+                             .centre = data_of(c),
+                             .factor = f->data,
+                             .shift = data_of(s),
+                             .y = y->data,
+                             .half = half_of(dtype)};
+    ssize_t n = elements == 1 ? channels : elements;
+    parallel_for(count / n, grain_for(n / 2), wide == FLOAT32 ? affine_rows_f32 : affine_rows_f64, &job);
+    return job.no_memory ? NO_MEMORY : OK;
 }
