@@ -10,7 +10,7 @@ from corefw.declarations._shared.standardization import check_parameters, gradie
 from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.declare import Statistic, composite, ops
 from corefw.dispatch.out import refuse_read_only
-from corefw.dispatch.rules import real_floats, statistic
+from corefw.dispatch.rules import computed, real_floats, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
@@ -296,9 +296,7 @@ def _batch_shapes(input, weight=None, bias=None, eps=0.0):
     public="",
     grad_name="NativeBatchNorm",
 )
-def batch_normalization(
-    input, weight: Statistic | None = None, bias: Statistic | None = None, eps: float = 1e-5
-):
+def batch_normalization(input, weight: Statistic | None = None, bias: Statistic | None = None, eps: float = 1e-5):
     """The input normalised over all dimensions but the channels', and each channel's mean and (biased) variance."""
     _check_channels(input.array.shape, weight=_shape(weight), bias=_shape(bias))
     ndim = input.ndim
@@ -422,7 +420,8 @@ def functional_batch_norm(
 
 # -- instances --------------------------------------------------------------------------------------------------------
 def _repeated(vector, count: int):
-    return None if vector is None else vector.repeat(count)
+    """A vector for each sample; of half types in float32, in which its gradients are summed."""
+    return None if vector is None else vector.to(computed(vector.dtype)).repeat(count)
 
 
 @composite(public="corefw")

@@ -24,8 +24,8 @@ from corefw_cupy.rows import (
 
 
 def vectors(cuda, dtype, shape, *arrays):
-    """Weights and biases of that shape, dense, beside elements of a dtype: 0 for none. All are of this dtype, or of that
-    of its statistics."""
+    """Weights and biases of that shape, dense, beside elements of a dtype: all of this dtype or all of that of its
+    statistics; 0 for none."""
     found = {array.dtype for array in arrays if array is not None}
     kind = dtype if found <= {dtype} else STATISTIC[dtype]
 
@@ -168,7 +168,9 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
     column_sums = cuda.function("normalization/normalize_sums.cu", "column_sums", T=FLOATS)
     join_sums = cuda.function("normalization/normalize_sums.cu", "join_sums", T=FLOATS, WEIGHT=FLOATS)
     apply = cuda.function("normalization/normalize_apply.cu", "normalize_apply", T=FLOATS, WEIGHT=FLOATS)
-    apply_columns = cuda.function("normalization/normalize_apply.cu", "normalize_apply_columns", T=FLOATS, WEIGHT=FLOATS)
+    apply_columns = cuda.function(
+        "normalization/normalize_apply.cu", "normalize_apply_columns", T=FLOATS, WEIGHT=FLOATS
+    )
     product = Pointwise(cuda, "weighted_gradient", ("T", "T"), 0, "double", "T", "x * y", {"T": FLOATS})
 
     def cast(array, kind):

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { WIDENED = 8192 }; /* halves, of several rows */
+enum { WIDENED = 2048 }; /* halves, of several rows: three such parts fit the first-level cache */
 
 /* Groups: `rows` rows of `groups` alternating groups of channels of elements. Channels: `rows` samples of channels of
  * elements. The gradients of weight and bias may be NULL; those of groups are summed in blocks:
