@@ -8,7 +8,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.pattern import Pattern
-from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.direct import direct
 from corefw_c.library import fail
 
@@ -238,12 +238,12 @@ def patterns(lib):
 
     normalized = "y, mean, variance = batch_normalization(input, weight, bias, eps)\n"
     return [
-        Pattern("batch_norm_relu", normalized + "z = relu(y)\nz, mean, variance", batch_norm_relu, REALS),
+        Pattern("batch_norm_relu", normalized + "z = relu(y)\nz, mean, variance", batch_norm_relu, FLOATS),
         Pattern(
             "batch_norm_add_relu",
             normalized + "z = relu(add(y, other))\nz, mean, variance",
             batch_norm_add_relu,
-            REALS,
+            FLOATS,
             lambda input, weight, bias, eps, other: input.shape == other.shape,
         ),
     ]
