@@ -107,6 +107,28 @@ def test_rounded_once_beside_statistics_of_float32(dtype, shape):
     compare(lambda *given: kernels()["layer_normalization"](*given)[1:], arguments, expected[1:], 1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(64, 100), (2, 20000), (3, 8, 16), (2, 4, 101, 90), (1100, 64)])
+def test_weights_of_float32_beside_half_types(dtype, shape):
+    """Rows with a weight per element, and channels: the weights are not rounded, and nor are their gradients."""
+    rows = len(shape) == 2
+    dims, count = ((1,), shape[1:]) if rows else ((0, *range(2, len(shape))), shape[1:2])
+    beside = count if rows else (1, *count, *(1 for _ in shape[2:]))
+    input, gradient = (rounded(a, dtype) for a in RNG.normal(size=(2, *shape)))
+    weight, bias = RNG.normal(size=(2, *count)).astype(np.float32)
+    op, given = ("layer_normalization", (count,)) if rows else ("batch_normalization", ())
+    expected = REFERENCE[op](input.astype("f8"), *given, weight.astype("f8"), bias.astype("f8"), 1e-5)
+    compare(kernels()[op], (input, *given, weight, bias, 1e-5), expected, TOLERANCES[dtype] / 2)
+    mean = expected[1] if rows else expected[1].reshape(beside)
+    scale = expected[2] if rows else 1 / np.sqrt(expected[2] + 1e-5).reshape(beside)
+    arguments = gradient, input, weight.reshape(beside), scale.astype("f4"), dims, mean.astype("f4")
+    wide = [a.astype("f8") if isinstance(a, np.ndarray) else a for a in arguments]
+    expected = REFERENCE["standardized_gradients"](*wide)
+    compare(kernels()["standardized_gradients"], arguments, expected, TOLERANCES[dtype])
+    of_vectors = lambda *given: kernels()["standardized_gradients"](*given)[1:]
+    compare(of_vectors, arguments, expected[1:], 1e-4 * max(1, np.abs(expected[1]).max()))
+
+
 @pytest.mark.parametrize("shape", [(4, 500), (2, 20000), (3000, 4)])
 def test_a_great_mean_costs_no_precision(shape):
     input = (RNG.normal(size=shape) + 1000).astype(np.float32)

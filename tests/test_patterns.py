@@ -65,14 +65,17 @@ def test_each_pattern_that_is_offered_has_a_program():
 
 
 @pytest.mark.parametrize("special", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize(("level", "name"), [(level, p.name) for level, offered in OFFERED.items() for p in offered])
 def test_kernels_give_what_the_calls_give(level, name, dtype, special):
     function, rows = PROGRAMS[name]
     with Target(level, "cpu").preferred():
         for shapes in rows:
-            plan = check(function, tensors(shapes, dtype, special))
-            assert names(plan) == [name] and plan.calls[0].who == level
+            inputs = tensors(shapes, dtype, special)
+            wider = [t.float() if len(shape) == 1 and dtype.itemsize == 2 else t for shape, t in zip(shapes, inputs)]
+            for given in (inputs, wider):
+                plan = check(function, given)
+                assert names(plan) == [name] and plan.calls[0].who == level
 
 
 # -- the search, with a backend of no other kernels -------------------------------------------------------------------

@@ -6,11 +6,11 @@ from functools import partial
 from math import prod
 
 from corefw import dtypes
-from corefw.declarations._shared.standardization import gradients, parameters_are_wider, scaled
+from corefw.declarations._shared.standardization import check_parameters, gradients, scaled
 from corefw.dispatch.batching.calls import aligned
-from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.declare import Statistic, composite, ops
 from corefw.dispatch.out import refuse_read_only
-from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
+from corefw.dispatch.rules import computed, real_floats, statistic
 from corefw.errors import ShapeError
 from corefw.graph.grad_mode import no_recording
 from corefw.tensor import Tensor
@@ -85,13 +85,14 @@ def layer_norm(input, normalized_shape: tuple, weight=None, bias=None, eps: floa
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    if parameters_are_wider(input, weight, bias):
-        return layer_norm(input.to(dtypes.float32), normalized_shape, weight, bias, eps).to(input.dtype)
+    check_parameters("layer_norm", input, weight, bias)
     return ops.layer_normalization(input, _sizes(normalized_shape), weight, bias, eps)[0]
 
 
 @_with_mean_and_scale(shape=_layer_shapes, grad_name="NativeLayerNorm")
-def layer_normalization(input, normalized_shape: tuple, weight=None, bias=None, eps: float = 1e-5):
+def layer_normalization(
+    input, normalized_shape: tuple, weight: Statistic | None = None, bias: Statistic | None = None, eps: float = 1e-5
+):
     """`layer_norm`, and the mean and reciprocal standard deviation it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight), _shape(bias))
     dims = _layer_dims(input.ndim, normalized_shape)
@@ -128,6 +129,7 @@ def rms_norm(input, normalized_shape: tuple, weight=None, eps: float | None = No
     >>> torch.nn.functional.rms_norm(torch.tensor([[1.0, 7.0]]), (2,), eps=0.0)
     tensor([[0.2000, 1.4000]])
     """
+    check_parameters("rms_norm", input, weight)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
     return ops.rms_normalization(input, _sizes(normalized_shape), weight, eps)[0]
 
@@ -137,7 +139,7 @@ def _rms_shapes(input, normalized_shape, weight=None, eps=0.0):
 
 
 @composite(dtype=with_scale, shape=_rms_shapes, outputs=("output", "scale"), public="", grad_name="FusedRmsNorm")
-def rms_normalization(input, normalized_shape: tuple, weight=None, eps: float = 0.0):
+def rms_normalization(input, normalized_shape: tuple, weight: Statistic | None = None, eps: float = 0.0):
     """`rms_norm`, and the reciprocal root mean square it used."""
     _check_layer(input.array.shape, normalized_shape, _shape(weight))
     scale = ((input * input).mean(_layer_dims(input.ndim, normalized_shape), keepdim=True) + eps).rsqrt()
@@ -207,13 +209,14 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     shape = input.array.shape
     if len(shape) > 1 and num_groups > 0:
         _require_several(list(shape), "value per channel", (shape[0] * shape[1] // num_groups, *shape[2:]))
-    if parameters_are_wider(input, weight, bias):
-        return group_norm(input.to(dtypes.float32), num_groups, weight, bias, eps).to(input.dtype)
+    check_parameters("group_norm", input, weight, bias)
     return ops.group_normalization(input, num_groups, weight, bias, eps)[0]
 
 
 @_with_mean_and_scale(shape=_group_shapes, grad_name="NativeGroupNorm")
-def group_normalization(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
+def group_normalization(
+    input, num_groups: int, weight: Statistic | None = None, bias: Statistic | None = None, eps: float = 1e-5
+):
     """`group_norm`, and the mean and reciprocal standard deviation it used, of shape (N, num_groups)."""
     _check_groups(input.array.shape, num_groups, _shape(weight), _shape(bias))
     values = _grouped(input, num_groups)
@@ -293,7 +296,7 @@ def _batch_shapes(input, weight=None, bias=None, eps=0.0):
     public="",
     grad_name="NativeBatchNorm",
 )
-def batch_normalization(input, weight=None, bias=None, eps: float = 1e-5):
+def batch_normalization(input, weight: Statistic | None = None, bias: Statistic | None = None, eps: float = 1e-5):
     """The input normalised over all dimensions but the channels', and each channel's mean and (biased) variance."""
     _check_channels(input.array.shape, weight=_shape(weight), bias=_shape(bias))
     ndim = input.ndim
@@ -311,22 +314,22 @@ def batch_normalization_vjp(grad, input, weight, eps, mean, variance, needs):
     return of_input, _flat(of_weight), _flat(of_bias)
 
 
-def _affine_shape(input, scale, shift):
+def _affine_shape(input, scale, shift=None):
     _check_channels(input, scale=scale, shift=shift)
     return input
 
 
-@composite(dtype=promoted_real_floats, shape=_affine_shape, public="", grad_name="NativeBatchNorm")
-def channel_affine(input, scale, shift):
-    """``input * scale + shift`` with a scale and a shift per channel (dimension 1)."""
+@composite(dtype=real_floats, shape=_affine_shape, public="", grad_name="NativeBatchNorm")
+def channel_affine(input, scale: Statistic, shift: Statistic | None = None):
+    """``input * scale + shift`` with a scale and perhaps a shift per channel (dimension 1)."""
     _check_channels(input.array.shape, scale=_shape(scale), shift=_shape(shift))
-    return input * _beside(scale, input.ndim) + _beside(shift, input.ndim)
+    return scaled(input, _beside(scale, input.ndim), _beside(shift, input.ndim))
 
 
 channel_affine.gradients(
-    input=lambda grad, scale: grad * _beside(scale, grad.ndim),
-    scale=lambda grad, input: _sum_per_channel(grad * input),
-    shift=lambda grad: _sum_per_channel(grad),
+    input=lambda grad, scale: ops.channel_affine(grad, scale),
+    scale=lambda grad, input, scale: _sum_per_channel(grad.to(scale.dtype) * input.to(scale.dtype)),
+    shift=lambda grad, shift: _sum_per_channel(grad.to(shift.dtype)),
 )
 
 
@@ -336,8 +339,7 @@ def _with_statistics(input, weight, bias, mean, variance, eps: float) -> Tensor:
     scale = (variance.to(wide) + eps).rsqrt()
     scale = scale if weight is None else scale * weight
     shift = -mean * scale
-    result = ops.channel_affine(input, scale, shift if bias is None else shift + bias)
-    return result if result.dtype is input.dtype else result.to(input.dtype)
+    return ops.channel_affine(input, scale, shift if bias is None else shift + bias)
 
 
 def _update(running, value, momentum: float) -> None:
@@ -371,15 +373,15 @@ def batch_norm(
         unit = ops.ones(channels, dtype=input.dtype, device=input.device)
         return _with_statistics(input, weight, bias, unit, unit, eps)
     refuse_read_only("batch_norm", *(t for t in (running_mean, running_var) if t is not None))  # both or none move
-    wide = parameters_are_wider(input, weight, bias)
-    output, mean, variance = ops.batch_normalization(input.to(dtypes.float32) if wide else input, weight, bias, eps)
+    check_parameters("batch_norm", input, weight, bias)
+    output, mean, variance = ops.batch_normalization(input, weight, bias, eps)
     count = prod(shape) // channels[0]
     with no_recording():
         if running_mean is not None:
             _update(running_mean, mean, momentum)
         if running_var is not None:
             _update(running_var, variance * (count / max(count - 1, 1)), momentum)
-    return output.to(input.dtype) if wide else output
+    return output
 
 
 @composite(public="nn.functional.batch_norm", name="functional_batch_norm")
@@ -418,7 +420,8 @@ def functional_batch_norm(
 
 # -- instances --------------------------------------------------------------------------------------------------------
 def _repeated(vector, count: int):
-    return None if vector is None else vector.repeat(count)
+    """A vector for each sample; of half types in float32, in which its gradients are summed."""
+    return None if vector is None else vector.to(computed(vector.dtype)).repeat(count)
 
 
 @composite(public="corefw")

@@ -21,8 +21,8 @@ from corefw.tensor import Tensor
 
 # Annotations of op parameters, which carry the kind. A parameter without one is a tensor if it has no default,
 # an optional tensor if its default is None; every other annotation is that of an attribute.
-Index = Annotated[Any, "index"]  # a tensor of positions or a mask: no gradient, no part in dtype promotion
-Statistic = Index  # a tensor in a dtype of its own, such as sums of half types in float32
+Index = Annotated[Any, "index"]  # a tensor of positions or a mask: no part in dtype promotion, and no gradient
+Statistic = Index  # a tensor in a dtype of its own, such as sums of half types in float32; it may have a gradient
 Tensors = Annotated[Sequence[Any], "tensors"]  # several tensors
 Changed = Annotated[Sequence[Any], "tensors", "changed"]  # several tensors that an update changes in place
 Counts = Annotated[Sequence[Any], "tensors", "counts"]  # numbers that it changes, a 0-d tensor for each of the first

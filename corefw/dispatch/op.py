@@ -25,6 +25,11 @@ class Parameter:
     keyword_only: bool = False
     role: str = ""
 
+    @property
+    def may_be_none(self) -> bool:
+        """Whether it holds a tensor, or None."""
+        return self.kind == "optional" or (self.kind == "index" and self.default is None)
+
 
 REQUIRED = object()
 

@@ -84,7 +84,7 @@ def _prepare(op: Op, values):
             operands.append(value)
         elif p.kind == "tensors":
             operands += value
-        elif p.kind == "index":
+        elif p.kind == "index" and value is not None:
             others.append(value)
     for tensor in operands:
         if tensor.dispatch_key.__class__ is LayoutKey:

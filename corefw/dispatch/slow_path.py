@@ -46,7 +46,7 @@ def _convert(op: Op, values: tuple) -> list | None:
         if (
             p.kind not in ("tensor", "optional", "index")
             or isinstance(value, Tensor)
-            or (value is None and p.kind == "optional")
+            or (value is None and p.may_be_none)
         ):
             continue
         if isinstance(value, np.generic):

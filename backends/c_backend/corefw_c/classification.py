@@ -3,8 +3,9 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, LOSS_REDUCTIONS, dense, empty
 from corefw_c.library import OUT_OF_RANGE, fail
+from corefw_c.normalization import of_statistics
 
 
 def kernels(lib):
@@ -46,7 +47,7 @@ def kernels(lib):
         input, target = dense(input), indices(target)
         samples = target.shape
         loss = empty(samples if reduction == "none" else (), input.dtype)
-        normalizer = empty((2,) + samples, input.dtype)  # unpacking takes twice as long
+        normalizer = empty((2,) + samples, of_statistics(input.dtype))  # unpacking takes twice as long
         if status := lib.class_cross_entropy(
             id(input), id(target), ignore_index, LOSS_REDUCTIONS[reduction], id(loss), id(normalizer)
         ):
@@ -63,4 +64,4 @@ def kernels(lib):
         return result
 
     functions = class_cross_entropy, class_cross_entropy_backward, class_nll, class_nll_backward
-    return [Kernel(function.__name__, function, REALS) for function in functions]
+    return [Kernel(function.__name__, function, FLOATS) for function in functions]

@@ -1,7 +1,7 @@
 """Losses of probabilities, elementwise."""
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, empty
+from corefw_c.arrays import FLOATS, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.loss import alike
 
@@ -25,4 +25,4 @@ def kernels(lib):
             fail("logistic_loss", status)
         return loss
 
-    return [Kernel("bernoulli_nll", bernoulli_nll, REALS), Kernel("logistic_loss", logistic_loss, REALS)]
+    return [Kernel("bernoulli_nll", bernoulli_nll, FLOATS), Kernel("logistic_loss", logistic_loss, FLOATS)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import LOSS_REDUCTIONS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, LOSS_REDUCTIONS, dense, empty
 from corefw_c.library import fail
 
 
@@ -36,6 +36,6 @@ def kernels(lib):
         return result
 
     return [
-        Kernel("squared_error", squared_error, REALS),
-        Kernel("squared_error_backward", squared_error_backward, REALS),
+        Kernel("squared_error", squared_error, FLOATS),
+        Kernel("squared_error_backward", squared_error_backward, FLOATS),
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.pattern import Pattern
-from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.direct import direct
 from corefw_c.library import fail
 
@@ -81,16 +81,18 @@ def broadcast_dims(shape, weight_shape) -> tuple:
     return tuple(d for d in range(len(shape)) if beside[d] == 1)
 
 
-def statistic(array, shape):
-    """A scale or mean of that shape, dense, if there is one."""
-    if array is None:
-        return None
-    return dense(array if array.shape == shape else np.broadcast_to(array, shape))
-
-
 def of_statistics(dtype):
     """The dtype in which statistics of a dtype are kept."""
     return FLOAT32 if dtype.itemsize == 2 else dtype
+
+
+def statistic(array, shape, dtype):
+    """A scale or mean of that shape, dense, in the dtype of statistics of another, if there is one."""
+    if array is None:
+        return None
+    kind = of_statistics(dtype)
+    array = array if array.dtype == kind else array.astype(kind)
+    return dense(array if array.shape == shape else np.broadcast_to(array, shape))
 
 
 def normalizations_over_channels(lib):
@@ -155,13 +157,13 @@ def kernels(lib):
         return output
 
     def channel_affine(input, scale, shift):
-        shape = input.shape[1:2]
-        scale, shift = vector(scale, shape), vector(shift, shape)
+        shape, dtype = input.shape[1:2], input.dtype
+        scale, shift = (statistic(vector(array, shape), shape, dtype) for array in (scale, shift))
         return affine("channel_affine", input, prod(input.shape[2:]), None, scale, shift)
 
     def standardized(input, scale, dims, mean):
         view = view_of(input.shape, dims)
-        scale, mean = statistic(scale, view.statistics), statistic(mean, view.statistics)
+        scale, mean = (statistic(array, view.statistics, input.dtype) for array in (scale, mean))
         if view.order is None:
             return affine("standardized", input, view.elements, mean, scale, None)
         rows = affine("standardized", input.transpose(view.order), view.elements, mean, scale, None)
@@ -171,24 +173,26 @@ def kernels(lib):
         """The gradients of the input, and if wanted of weight and bias: see `standardized_gradients`."""
         if gradient.shape != input.shape:
             raise ValueError("a gradient of the input's shape expected")
-        view = view_of(input.shape, dims)
+        view, dtype, kind = view_of(input.shape, dims), input.dtype, of_statistics(input.dtype)
         channels = 0 if weight is None else weight_channels(input.shape, dims, weight.shape)
         if channels is None:  # the weight lies across the groups
-            result = backward(op, gradient * weight, input, None, scale, dims, mean, False)
+            gradient, input = (a.astype(kind, copy=False) for a in (gradient, input))
+            weighted = gradient * weight.astype(kind, copy=False)
+            result = backward(op, weighted, input, None, scale, dims, mean, False).astype(dtype, copy=False)
             if not wanted:
                 return result
             values = standardized(input, scale, dims, mean) * gradient
             axes = broadcast_dims(input.shape, weight.shape)
             return result, *(a.sum(axes, keepdims=True).reshape(weight.shape) for a in (values, gradient))
-        scale, mean = statistic(scale, view.statistics), statistic(mean, view.statistics)
+        scale, mean = (statistic(array, view.statistics, dtype) for array in (scale, mean))
         if view.order:
             gradient, input = gradient.transpose(view.order), input.transpose(view.order)
         gradient, input = dense(gradient), dense(input)
-        result, of_weight, of_bias = empty(input.shape, input.dtype), None, None
+        result, of_weight, of_bias = empty(input.shape, dtype), None, None
         if weight is not None:
-            shape, weight = weight.shape, dense(weight)
+            shape, weight = weight.shape, dense(weight if weight.dtype == dtype else weight.astype(kind, copy=False))
             if wanted:
-                of_weight, of_bias = empty(shape, input.dtype), empty(shape, input.dtype)
+                of_weight, of_bias = empty(shape, kind), empty(shape, kind)
         compute = lib.normalize_groups_backward if view.grouped else lib.normalize_channels_backward
         if status := compute(
             id(gradient),
@@ -211,13 +215,14 @@ def kernels(lib):
     def standardized_gradients(gradient, input, weight, scale, dims, mean):
         return backward("standardized_gradients", gradient, input, weight, scale, dims, mean, True)
 
-    forward = group_normalization, rms_normalization
-    others = channel_affine, standardized, standardized_backward, standardized_gradients
+    functions = (
+        *(group_normalization, rms_normalization, channel_affine),
+        *(standardized, standardized_backward, standardized_gradients),
+    )
     return [
         Kernel("batch_normalization", normalizations_over_channels(lib), FLOATS),
         Kernel("layer_normalization", direct(lib, "layers", layer_normalization), FLOATS),
-        *(Kernel(function.__name__, function, FLOATS) for function in forward),
-        *(Kernel(function.__name__, function, REALS) for function in others),
+        *(Kernel(function.__name__, function, FLOATS) for function in functions),
     ]
 
 
@@ -233,12 +238,12 @@ def patterns(lib):
 
     normalized = "y, mean, variance = batch_normalization(input, weight, bias, eps)\n"
     return [
-        Pattern("batch_norm_relu", normalized + "z = relu(y)\nz, mean, variance", batch_norm_relu, REALS),
+        Pattern("batch_norm_relu", normalized + "z = relu(y)\nz, mean, variance", batch_norm_relu, FLOATS),
         Pattern(
             "batch_norm_add_relu",
             normalized + "z = relu(add(y, other))\nz, mean, variance",
             batch_norm_add_relu,
-            REALS,
+            FLOATS,
             lambda input, weight, bias, eps, other: input.shape == other.shape,
         ),
     ]

@@ -23,13 +23,25 @@ from corefw_cupy.rows import (
 )
 
 
-def vector(cuda, array, shape):
-    """A weight or bias of that shape, dense, or 0 for none."""
-    if array is None:
-        return 0
-    if array.shape != shape:
-        raise ValueError(f"a weight or bias of shape {shape} expected")
-    return array if array._c_contiguous else cuda.copying.dense(array)
+def vectors(cuda, dtype, shape, *arrays):
+    """Weights and biases of that shape, dense, beside elements of a dtype: all of this dtype or all of that of its
+    statistics; 0 for none."""
+    found = {array.dtype for array in arrays if array is not None}
+    kind = dtype if found <= {dtype} else STATISTIC[dtype]
+
+    def vector(array):
+        if array is None:
+            return 0
+        if array.shape != shape:
+            raise ValueError(f"a weight or bias of shape {shape} expected")
+        return cuda.dense(array if array.dtype == kind else cuda.copying.cast(array, kind))
+
+    return [vector(array) for array in arrays]
+
+
+def kind_of(dtype, *arrays):
+    """The dtype of vectors beside elements of a dtype."""
+    return next((array.dtype for array in arrays if array.__class__ is not int), dtype)
 
 
 def column_tiles(columns: int, rows: int) -> tuple[int, int, int, int, int]:
@@ -50,13 +62,13 @@ def kernels(cuda: Cuda) -> list[Kernel]:
 
 def _affine(cuda: Cuda) -> Callable:
     """What computes (input - mean) * scale * weight + bias."""
-    affine = cuda.function("normalization/affine.cu", "affine", T=FLOATS)
-    affine_columns = cuda.function("normalization/affine.cu", "affine_columns", T=FLOATS)
+    affine = cuda.function("normalization/affine.cu", "affine", T=FLOATS, WEIGHT=FLOATS)
+    affine_columns = cuda.function("normalization/affine.cu", "affine_columns", T=FLOATS, WEIGHT=FLOATS)
 
     def transform(input, means, scales, weight, bias, seen: View):
-        output, dtype = cuda.empty(input.shape, input.dtype), input.dtype
+        output, dtype, kind = cuda.empty(input.shape, input.dtype), input.dtype, kind_of(input.dtype, weight, bias)
         if output.size:
-            launch = (affine_columns if seen.in_columns else affine)[dtype]
+            launch = (affine_columns if seen.in_columns else affine)[dtype, kind]
             grid = blocks(output.size * dtype.itemsize // 16)
             launch(grid, (THREADS,), (input, means, scales, weight, bias, output, seen.struct))
         return output
@@ -65,7 +77,7 @@ def _affine(cuda: Cuda) -> Callable:
 
 
 def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
-    resident = cuda.function("normalization/normalize.cu", "normalize", T=FLOATS, ITEMS=ITEMS)
+    resident = cuda.function("normalization/normalize.cu", "normalize", T=FLOATS, WEIGHT=FLOATS, ITEMS=ITEMS)
     moments = cuda.function("normalization/moments.cu", "moments", T=FLOATS)
     column_moments = cuda.function("normalization/moments.cu", "column_moments", T=FLOATS)
     join_moments = cuda.function("normalization/moments.cu", "join_moments", T=FLOATS)
@@ -86,17 +98,17 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         if parts > 1:
             join_moments[dtype](blocks(groups), (THREADS,), (of_parts, *statistics, groups, parts, eps))
 
-    def in_registers(seen: View, dtype):
+    def in_registers(seen: View, dtype, kind):
         """What launches the normalisation of groups that fit into registers, with its blocks, threads and geometry."""
         held = None if seen.in_columns or not seen.groups else distribute(seen.size, seen.groups)
-        return held and (resident[dtype, held.items], held.grid, held.block, (seen.struct, held.lanes))
+        return held and (resident[dtype, kind, held.items], held.grid, held.block, (seen.struct, held.lanes))
 
     planned = Planned(in_registers)
 
     def normalize(input, seen: View, weight, bias, eps, means, variances, scales, centred=True):
         """The output; the statistics that are arrays are filled in."""
         input, dtype = input if input._c_contiguous else cuda.copying.dense(input), input.dtype
-        if found := planned[seen, dtype]:
+        if found := planned[seen, dtype, kind_of(dtype, weight, bias)]:
             launch, grid, block, geometry = found
             output = cuda.empty(input.shape, dtype)
             launch(grid, block, (input, weight, bias, output, means, variances, scales, *geometry, eps, centred))
@@ -110,7 +122,7 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
 
     def layer_normalization(input, normalized_shape, weight, bias, eps):
         seen, shape = layers(input.shape, normalized_shape)
-        weight, bias = vector(cuda, weight, normalized_shape), vector(cuda, bias, normalized_shape)
+        weight, bias = vectors(cuda, input.dtype, normalized_shape, weight, bias)
         kind = STATISTIC[input.dtype]
         mean, scale = cuda.empty(shape, kind), cuda.empty(shape, kind)
         return normalize(input, seen, weight, bias, eps, mean, 0, scale), mean, scale
@@ -118,25 +130,25 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
     def rms_normalization(input, normalized_shape, weight, eps):
         seen, shape = layers(input.shape, normalized_shape)
         scale = cuda.empty(shape, STATISTIC[input.dtype])
-        weight = vector(cuda, weight, normalized_shape)
+        (weight,) = vectors(cuda, input.dtype, normalized_shape, weight)
         return normalize(input, seen, weight, 0, eps, 0, 0, scale, False), scale
 
     def group_normalization(input, num_groups, weight, bias, eps):
         seen, shape, kind = channel_groups(input.shape, num_groups), input.shape[1:2], STATISTIC[input.dtype]
-        weight, bias = vector(cuda, weight, shape), vector(cuda, bias, shape)
+        weight, bias = vectors(cuda, input.dtype, shape, weight, bias)
         statistics = input.shape[0], num_groups
         mean, scale = cuda.empty(statistics, kind), cuda.empty(statistics, kind)
         return normalize(input, seen, weight, bias, eps, mean, 0, scale), mean, scale
 
     def batch_normalization(input, weight, bias, eps):
         shape, kind = input.shape[1:2], STATISTIC[input.dtype]
-        weight, bias = vector(cuda, weight, shape), vector(cuda, bias, shape)
+        weight, bias = vectors(cuda, input.dtype, shape, weight, bias)
         mean, variance = cuda.empty(shape, kind), cuda.empty(shape, kind)
         return normalize(input, channels(input.shape), weight, bias, eps, mean, variance, 0), mean, variance
 
     def channel_affine(input, scale, shift):
         shape = input.shape[1:2]
-        scale, shift = vector(cuda, scale, shape), vector(cuda, shift, shape)
+        scale, shift = vectors(cuda, input.dtype, shape, scale, shift)
         return affine(cuda.dense(input), 0, 0, scale, shift, channels(input.shape))
 
     return [
@@ -149,37 +161,40 @@ def _forward(cuda: Cuda, affine: Callable) -> list[Kernel]:
 
 
 def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
-    resident = cuda.function("normalization/normalize_backward.cu", "normalize_backward", T=FLOATS, ITEMS=ITEMS_OF_TWO)
-    resident_weights = cuda.function(
-        "normalization/normalize_weights.cu", "normalize_weights", T=FLOATS, ITEMS=ITEMS_OF_TWO
-    )
-    group_sums = cuda.function("normalization/normalize_sums.cu", "group_sums", T=FLOATS)
+    macros = {"T": FLOATS, "WEIGHT": FLOATS, "ITEMS": ITEMS_OF_TWO}
+    resident = cuda.function("normalization/normalize_backward.cu", "normalize_backward", **macros)
+    resident_weights = cuda.function("normalization/normalize_weights.cu", "normalize_weights", **macros)
+    group_sums = cuda.function("normalization/normalize_sums.cu", "group_sums", T=FLOATS, WEIGHT=FLOATS)
     column_sums = cuda.function("normalization/normalize_sums.cu", "column_sums", T=FLOATS)
-    join_sums = cuda.function("normalization/normalize_sums.cu", "join_sums", T=FLOATS)
-    apply = cuda.function("normalization/normalize_apply.cu", "normalize_apply", T=FLOATS)
-    apply_columns = cuda.function("normalization/normalize_apply.cu", "normalize_apply_columns", T=FLOATS)
+    join_sums = cuda.function("normalization/normalize_sums.cu", "join_sums", T=FLOATS, WEIGHT=FLOATS)
+    apply = cuda.function("normalization/normalize_apply.cu", "normalize_apply", T=FLOATS, WEIGHT=FLOATS)
+    apply_columns = cuda.function(
+        "normalization/normalize_apply.cu", "normalize_apply_columns", T=FLOATS, WEIGHT=FLOATS
+    )
     product = Pointwise(cuda, "weighted_gradient", ("T", "T"), 0, "double", "T", "x * y", {"T": FLOATS})
+
+    def cast(array, kind):
+        return array if array.dtype == kind else cuda.copying.cast(array, kind)
 
     def statistic(array, shape, dtype):
         """A mean or scale of that shape, in the precision of statistics, or 0 for none."""
         if array is None:
             return 0
-        kind = STATISTIC[dtype]
-        return expanded(cuda, array if array.dtype == kind else cuda.copying.cast(array, kind), shape)
+        return expanded(cuda, cast(array, STATISTIC[dtype]), shape)
 
     def joined(of_parts, dtype, groups, parts, n, weight=0, of_weight=0, of_bias=0, averages=0):
         """Add up sums: see join_sums in normalize_sums.cu."""
         width = min(WARP, power_of_two(groups))
         threads = max(WARP, min(MOST_THREADS, width * power_of_two(parts)))
         arrays = (of_parts, weight, of_weight, of_bias, averages)
-        join_sums[dtype]((-(-groups // width),), (threads,), (*arrays, groups, parts, n, width))
+        join_sums[dtype, kind_of(dtype, weight)]((-(-groups // width),), (threads,), (*arrays, groups, parts, n, width))
 
     def sums_of_groups(gradient, input, weight, means, scales, seen, of_sample=0, per=1):
         """(sums of parts, how many parts there are)."""
         dtype, (parts, length) = input.dtype, split(seen.size, seen.groups)
         of_parts = cuda.empty((parts, 2, seen.groups), STATISTIC[dtype])
         arguments = (gradient, input, weight, means, scales, of_parts, seen.struct, parts, length, of_sample, per)
-        group_sums[dtype]((seen.groups * parts,), (MOST_THREADS,), arguments)
+        group_sums[dtype, kind_of(dtype, weight)]((seen.groups * parts,), (MOST_THREADS,), arguments)
         return of_parts, parts
 
     def sums_of_columns(gradient, input, means, scales, rows, columns, of_rows):
@@ -201,7 +216,7 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         sets = grid * (threads // held.lanes)
         of_parts = cuda.empty((sets, 2, n), STATISTIC[dtype])
         arguments = (gradient, input, weight, means, scales, result, of_parts, seen.struct, held.lanes)
-        resident_weights[dtype, held.items]((grid,), (threads,), arguments)
+        resident_weights[dtype, weight.dtype, held.items]((grid,), (threads,), arguments)
         joined(of_parts, dtype, n, sets, 1, 0, of_weight, of_bias)
         return True
 
@@ -211,7 +226,7 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         held = None if seen.in_columns else distribute(n, seen.groups, 16)
         arrays = (gradient, input, weight, means, scales)
         if held:
-            launch = resident[dtype, held.items]
+            launch = resident[dtype, kind_of(dtype, weight), held.items]
             launch(held.grid, held.block, (*arrays, result, of_weight, of_bias, seen.struct, held.lanes))
             return
         averages, factor = cuda.empty((2, seen.groups), STATISTIC[dtype]), weight if seen.weight_per_group else 0
@@ -221,7 +236,7 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
             inside = 0 if seen.weight_per_group else weight
             of_parts, parts = sums_of_groups(gradient, input, inside, means, scales, seen)
         joined(of_parts, dtype, seen.groups, parts, n, factor, of_weight, of_bias, averages)
-        launch = (apply_columns if seen.in_columns else apply)[dtype]
+        launch = (apply_columns if seen.in_columns else apply)[dtype, kind_of(dtype, weight)]
         launch(blocks(result.size * dtype.itemsize // 16), (THREADS,), (*arrays, averages, result, seen.struct))
 
     def of_weights(gradient, input, means, scales, seen, of_weight, of_bias):
@@ -261,22 +276,24 @@ def _backward(cuda: Cuda, affine: Callable) -> list[Kernel]:
         seen = standing(shape, dims, None if weight is None else weight.shape)
         of_weight = of_bias = None
         if wanted:
-            of_weight, of_bias = cuda.empty(weight.shape, dtype), cuda.empty(weight.shape, dtype)
+            of_weight, of_bias = (cuda.empty(weight.shape, STATISTIC[dtype]) for _ in range(2))
             if not input.size:
                 cuda.copying.fill(of_weight, 0)
                 cuda.copying.fill(of_bias, 0)
         if not input.size:
             return cuda.empty(shape, dtype), of_weight, of_bias
         if weight is not None and not seen.weighted:
+            kind = dtype if weight.dtype == dtype else STATISTIC[dtype]
+            gradient, input, weight = (cast(array, kind) for array in (gradient, input, weight))
             if wanted:
                 sum_to(gradient, standardized(input, scale, dims, mean), weight.shape, of_weight, of_bias)
-            weighted = product((dtype,), dtype, (gradient, weight))
-            return backward(weighted, input, None, scale, dims, mean, False)[0], of_weight, of_bias
+            weighted = product((kind,), kind, (gradient, weight))
+            return cast(backward(weighted, input, None, scale, dims, mean, False)[0], dtype), of_weight, of_bias
         means, scales = statistic(mean, seen.statistics, dtype), statistic(scale, seen.statistics, dtype)
         if seen.order:
             gradient, input = gradient.transpose(seen.order), input.transpose(seen.order)
         gradient, input = cuda.dense(gradient), cuda.dense(input)
-        weight = 0 if weight is None else cuda.dense(weight)
+        weight = 0 if weight is None else vectors(cuda, dtype, weight.shape, weight)[0]
         result, arrays = cuda.empty(input.shape, dtype), (gradient, input, weight, means, scales, seen.view)
         if not wanted:
             of_input(*arrays, result)

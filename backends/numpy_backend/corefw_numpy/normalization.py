@@ -88,9 +88,7 @@ def kernels(xp):
 
     def channel_affine(input, scale, shift):
         scale, shift = per_channel(input, scale, shift)
-        result = input * scale
-        result += shift
-        return result
+        return scaled(input * scale, None, shift)
 
     def standardized(input, scale, dims, mean):
         if mean is None:

@@ -18,7 +18,6 @@ from corefw.autograd.autocasting.policies import (
     GPU,
     Call,
     Policy,
-    as_input,
     followed,
     lower_dtype,
     policies,
@@ -104,8 +103,7 @@ class Casting(Explaining):
         state.on = _NOTHING
         try:
             cast = policy(self.op.name, call)
-            result = plain(function)(*cast.arguments, **cast.named)
-            return _returned(result, call) if policy is as_input else result
+            return plain(function)(*cast.arguments, **cast.named)
         finally:
             _again(on)
 
@@ -135,11 +133,6 @@ class Casting(Explaining):
             return say(self.op, cast.arguments, cast.named, f"autocast to {lower}: {how[:1].lower()}{how[1:]}")
         finally:
             _again(on)
-
-
-def _returned(result: Any, call: Call) -> Any:
-    """A result in the dtype of the call's input."""
-    return result.to(next(tensors_in((*call.arguments, *call.named.values()))).dispatch_key.dtype)
 
 
 watchers.append(_follow)

@@ -126,14 +126,6 @@ def widest(name: str, call: Call) -> Call:
     return call.cast(to)
 
 
-def as_input(name: str, call: Call) -> Call:
-    """In float32 if the input is of a half type and its weights are not, with a result in the input's dtype:
-    normalisations."""
-    first, *others = tensors_in((*call.arguments, *call.named.values()))
-    narrow = eligible(first, call.device_type) and first.dispatch_key.dtype is not float32
-    return call.cast(float32) if narrow and any(t.dispatch_key.dtype is float32 for t in others) else call
-
-
 def followed(name: str, call: Call) -> Call:
     """As the ops of its body are."""
     return call
@@ -207,7 +199,6 @@ CPU = _each(
     max_unpool3d nanquantile ormqr pinverse polar prod qr quantile stft svd trace view_as_complex
     """,
     widest="cat index_copy stack",
-    as_input="batch_norm functional_batch_norm functional_instance_norm group_norm instance_norm layer_norm rms_norm",
     followed=_INSIDE + "einsum",
     padded="pad",
     pooled="max_pool3d",
@@ -223,7 +214,6 @@ GPU = _each(
     """,
     wide_result="cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     widest="addcdiv addcmul atan2 bilinear cross dot grid_sample index_put linalg_cross scatter_add tensordot vdot",
-    as_input="batch_norm functional_batch_norm functional_instance_norm instance_norm",
     followed=_INSIDE,
     resized="interpolate upsample",
     contracted="inner",

@@ -351,7 +351,7 @@ def _parted(
         elif kind in _TENSORS:
             array = lifted(value)
             values[name] = still(array)
-            if kind != "index" and array.tangent is not None:
+            if array.tangent is not None:
                 tangents[name] = moving(array)
         else:
             several = [None if one is None else lifted(one) for one in value]

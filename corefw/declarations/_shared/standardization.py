@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from corefw import dtypes
-from corefw.dispatch.declare import composite, ops
-from corefw.dispatch.rules import promoted_real_floats
-from corefw.errors import ShapeError
+from corefw.dispatch.declare import Statistic, composite, ops
+from corefw.dispatch.rules import promoted_real_floats, statistic
+from corefw.errors import DtypeError, ShapeError
 from corefw.shapes import same_shape
+from corefw.tensor import Tensor
 
 
 # With x̂ = (x - mean) * scale, the gradient maps g to P(g) = scale * (g - <g> - x̂ <g x̂>), <> the mean over `dims`. P is
@@ -18,7 +19,7 @@ def _second_shape(gradient, input, *attributes):
 
 
 @composite(dtype=promoted_real_floats, shape=same_shape, public="")
-def standardized(input, scale, dims: tuple, mean=None):
+def standardized(input, scale: Statistic, dims: tuple, mean: Statistic | None = None):
     """``(input - mean) * scale``, where mean and scale are the input's own over `dims`."""
     return (input if mean is None else input - mean) * scale
 
@@ -28,11 +29,10 @@ standardized.gradients(
 )
 
 
-standardized.no_gradient("scale", "mean")
-
-
 @composite(dtype=promoted_real_floats, shape=_second_shape, public="")
-def standardized_backward(gradient, input, scale, dims: tuple, mean=None, weight=None):
+def standardized_backward(
+    gradient, input, scale: Statistic, dims: tuple, mean: Statistic | None = None, weight: Statistic | None = None
+):
     """The gradient of `standardized`, of ``gradient * weight``."""
     _second_shape(gradient.array.shape, input.array.shape)
     weighted = gradient if weight is None else gradient * weight
@@ -60,7 +60,8 @@ def standardized_backward_vjp_input(grad, gradient, input, scale, dims, mean, we
 
 
 def _through_input(grad, weighted, input, scale, dims, mean):
-    """The gradient of ``sum(grad * P(weighted))`` for the input."""
+    """The gradient of ``sum(grad * P(weighted))`` for the input, of half types in the precision of the statistics."""
+    grad, weighted, input = (tensor.to(scale.dtype) for tensor in (grad, weighted, input))
     values = ops.standardized(input, scale, dims, mean)
 
     def average(x):
@@ -75,9 +76,6 @@ def _through_input(grad, weighted, input, scale, dims, mean):
     return -through_values - through_scale
 
 
-standardized_backward.no_gradient("scale", "mean")
-
-
 def _differentiable_scale(input, scale, dims, mean):
     """`scale` again, as a function of the input: what was added to the variance is the constant that is missing."""
     centred = input if mean is None else input - input.mean(dims, keepdim=True)
@@ -90,12 +88,14 @@ def _gradients_shape(gradient, input, weight, *attributes):
 
 
 @composite(
-    dtype=promoted_real_floats.giving(promoted_real_floats, promoted_real_floats, promoted_real_floats),
+    dtype=promoted_real_floats.giving(promoted_real_floats, statistic, statistic),
     shape=_gradients_shape,
     outputs=("grad_input", "grad_weight", "grad_bias"),
     public="",
 )
-def standardized_gradients(gradient, input, weight, scale, dims: tuple, mean=None):
+def standardized_gradients(
+    gradient, input, weight: Statistic, scale: Statistic, dims: tuple, mean: Statistic | None = None
+):
     """The gradients of ``standardized(input) * weight + bias``, of `gradient`; weight and bias have one shape."""
     grad_bias = gradient.sum_to_size(weight.shape)
     return (
@@ -122,9 +122,6 @@ def standardized_gradients_vjp(
     )
 
 
-standardized_gradients.no_gradient("scale", "mean")
-
-
 def gradients(needs, gradient, input, weight, scale, dims, mean, vector: tuple) -> tuple:
     """The gradients for an input, a weight and a bias of shape `vector`, where they are needed."""
     of_input, of_weight, of_bias = needs
@@ -140,8 +137,12 @@ def scaled(values, weight, bias):
     return values if bias is None else values + bias
 
 
-def parameters_are_wider(input, weight, bias) -> bool:
-    """Whether an input of a half type stands beside float32 parameters, which PyTorch allows."""
-    if input.dispatch_key.dtype.itemsize != 2:
-        return False
-    return any(vector is not None and vector.dispatch_key.dtype is dtypes.float32 for vector in (weight, bias))
+def check_parameters(name: str, input, *vectors) -> None:
+    """Refuse a weight or bias that has not the input's dtype, unless all have float32 beside a half type."""
+    own = input.dispatch_key.dtype
+    found = {vector.dispatch_key.dtype for vector in vectors if isinstance(vector, Tensor)}
+    if found - {own} and not (own.itemsize == 2 and found == {dtypes.float32}):
+        raise DtypeError(
+            f"{name}: expected weight and bias to have the input's dtype, or float32 beside a half type, but got: "
+            f"{' != '.join(d.title for d in (own, *found - {own}))}. Convert them with .to(dtype)."
+        )

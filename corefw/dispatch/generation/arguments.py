@@ -24,7 +24,7 @@ def packed(items: Iterable[str]) -> str:
 
 def given(p: Parameter) -> str:
     """The condition, with the `and` behind it, that an optional tensor is there; "" of one that always is."""
-    return f"{p.name} is not None and " if p.kind == "optional" else ""
+    return f"{p.name} is not None and " if p.may_be_none else ""
 
 
 class Arguments:
@@ -107,14 +107,13 @@ class Arguments:
         if p is self.several:
             return "arrays"
         forms = {
-            "tensor": "{name}.array",
-            "index": "{name}.array",
-            "optional": "None if {name} is None else {name}.array",
+            **dict.fromkeys(("tensor", "optional", "index"), "{name}.array"),
             "tensors": "[t.array for t in {name}]",
             "rate": "{name} if {name}.__class__ is float else as_rate({name}, dispatch_key)",
             "indices": "[None if t is None else t.array for t in {name}]",
         }
-        return forms.get(p.kind, "{name}").format(name=p.name)
+        form = forms.get(p.kind, "{name}")
+        return (f"None if {{name}} is None else {form}" if p.may_be_none else form).format(name=p.name)
 
     # -- where the call runs ----------------------------------------------------------------------------------
     @cached_property
@@ -132,7 +131,7 @@ class Arguments:
         """The condition that all tensors have one dispatch key, "" if there is only one."""
         return " and ".join(
             f"({p.name} is None or {p.name}.dispatch_key is dispatch_key)"
-            if p.kind == "optional"
+            if p.may_be_none
             else f"{p.name}.dispatch_key is dispatch_key"
             for p in self.tensors[1:]
         )

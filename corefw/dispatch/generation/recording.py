@@ -20,8 +20,7 @@ class Recording:
     def __init__(self, op: Op, inplace: bool = False):
         self.op, self.inplace = op, inplace
         self.arguments = Arguments(op, inplace)
-        several = [self.arguments.several] if self.arguments.several else []
-        self.differentiable = [p for p in self.arguments.tensors + several if self._has_gradient(p)]
+        self.differentiable = [p for p in op.parameters if self._has_gradient(p)]
         if inplace and not self.differentiable:
             self.differentiable = [op.parameters[0]]  # its history ends here: no gradient flows to what it was before
         self.saved = self._saved_values()
@@ -85,7 +84,7 @@ class Recording:
             if self.inplace and value == self.op.parameters[0].name:
                 return [_where(needed, "original", "None"), "0"]
             parameter = self._parameter(value)
-            if parameter is not None and parameter.kind == "optional":
+            if parameter is not None and parameter.may_be_none:
                 needed = f"{value} is not None" + (f" and ({needed})" if needed else "")
             version = f"+{value}.version[0]"
             if self.inplace:  # saved after the change; memory shared with what was changed must be seen as stale
@@ -98,7 +97,7 @@ class Recording:
             array, version = (f"{value}_array", f"{value}_version") if self.op.outputs else ("array", "version")
             return [_where(needed, f"({array}, {version}, {version}[0])", "None")]
         if kind == "shape":
-            optional = self._shaped(value).kind == "optional"
+            optional = self._shaped(value).may_be_none
             shape = f"{value[:-6]}.array.shape"
             return [_where(f"{value[:-6]} is not None" if optional else "", shape, "None")]
         return [f"[t.array.shape for t in {value[:-6]}]"] if kind == "shapes" else [value]
@@ -107,12 +106,13 @@ class Recording:
     @cached_property
     def histories(self) -> str:
         """Read the node of every tensor whose gradient has a formula."""
-        forms = {
-            "tensors": "n{i} = [t.node if t.view_info is None else history(t) for t in {t}]",
-            "optional": "n{i} = None if {t} is None else {t}.node if {t}.view_info is None else history({t})",
-        }
+        several = "n{i} = [t.node if t.view_info is None else history(t) for t in {t}]"
         usual = "n{i} = {t}.node if {t}.view_info is None else history({t})"
-        return "\n".join(forms.get(p.kind, usual).format(i=i, t=p.name) for i, p in enumerate(self.differentiable))
+        optional = "n{i} = None if {t} is None else {t}.node if {t}.view_info is None else history({t})"
+        return "\n".join(
+            (several if p.kind == "tensors" else optional if p.may_be_none else usual).format(i=i, t=p.name)
+            for i, p in enumerate(self.differentiable)
+        )
 
     @cached_property
     def any_history(self) -> str:

@@ -36,4 +36,33 @@ static inline void narrow_rows(struct half half, ssize_t rows, ssize_t n, const 
         for (ssize_t i = 0; i < rows; i++) half.narrow(n, from + i * n, to + i * row);
 }
 
+/* Rows of n elements, `apart` from each other, from the at-th of an array on: where they lie, or, of a half type, as floats
+ * without gaps in `copy`. */
+static inline const float *rows_at_f32(struct half half, const void *array, ssize_t at, ssize_t rows, ssize_t n,
+                                       ssize_t apart, float *copy) {
+    if (!half.widen) return (const float *)array + at;
+    widen_rows(half, rows, n, (const uint16_t *)array + at, apart, copy);
+    return copy;
+}
+
+static inline const double *rows_at_f64(struct half half, const void *array, ssize_t at, ssize_t rows, ssize_t n,
+                                        ssize_t apart, double *copy) {
+    (void)half, (void)rows, (void)n, (void)apart, (void)copy;
+    return (const double *)array + at;
+}
+
+/* The first element of an array of any floating type. */
+static inline double read_real(array a) {
+    float copy;
+    if (dtype_of(a) == FLOAT64) return *(const double *)a->data;
+    return *rows_at_f32(half_of(dtype_of(a)), a->data, 0, 1, 1, 1, &copy);
+}
+
+static inline void write_real(array a, double value) {
+    float rounded = (float)value;
+    if (dtype_of(a) == FLOAT64) *(double *)a->data = value;
+    else if (dtype_of(a) == FLOAT32) *(float *)a->data = rounded;
+    else half_of(dtype_of(a)).narrow(1, &rounded, a->data);
+}
+
 #endif

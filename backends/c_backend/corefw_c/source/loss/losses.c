@@ -4,16 +4,19 @@
 #include "core/lanes.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
 
 enum { SUMMED = 16384 };            /* elements of a sum that one thread makes */
+enum { WIDENED = 1024 };            /* halves */
 struct loss_job {
     ssize_t count;
     const void *a, *b, *g; /* g: gradients of the losses, or NULL */
     double factor;
     void *y;
     double *sums;
+    struct half half; /* of all arrays, but not of `sums` */
     atomic_int outside;
 };
 
@@ -30,7 +33,8 @@ static int elementwise(array a, array b, array y, struct loss_job *job, ssize_t 
     if (!is_alike(a, b) || !is_alike(a, y)) return WRONG_SHAPE;
     job->count = count_of(a);
     job->a = a->data, job->b = b->data, job->y = y->data;
-    switch (dtype_of(a)) {
+    job->half = half_of(dtype_of(a));
+    switch (computed_in(dtype_of(a))) {
     case FLOAT32: parallel_for(job->count, grain_for(cost), of_f32, job); return OK;
     case FLOAT64: parallel_for(job->count, grain_for(2 * cost), of_f64, job); return OK;
     default: return WRONG_DTYPE;
@@ -42,21 +46,18 @@ int squared_error(uintptr_t input, uintptr_t target, int reduction, uintptr_t lo
     array a = ARRAY(input), b = ARRAY(target), y = ARRAY(loss);
     struct loss_job job = {0};
     if (reduction == NONE) return elementwise(a, b, y, &job, 1, squared_error_range_f32, squared_error_range_f64);
-    enum dtype dtype = dtype_of(a);
+    enum dtype dtype = dtype_of(a), wide = computed_in(dtype);
     if (!is_alike(a, b) || y->ndim || dtype_of(y) != dtype) return WRONG_SHAPE;
-    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
-    job.count = count_of(a), job.a = a->data, job.b = b->data;
+    if (wide != FLOAT32 && wide != FLOAT64) return WRONG_DTYPE;
+    job.count = count_of(a), job.a = a->data, job.b = b->data, job.half = half_of(dtype);
     double few[16], total = 0;
     ssize_t blocks = (job.count + SUMMED - 1) / SUMMED;
     job.sums = blocks <= 16 ? few : allocate_items(blocks, sizeof *job.sums);
     if (!job.sums) return NO_MEMORY;
-    parallel_for(blocks, grain_for(SUMMED / 4), dtype == FLOAT32 ? squared_error_sums_f32 : squared_error_sums_f64,
-                 &job);
+    parallel_for(blocks, grain_for(SUMMED / 4), wide == FLOAT32 ? squared_error_sums_f32 : squared_error_sums_f64, &job);
     for (ssize_t i = 0; i < blocks; i++) total += job.sums[i];
     if (blocks > 16) release(job.sums);
-    if (reduction == MEAN) total /= (double)job.count;
-    if (dtype == FLOAT32) *(float *)y->data = (float)total;
-    else *(double *)y->data = total;
+    write_real(y, reduction == MEAN ? total / (double)job.count : total);
     return OK;
 }
 
@@ -64,8 +65,9 @@ int squared_error_backward(uintptr_t grad, uintptr_t input, uintptr_t target, in
     if (!WRITABLE(result)) return READ_ONLY;
     array g = ARRAY(grad), a = ARRAY(input), b = ARRAY(target), y = ARRAY(result);
     struct loss_job job = {.factor = 2};
-    if (dtype_of(g) != dtype_of(a)) return WRONG_DTYPE;
-    if (g->ndim == 0) job.factor *= dtype_of(g) == FLOAT32 ? *(const float *)g->data : *(const double *)g->data;
+    enum dtype wide = computed_in(dtype_of(a));
+    if (dtype_of(g) != dtype_of(a) || (wide != FLOAT32 && wide != FLOAT64)) return WRONG_DTYPE;
+    if (g->ndim == 0) job.factor *= read_real(g);
     else if (is_alike(g, a)) job.g = g->data;
     else return WRONG_SHAPE;
     if (reduction == MEAN) job.factor /= (double)count_of(a);

@@ -10,8 +10,11 @@
 
 #include <stdatomic.h>
 
+enum { WIDENED = 2048 }; /* halves, of several rows: three such parts fit the first-level cache */
+
 /* An array is seen as rows of groups of channels of elements, or as samples of channels of elements; weight and bias,
- * which may be NULL, have an element per channel. */
+ * which may be NULL, have an element per channel. x, y and what is added may be of a half type, all others then are of
+ * float. */
 struct normalize_job {
     ssize_t samples, groups, channels, elements; /* channels: in a group */
     double eps;
@@ -19,13 +22,18 @@ struct normalize_job {
     void *y, *mean, *scale, *variance; /* scales of groups, whose means may be NULL; variances of channels */
     const void *added;                 /* of channels: to be added, or NULL */
     bool positive;                     /* whether only the positive part stays */
+    struct half half;
+    atomic_bool no_memory;
 };
 
-/* y = (x - centre) * factor + shift, where the vectors have an element per channel; centre and shift may be NULL. */
+/* y = (x - centre) * factor + shift, where the vectors have an element per channel; centre and shift may be NULL. x and y
+ * may be of a half type, beside vectors of float. */
 struct affine_job {
     ssize_t channels, elements;
     const void *x, *centre, *factor, *shift;
     void *y;
+    struct half half;
+    atomic_bool no_memory;
 };
 
 #define TEMPLATE "reduction/row_sums.inc"
@@ -35,82 +43,16 @@ struct affine_job {
 #define TEMPLATE "normalization/normalize.inc"
 #include "core/each_real.h"
 
-/* -- half types: rows or channels as floats, beside vectors of float -- */
-struct half_normalize_job {
-    struct half half;
-    struct normalize_job floats; /* but for x and y, which are halves */
-    atomic_bool no_memory;
-};
-
-/* `weight` or `bias` as floats in `copy`, if it is of a half type. */
-static const void *floats_of(array vector, float *copy) {
-    if (!vector || dtype_of(vector) == FLOAT32) return data_of(vector);
-    half_of(dtype_of(vector)).widen(count_of(vector), vector->data, copy);
-    return copy;
-}
-
-/* Rows, in bundles. */
-static void normalize_half_groups(void *context, ssize_t begin, ssize_t end) {
-    enum { BUNDLED = 4096 };
-    struct half_normalize_job *job = context;
-    const struct normalize_job *of = &job->floats;
-    ssize_t n = of->channels * of->elements, bundle = of->groups == 1 && n < BUNDLED ? BUNDLED / n : 1;
-    float *x = allocate_items(2 * bundle, (size_t)n * sizeof *x), *y = x + bundle * n;
-    if (!x) {
-        job->no_memory = true;
-        return;
-    }
-    for (ssize_t row = begin; row < end; row += bundle) {
-        ssize_t rows = end - row < bundle ? end - row : bundle, first = row % of->groups * of->channels;
-        struct normalize_job part = *of;
-        part.groups = 1, part.x = x, part.y = y, part.scale = (float *)of->scale + row;
-        if (of->mean) part.mean = (float *)of->mean + row;
-        if (of->groups > 1 && of->weight) part.weight = (const float *)of->weight + first;
-        if (of->groups > 1 && of->bias) part.bias = (const float *)of->bias + first;
-        job->half.widen(rows * n, (const uint16_t *)of->x + row * n, x);
-        normalize_groups_f32(&part, 0, rows);
-        job->half.narrow(rows * n, y, (uint16_t *)of->y + row * n);
-    }
-    release(x);
-}
-
-/* Channels of all samples, or blocks of channels of one element. */
-static void normalize_half_channels(void *context, ssize_t begin, ssize_t end) {
-    struct half_normalize_job *job = context;
-    const struct normalize_job *of = &job->floats;
-    ssize_t elements = of->elements, row = of->channels * elements, step = elements == 1 ? COLUMNS_f32 : 1;
-    float *x = allocate_items(2 * of->samples, (size_t)(step * elements) * sizeof *x);
-    if (!x) {
-        job->no_memory = true;
-        return;
-    }
-    float *y = x + of->samples * step * elements;
-    for (ssize_t first = begin * step; first < end * step && first < of->channels; first += step) {
-        struct normalize_job part = *of;
-        part.channels = of->channels - first < step ? of->channels - first : step;
-        part.x = x, part.y = y, part.mean = (float *)of->mean + first, part.variance = (float *)of->variance + first;
-        if (of->weight) part.weight = (const float *)of->weight + first;
-        if (of->bias) part.bias = (const float *)of->bias + first;
-        ssize_t n = part.channels * elements, at = first * elements;
-        widen_rows(job->half, of->samples, n, (const uint16_t *)of->x + at, row, x);
-        (elements == 1 ? normalize_columns_f32 : normalize_channels_f32)(&part, 0, 1);
-        narrow_rows(job->half, of->samples, n, y, (uint16_t *)of->y + at, row);
-    }
-    release(x);
-}
-
-/* Run a task over half types: `of` has everything but the floats of weight and bias. */
-static int normalize_halves(struct half half, const struct normalize_job *of, array weight, array bias, ssize_t count,
-                            ssize_t grain, range_task task) {
-    ssize_t most = weight ? count_of(weight) : 0, more = bias ? count_of(bias) : 0;
-    float *copies = allocate_items(size_plus(most, more), sizeof *copies);
-    if (!copies) return NO_MEMORY;
-    struct half_normalize_job job = {.half = half, .floats = *of};
-    job.floats.weight = floats_of(weight, copies);
-    job.floats.bias = floats_of(bias, copies + most);
-    parallel_for(count, grain, task, &job);
-    release(copies);
-    return job.no_memory ? NO_MEMORY : OK;
+/* Let the job know the weight and bias, those of a half type as floats in memory that is to be released. */
+static int read_vectors(array weight, array bias, struct normalize_job *job, float **widened) {
+    ssize_t weights = weight ? count_of(weight) : 0, biases = bias ? count_of(bias) : 0;
+    *widened = NULL;
+    job->weight = data_of(weight), job->bias = data_of(bias);
+    if (!job->half.widen) return OK;
+    if (!(*widened = allocate_items(size_plus(weights, biases), sizeof **widened))) return NO_MEMORY;
+    job->weight = floats_of(weight, *widened);
+    job->bias = floats_of(bias, *widened + weights);
+    return OK;
 }
 
 int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintptr_t bias, double eps, uintptr_t output,
@@ -133,15 +75,16 @@ int normalize_groups(uintptr_t input, intptr_t channels, uintptr_t weight, uintp
                                 .elements = n / channels,
                                 .eps = eps,
                                 .x = x->data,
-                                .weight = data_of(w),
-                                .bias = data_of(b),
                                 .y = y->data,
                                 .mean = data_of(m),
-                                .scale = s->data};
-    if (wide != dtype)
-        return normalize_halves(half_of(dtype), &job, w, b, n ? rows : 0, grain_for(n), normalize_half_groups);
-    parallel_for(rows, grain_for(n), dtype == FLOAT32 ? normalize_groups_f32 : normalize_groups_f64, &job);
-    return OK;
+                                .scale = s->data,
+                                .half = half_of(dtype)};
+    float *widened;
+    int status = read_vectors(w, b, &job, &widened);
+    if (status) return status;
+    parallel_for(rows, grain_for(n), wide == FLOAT32 ? normalize_groups_f32 : normalize_groups_f64, &job);
+    release(widened);
+    return job.no_memory ? NO_MEMORY : OK;
 }
 
 int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double eps, uintptr_t added, int positive,
@@ -162,48 +105,48 @@ int normalize_channels(uintptr_t input, uintptr_t weight, uintptr_t bias, double
                                 .elements = elements,
                                 .eps = eps,
                                 .x = x->data,
-                                .weight = data_of(w),
-                                .bias = data_of(b),
                                 .y = y->data,
                                 .mean = m->data,
                                 .variance = v->data,
                                 .added = data_of(more),
-                                .positive = positive};
-    if (wide != dtype) {
-        ssize_t step = elements == 1 ? COLUMNS_f32 : 1, blocks = (channels + step - 1) / step;
-        return normalize_halves(half_of(dtype), &job, w, b, blocks, grain_for(samples * elements * step),
-                                normalize_half_channels);
-    }
+                                .positive = positive,
+                                .half = half_of(dtype)};
+    float *widened;
+    int status = read_vectors(w, b, &job, &widened);
+    if (status) return status;
     if (elements == 1) {
-        ssize_t columns = dtype == FLOAT32 ? COLUMNS_f32 : COLUMNS_f64, blocks = (channels + columns - 1) / columns;
-        range_task task = dtype == FLOAT32 ? normalize_columns_f32 : normalize_columns_f64;
+        ssize_t columns = wide == FLOAT32 ? COLUMNS_f32 : COLUMNS_f64, blocks = (channels + columns - 1) / columns;
+        range_task task = wide == FLOAT32 ? normalize_columns_f32 : normalize_columns_f64;
         parallel_for(blocks, grain_for(samples * columns), task, &job);
     } else {
-        range_task task = dtype == FLOAT32 ? normalize_channels_f32 : normalize_channels_f64;
+        range_task task = wide == FLOAT32 ? normalize_channels_f32 : normalize_channels_f64;
         parallel_for(channels, grain_for(samples * elements), task, &job);
     }
-    return OK;
+    release(widened);
+    return job.no_memory ? NO_MEMORY : OK;
 }
 
 int affine_channels(uintptr_t input, intptr_t elements, uintptr_t centre, uintptr_t factor, uintptr_t shift,
                     uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), y = ARRAY(output), c = ARRAY(centre), f = ARRAY(factor), s = ARRAY(shift);
-    enum dtype dtype = dtype_of(x);
-    if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
+    enum dtype dtype = dtype_of(x), wide = computed_in(dtype);
+    if (wide != FLOAT32 && wide != FLOAT64) return WRONG_DTYPE;
     ssize_t count = count_of(x), channels = count_of(f);
-    if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(c, dtype, channels) || !fits(f, dtype, channels) ||
-        !fits(s, dtype, channels))
+    if (!fits(x, dtype, count) || !fits(y, dtype, count) || !fits(c, wide, channels) || !fits(f, wide, channels) ||
+        !fits(s, wide, channels))
         return WRONG_SHAPE;
     if (count == 0) return OK;
-    if (elements < 1 || channels < 1 || count % (channels * elements)) return WRONG_SHAPE;
-    struct affine_job job = {channels, elements, x->data, data_of(c), f->data, data_of(s), y->data};
-    if (elements == 1) {
-        range_task task = dtype == FLOAT32 ? affine_samples_f32 : affine_samples_f64;
-        parallel_for(count / channels, grain_for(channels / 2), task, &job);
-    } else {
-        range_task task = dtype == FLOAT32 ? affine_channels_f32 : affine_channels_f64;
-        parallel_for(count / elements, grain_for(elements / 2), task, &job);
-    }
-    return OK;
+    if (elements < 1 || channels < 1 || count % size_times(channels, elements)) return WRONG_SHAPE;
+    struct affine_job job = {.channels = channels,
+                             .elements = elements,
+                             .x = x->data,
+                             .centre = data_of(c),
+                             .factor = f->data,
+                             .shift = data_of(s),
+                             .y = y->data,
+                             .half = half_of(dtype)};
+    ssize_t n = elements == 1 ? channels : elements;
+    parallel_for(count / n, grain_for(n / 2), wide == FLOAT32 ? affine_rows_f32 : affine_rows_f64, &job);
+    return job.no_memory ? NO_MEMORY : OK;
 }

@@ -3,6 +3,7 @@
 #define COREFW_NORMALIZE_H
 
 #include "core/array.h"
+#include "core/widening.h"
 
 /* Whether an array, which may be absent, has this dtype and is contiguous with this many elements. */
 static inline bool fits(array a, enum dtype dtype, ssize_t count) {
@@ -11,9 +12,16 @@ static inline bool fits(array a, enum dtype dtype, ssize_t count) {
 
 /* The same for vectors beside a half type, which may be of float. */
 static inline bool fits_either(array a, enum dtype dtype, ssize_t count) {
-    return fits(a, dtype, count) || ((dtype == FLOAT16 || dtype == BFLOAT16) && fits(a, FLOAT32, count));
+    return fits(a, dtype, count) || (half_of(dtype).widen && fits(a, FLOAT32, count));
 }
 
 static inline void *data_of(array a) { return a ? a->data : NULL; }
+
+/* A vector, which may be absent, as floats: in `copy` if it is of a half type. */
+static inline const void *floats_of(array vector, float *copy) {
+    if (!vector || dtype_of(vector) == FLOAT32) return data_of(vector);
+    half_of(dtype_of(vector)).widen(count_of(vector), vector->data, copy);
+    return copy;
+}
 
 #endif

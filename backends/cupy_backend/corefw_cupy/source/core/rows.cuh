@@ -90,7 +90,8 @@ template <class Visit> __device__ void for_items(Lane lane, bool packed, Visit v
 }
 
 // The items of a row of n elements, `absent` beyond its end.
-__device__ inline void load(const T *row, int64 n, Lane lane, bool packed, A absent, A (&values)[ITEMS])
+template <class Element>
+__device__ void load(const Element *row, int64 n, Lane lane, bool packed, A absent, A (&values)[ITEMS])
 {
     for_items(lane, packed, [&](auto several, int item, int64 at) {
         const int count = decltype(several)::count;

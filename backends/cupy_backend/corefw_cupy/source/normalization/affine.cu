@@ -4,7 +4,7 @@
 
 extern "C" __global__ void affine(
     const T *__restrict__ input, const A *__restrict__ means, const A *__restrict__ scales,
-    const T *__restrict__ weight, const T *__restrict__ bias, T *output, View view)
+    const WEIGHT *__restrict__ weight, const WEIGHT *__restrict__ bias, T *output, View view)
 {
     bool packed = packed_rows(view.inner, input, weight, bias, output);
     for_each(view, packed, [&](auto several, int64 place, int64 group, int64 at) {
@@ -23,7 +23,7 @@ extern "C" __global__ void affine(
 // The groups are the columns of a matrix.
 extern "C" __global__ void affine_columns(
     const T *__restrict__ input, const A *__restrict__ means, const A *__restrict__ scales,
-    const T *__restrict__ weight, const T *__restrict__ bias, T *output, View view)
+    const WEIGHT *__restrict__ weight, const WEIGHT *__restrict__ bias, T *output, View view)
 {
     bool packed = packed_rows(view.groups, input, weight, bias, output);
     spread_columns(view, packed, [&](auto several, int64 place, int64 column) {

@@ -2,6 +2,10 @@
 
 #include "core/rows.cuh"
 
+#ifndef WEIGHT // the type of weights and biases
+#define WEIGHT T
+#endif
+
 // An array of `outer` x `groups` x `inner` elements; what is outer and inner belongs to a group.
 struct View {
     int64 outer, groups, inner;
@@ -26,8 +30,9 @@ struct View {
 };
 
 // The numbers of a weight or bias for `count` elements of a group that lie together.
-template <int count>
-__device__ void read_weights(const T *weights, const View &view, int64 group, int64 at, A missing, A (&values)[count])
+template <int count, class Weight>
+__device__ void read_weights(
+    const Weight *weights, const View &view, int64 group, int64 at, A missing, A (&values)[count])
 {
     if (weights && view.run == 1) {
         read<count>(weights + view.weight_at(group, at), values);

@@ -4,8 +4,8 @@
 #include "normalization/statistics.cuh"
 
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) normalize(
-    const T *__restrict__ input, const T *__restrict__ weight, const T *__restrict__ bias, T *output, A *means,
-    A *variances, A *scales, View view, int64 lanes, double eps, bool centred)
+    const T *__restrict__ input, const WEIGHT *__restrict__ weight, const WEIGHT *__restrict__ bias, T *output,
+    A *means, A *variances, A *scales, View view, int64 lanes, double eps, bool centred)
 {
     Lane lane = lane_of(lanes);
     bool packed = packed_rows(view.inner, input, weight, bias, output), there = lane.row < view.groups;

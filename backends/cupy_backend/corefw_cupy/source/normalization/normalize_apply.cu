@@ -4,7 +4,7 @@
 #include "normalization/for_each.cuh"
 
 extern "C" __global__ void normalize_apply(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const T *__restrict__ gradient, const T *__restrict__ input, const WEIGHT *__restrict__ weight,
     const A *__restrict__ means, const A *__restrict__ scales, const A *__restrict__ averages, T *result, View view)
 {
     bool packed = packed_rows(view.inner, gradient, input, weight, result);
@@ -24,7 +24,7 @@ extern "C" __global__ void normalize_apply(
 
 // The groups are the columns of a matrix.
 extern "C" __global__ void normalize_apply_columns(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const T *__restrict__ gradient, const T *__restrict__ input, const WEIGHT *__restrict__ weight,
     const A *__restrict__ means, const A *__restrict__ scales, const A *__restrict__ averages, T *result, View view)
 {
     bool packed = packed_rows(view.groups, gradient, input, weight, result);

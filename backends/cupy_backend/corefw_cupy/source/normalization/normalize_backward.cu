@@ -5,8 +5,8 @@
 
 // A group's sums of x̂ gradient and gradient go to of_weight and of_bias if a weight per group is wanted.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_backward(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
-    const A *__restrict__ means, const A *__restrict__ scales, T *result, T *of_weight, T *of_bias, View view,
+    const T *__restrict__ gradient, const T *__restrict__ input, const WEIGHT *__restrict__ weight,
+    const A *__restrict__ means, const A *__restrict__ scales, T *result, A *of_weight, A *of_bias, View view,
     int64 lanes)
 {
     Lane lane = lane_of(lanes);
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_backward(
         if (at >= n)
             return;
         A factors[count];
-        read_weights(of_weight ? 0 : weight, view, lane.row, at, A(1), factors);
+        read_weights(of_weight ? nullptr : weight, view, lane.row, at, A(1), factors);
         for (int k = item; k < item + count; ++k) {
             gradients[k] *= factors[k - item];
             values[k] = (values[k] - mean) * scale;

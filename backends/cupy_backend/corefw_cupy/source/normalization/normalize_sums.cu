@@ -16,7 +16,7 @@ struct Standard {
 // The statistics of group g of a sample are those numbered g / channels, and there are `of_sample` of each sample (0 if
 // samples share them).
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) group_sums(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const T *__restrict__ gradient, const T *__restrict__ input, const WEIGHT *__restrict__ weight,
     const A *__restrict__ means, const A *__restrict__ scales, A *of_parts, View view, int64 parts, int64 length,
     int64 of_sample, int64 channels)
 {
@@ -75,8 +75,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS) column_sums(
 // The sums of all parts: as gradients of weight and bias if these are wanted, and as averages[0 or 1][group], the means
 // over n elements, of the gradient times a group's weight.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) join_sums(
-    const A *__restrict__ of_parts, const T *__restrict__ weight, T *of_weight, T *of_bias, A *averages, int64 groups,
-    int64 parts, int64 n, int64 width)
+    const A *__restrict__ of_parts, const WEIGHT *__restrict__ weight, A *of_weight, A *of_bias, A *averages,
+    int64 groups, int64 parts, int64 n, int64 width)
 {
     int64 group = (int64)blockIdx.x * width + threadIdx.x % (int)width;
     A product = 0, sum = 0;

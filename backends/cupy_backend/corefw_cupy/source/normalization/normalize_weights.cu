@@ -5,7 +5,7 @@
 #include "normalization/groups.cuh"
 
 extern "C" __global__ void __launch_bounds__(MOST_THREADS) normalize_weights(
-    const T *__restrict__ gradient, const T *__restrict__ input, const T *__restrict__ weight,
+    const T *__restrict__ gradient, const T *__restrict__ input, const WEIGHT *__restrict__ weight,
     const A *__restrict__ means, const A *__restrict__ scales, T *result, A *of_parts, View view, int64 lanes)
 {
     Lane lane = lane_of(lanes);
