@@ -36,61 +36,31 @@ static __attribute__((noinline, target("avx512bf16"))) void multiply_pairs(ssize
         UNROLL for (int j = 0; j < TILE_VECTORS; j++) _mm512_storeu_ps(sum + i * COLUMNS + j * LANES, total[i][j]);
 }
 
-/* Pairs of rows, for rows of contiguous pairs. */
-static inline __attribute__((always_inline)) ssize_t pack_by_blocks(const int width, ssize_t pairs, int rows,
-                                                                    const uint16_t *source, ssize_t row,
-                                                                    uint32_t *packed) {
-    ssize_t l = 0;
-    for (; l + LANES <= pairs; l += LANES)
-        for (int first = (rows - 1) / LANES * LANES; first >= 0; first -= LANES) { /* rewrites what spilled over */
-            vector_u32 block[LANES];
-            UNROLL for (int i = 0; i < LANES; i++) {
-                int from = first + i < rows ? first + i : rows - 1;
-                memcpy(&block[i], source + from * row + 2 * l, sizeof block[i]);
-            }
-            transpose_u32(block);
-            UNROLL for (int i = 0; i < LANES; i++)
-                memcpy(packed + (l + i) * width + first, &block[i], sizeof block[i]);
-        }
-    return l;
-}
-
-/* packed[l][i] = the elements (i, 2 l) and (i, 2 l + 1) of the source, zero beyond k; up to LANES pairs after the panel
- * are overwritten. */
-static inline __attribute__((always_inline)) void pack_pairs(const int width, ssize_t k, int rows,
-                                                             const uint16_t *source, ssize_t row, ssize_t column,
-                                                             uint32_t *restrict packed) {
-    ssize_t whole = k / 2, l = column == 1 ? pack_by_blocks(width, whole, rows, source, row, packed) : 0;
-    for (; l < whole; l++) {
-        const uint16_t *first = source + 2 * l * column, *second = first + column;
-        if (row == 1)
-            for (int i = 0; i < rows; i++) packed[l * width + i] = first[i] | (uint32_t)second[i] << 16;
-        else
-            for (int i = 0; i < rows; i++) packed[l * width + i] = first[i * row] | (uint32_t)second[i * row] << 16;
-    }
-    if (k % 2)
-        for (int i = 0; i < rows; i++) packed[l * width + i] = source[i * row + 2 * l * column];
-}
+#define ITEM uint16_t
+#define OF_ITEM(name) name##_16
+#include "gemm/gemm_words.inc"
 
 static void pack_left(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed) {
-    pack_pairs(TILE_ROWS, k, lines, source, line, along, packed);
+    pack_words_16(TILE_ROWS, k, lines, source, line, along, packed);
 }
 
 static void pack_right(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed) {
-    pack_pairs(COLUMNS, k, lines, source, line, along, packed);
+    pack_words_16(COLUMNS, k, lines, source, line, along, packed);
 }
 
 static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const void *sums) {
-    return put_bf16(p, row, column, rows, columns, sums, COLUMNS), true;
+    if (has_whole_rows(p, columns)) put_rows_bf16(p, row, column, rows, sums);
+    else put_bf16(p, row, column, rows, columns, sums, COLUMNS);
+    return true;
 }
 
 bool multiply_bf16_by_pairs(const struct product *p) {
     static const struct engine engine = {
-        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 512, .size = 2,
         .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
         .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
     };
-    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
+    return multiply_vectors_bf16_by_pairs(p) || multiply_few_bf16_by_pairs(p) || multiply_packed(p, &engine);
 }
 
 #else

@@ -101,7 +101,10 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
                                    (const int32_t *)t->data, b ? (const float *)b->data : NULL};
         struct product p = {.m = rows, .n = n, .k = k, .a = r.steps, .b = w->data, .added = &d, .c = c->data,
                             .a_row = k, .a_column = 1, .b_row = 1, .b_column = k, .c_row = n};
-        done = (products == BY_TILES ? multiply_i8_to_floats_by_tiles : multiply_i8_to_floats)(&p);
+        multiplication *multiply = products == BY_TILES   ? multiply_i8_to_floats_by_tiles
+                                   : products == BY_PAIRS ? multiply_i8_to_floats_by_quads
+                                                          : multiply_i8_to_floats;
+        done = multiply(&p);
     }
     release(r.extremes);
     release(r.steps);
