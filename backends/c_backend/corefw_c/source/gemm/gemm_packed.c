@@ -161,7 +161,7 @@ static void cut(struct job *job) {
     if (job->direct) down = larger(down, smaller(wanted, parts_of(p->m, e->rows)));
     if (down > threads && down < 4 * threads) down = parts_of(down, threads) * threads;
     if (down < threads) across = larger(smaller(wanted / down, job->columns / (2 * e->columns)), 1);
-    job->part_rows = block_of(p->m, parts_of(p->m, down), e->rows);
+    job->part_rows = block_of(p->m, parts_of(p->m, down), e->least_rows);
     job->part_columns = block_of(job->columns, parts_of(job->columns, across), e->columns);
 }
 

@@ -11,12 +11,14 @@
 enum {
     SLAB = 64,         /* elements of k that one thread packs of rows that are contiguous across k */
     MOST_COLUMNS = 32, /* of a tile */
+    FEW_ROWS = 32,     /* of the left factor at most that meet the right one as it lies */
 };
 
 /* What multiplies packed panels. Lines are rows of the left factor or columns of the right one; `unit` neighbours along k
  * are packed together, zeros beyond k. A tile is an array [rows][columns] of sums, of four bytes each. */
 struct engine {
     int rows, columns, unit;         /* at most MOST_COLUMNS of both */
+    int least_rows;                  /* of which any multiple costs about as much as it has rows */
     ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */

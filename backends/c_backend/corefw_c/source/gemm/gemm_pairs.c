@@ -1,7 +1,5 @@
 /* Products of bfloat16 with the processor's dot products of pairs, AVX512-BF16: two multiplications where float has one.
- *
- * Both factors are packed as pairs of neighbours along k, which take the place of single elements in the tiles of
- * gemm.inc. Numbers below the normal ones, in factors and in sums, are zeros to these instructions. */
+ * Numbers below the normal ones, in factors and in sums, are zeros to these instructions. */
 #include "gemm/gemm_packed.h"
 
 #include <stdint.h>
@@ -12,53 +10,23 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 
-enum { LANES = 16, COLUMNS = TILE_VECTORS * LANES };
-
-/* sums[TILE_ROWS][COLUMNS] = (more ? sums : 0) + a b, for a: columns of TILE_ROWS pairs, b: rows of COLUMNS pairs. */
-static __attribute__((noinline, target("avx512bf16"))) void multiply_pairs(ssize_t k, const void *left,
-                                                                           ssize_t line, const void *right, int rows,
-                                                                           int columns, bool more, void *sums, const void *next) {
-    (void)line, (void)next, (void)rows, (void)columns;
-    const uint32_t *a = left, *b = right;
-    float *sum = sums;
-    __m512 total[TILE_ROWS][TILE_VECTORS];
-    UNROLL for (int i = 0; i < TILE_ROWS; i++)
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++)
-            total[i][j] = more ? _mm512_loadu_ps(sum + i * COLUMNS + j * LANES) : _mm512_setzero_ps();
-    for (ssize_t l = 0; l < k; l += 2, a += TILE_ROWS, b += COLUMNS) {
-        __m512bh pair[TILE_VECTORS];
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++) pair[j] = (__m512bh)_mm512_loadu_si512(b + j * LANES);
-        UNROLL for (int i = 0; i < TILE_ROWS; i++)
-            UNROLL for (int j = 0; j < TILE_VECTORS; j++)
-                total[i][j] = _mm512_dpbf16_ps(total[i][j], (__m512bh)_mm512_set1_epi32((int)a[i]), pair[j]);
-    }
-    UNROLL for (int i = 0; i < TILE_ROWS; i++)
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++) _mm512_storeu_ps(sum + i * COLUMNS + j * LANES, total[i][j]);
-}
-
 #define ITEM uint16_t
 #define OF_ITEM(name) name##_16
+#define WITH_DOT __attribute__((target("avx512bf16")))
+#define DOT(sums, x, y) (__m512i) _mm512_dpbf16_ps((__m512)(sums), (__m512bh)(x), (__m512bh)(y))
 #include "gemm/gemm_words.inc"
-
-static void pack_left(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed) {
-    pack_words_16(TILE_ROWS, k, lines, source, line, along, packed);
-}
-
-static void pack_right(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed) {
-    pack_words_16(COLUMNS, k, lines, source, line, along, packed);
-}
 
 static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const void *sums) {
     if (has_whole_rows(p, columns)) put_rows_bf16(p, row, column, rows, sums);
-    else put_bf16(p, row, column, rows, columns, sums, COLUMNS);
+    else put_bf16(p, row, column, rows, columns, sums, MOST_COLUMNS);
     return true;
 }
 
 bool multiply_bf16_by_pairs(const struct product *p) {
     static const struct engine engine = {
-        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 512, .size = 2,
-        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
-        .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
+        .rows = TILE_ROWS, .least_rows = 2, .columns = MOST_COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = MOST_COLUMNS * sizeof(uint32_t),
+        .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put,
     };
     return multiply_vectors_bf16_by_pairs(p) || multiply_few_bf16_by_pairs(p) || multiply_packed(p, &engine);
 }

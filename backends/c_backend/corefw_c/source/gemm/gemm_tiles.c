@@ -238,7 +238,7 @@ static bool put_tile_floats(const struct product *p, ssize_t row, ssize_t column
 
 /* -- the products -- */
 const struct engine bf16_tiles = {
-    .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 2048, .stretch = 512, .size = 2, .direct = true,
+    .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 2048, .stretch = 512, .size = 2, .direct = true,
     .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
     .multiply = multiply_tiles_bf16, .put = put_tile_bf16, .begin = tiles_begin, .end = tiles_end,
 };
@@ -250,7 +250,7 @@ bool multiply_bf16_by_tiles(const struct product *p) {
 
 bool multiply_f16_by_tiles(const struct product *p) {
     static const struct engine engine = {
-        .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
+        .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
         .left_bytes = 2 * STEP_BYTES, .right_bytes = 2 * STEP_BYTES, .pack_left = pack_left_f16,
         .pack_right = pack_right_f16, .multiply = multiply_tiles_f16, .put = put_tile_f16, .begin = tiles_begin,
         .end = tiles_end, .otherwise = multiply_f16,
@@ -260,7 +260,7 @@ bool multiply_f16_by_tiles(const struct product *p) {
 
 #define ENGINE_I8(put_sums)                                                                                            \
     {                                                                                                                  \
-        .rows = LINES, .columns = LINES, .unit = STEP_8, .depth = 4096, .stretch = 1024, .size = 1, .direct = true,    \
+        .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_8, .depth = 4096, .stretch = 1024, .size = 1, .direct = true,    \
         .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_i8, .pack_right = pack_right_i8,   \
         .multiply = multiply_tiles_i8, .put = put_sums, .begin = tiles_begin, .end = tiles_end,                        \
     }
