@@ -3,6 +3,8 @@
 #include "core/threads.h"
 #include "gemm/gemm_packed.h"
 
+#include <string.h>
+
 #include "gemm/gemm_transpose.h"
 
 #if defined(__AVX512F__)
@@ -19,44 +21,45 @@ enum {
 #define LOAD_F16(there, from) _mm512_cvtph_ps(LOAD_HALVES(there, from))
 #define LOAD_PAIRS(there, from) (__m512bh) _mm512_maskz_loadu_epi16((__mmask32)(there), from)
 #define ADD_PRODUCT(sum, x, y) ((sum) + (x) * (y))
+#define ADD_PAIRS(sum, x, y) (vector_f32) _mm512_dpbf16_ps((__m512)(sum), x, y)
 
 #define OF_FEW(name) name##_bf16
 #define ITEM uint16_t
 #define SUM float
-#define SUMS __m512
+#define SUMS vector_f32
 #define LINE __m512
 #define STEP 16
 #define WITH_DOT
 #define LOAD_LEFT LOAD_BF16
 #define LOAD_RIGHT LOAD_BF16
 #define ADD ADD_PRODUCT
-#define TOTALS totals_f32
+#define FOLD fold_f32
 #include "gemm/gemm_few.inc"
 
 #define OF_FEW(name) name##_f16
 #define ITEM uint16_t
 #define SUM float
-#define SUMS __m512
+#define SUMS vector_f32
 #define LINE __m512
 #define STEP 16
 #define WITH_DOT
 #define LOAD_LEFT LOAD_F16
 #define LOAD_RIGHT LOAD_F16
 #define ADD ADD_PRODUCT
-#define TOTALS totals_f32
+#define FOLD fold_f32
 #include "gemm/gemm_few.inc"
 
 #define OF_FEW(name) name##_pairs
 #define ITEM uint16_t
 #define SUM float
-#define SUMS __m512
+#define SUMS vector_f32
 #define LINE __m512bh
 #define STEP 32
 #define WITH_DOT __attribute__((target("avx512bf16")))
 #define LOAD_LEFT LOAD_PAIRS
 #define LOAD_RIGHT LOAD_PAIRS
-#define ADD _mm512_dpbf16_ps
-#define TOTALS totals_f32
+#define ADD ADD_PAIRS
+#define FOLD fold_f32
 #include "gemm/gemm_few.inc"
 
 typedef void all_dots(ssize_t m, ssize_t k, const uint16_t *a, ssize_t a_row, const uint16_t *b, ssize_t b_row,
@@ -94,6 +97,7 @@ static bool multiply(const struct product *p, all_dots *dots, put_sums *put) {
     const struct product *few = &job.few;
     if (few->m > FEW_ROWS || few->k < LEAST_DEPTH || few->a_column != 1 || few->b_row != 1) return false;
     job.far = few->n * few->k > FAR_HALVES;
+    if (few->m == 1 && job.far) return false; /* a column at a time reads them in the order of memory */
     parallel_for((few->n + MOST_COLUMNS - 1) / MOST_COLUMNS, grain_for(few->m * few->k * MOST_COLUMNS / 16),
                  multiply_groups, &job);
     return true;

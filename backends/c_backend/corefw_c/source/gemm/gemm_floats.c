@@ -62,7 +62,7 @@ static void multiply_floats(ssize_t k, const void *left, ssize_t line, const voi
             .pack_left = pack_left_##half, .pack_right = pack_right_##half, .multiply = multiply_floats,               \
             .put = put_##half##_tile,                                                                                  \
         };                                                                                                             \
-        return multiply_vectors_##half(p) || multiply_few_##half(p) || multiply_packed(p, &engine);                    \
+        return multiply_few_##half(p) || multiply_vectors_##half(p) || multiply_packed(p, &engine);                    \
     }
 DEFINE_ENGINE(bf16, widen_bfloat16)
 DEFINE_ENGINE(f16, widen_float16)

@@ -28,7 +28,7 @@ bool multiply_bf16_by_pairs(const struct product *p) {
         .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = MOST_COLUMNS * sizeof(uint32_t),
         .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put,
     };
-    return multiply_vectors_bf16_by_pairs(p) || multiply_few_bf16_by_pairs(p) || multiply_packed(p, &engine);
+    return multiply_few_bf16_by_pairs(p) || multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
 }
 
 #else

@@ -46,11 +46,13 @@ static void find_extremes(void *context, ssize_t begin, ssize_t end) {
 
 static void round_chunks(void *context, ssize_t begin, ssize_t end) {
     const struct rounding *r = context;
-    float step = r->step, zero = r->zero;
-    for (ssize_t i = begin * CHUNK; i < end_of(r, end - 1); i++) {
-        float x = rintf(r->x[i] / step) + zero;
+    const float *from = r->x + begin * CHUNK, step = r->step, zero = r->zero;
+    int8_t *restrict to = r->steps + begin * CHUNK;
+    ssize_t n = end_of(r, end - 1) - begin * CHUNK;
+    for (ssize_t i = 0; i < n; i++) {
+        float x = rintf(from[i] / step) + zero;
         x = x < 0 ? 0 : x > STEPS ? STEPS : x;
-        r->steps[i] = (int8_t)((int32_t)x - MIDDLE);
+        to[i] = (int8_t)((int32_t)x - MIDDLE);
     }
 }
 
