@@ -101,6 +101,31 @@ def test_float16_is_exact_to_its_last_bit_and_its_smallest_number(level):
         assert f64(a @ b).tobytes() == (f64(a) @ f64(b)).astype(np.float16).astype(float).tobytes()
 
 
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_few_rows_or_columns_whose_factors_are_contiguous_along_k(level, dtype):
+    for m, k, n in ((1, 300, 5), (2, 256, 33), (3, 777, 70), (4, 4100, 130), (5, 300, 1), (32, 261, 66), (70, 520, 7), (40, 300, 31)):
+        a, b = random(dtype, m, k), random(dtype, n, k)
+        added = random(dtype, n)
+        expected, moduli = f64(a) @ f64(b).T, np.abs(f64(a)) @ np.abs(f64(b)).T
+        with torch.backend(level):
+            check(a @ b.mT, expected, moduli, dtype)
+            check(torch.nn.functional.linear(a, b, added), expected + f64(added), moduli + np.abs(f64(added)), dtype)
+
+
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_products_of_int8_are_exact(level, right):
+    """Their least and greatest numbers are among them; what AVX512-VNNI adds to bytes and takes away again is not left."""
+    for (m, k, n), left in zip(((20, 70, 130), (57, 1101, 300), (300, 2055, 40), (33, 3, 64), (17, 64, 8)), LAYOUTS.values()):
+        numbers = [np.random.randint(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, n))]
+        numbers[0][:2, :3], numbers[1][:3, :2] = -128, 127
+        a, b = left(torch.from_numpy(numbers[0])), LAYOUTS[right](torch.from_numpy(numbers[1]))
+        with torch.backend(level):
+            result = torch._int_mm(a, b)
+        assert result.dtype == torch.int32 and (result.numpy() == a.numpy().astype(int) @ b.numpy().astype(int)).all()
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_bfloat16_below_the_normal_numbers(level):
     """Dot products of pairs and tiles take them for zeros, as docs/precision.md says; float32 does not."""

@@ -30,10 +30,11 @@ def steps_of(x):
 @pytest.mark.parametrize("backend_name", BACKENDS)
 @pytest.mark.parametrize("configuration", [default_dynamic_qconfig, per_channel_dynamic_qconfig])
 @pytest.mark.parametrize(("rows", "bias"), [((1,), True), ((7,), False), ((2, 33), True)])
-def test_results_are_the_products_of_what_was_rounded(backend_name, configuration, rows, bias):
+@pytest.mark.parametrize(("wide", "narrow"), [(70, 50), (1100, 130)])
+def test_results_are_the_products_of_what_was_rounded(backend_name, configuration, rows, bias, wide, narrow):
     with torch.backend(backend_name):
-        model = nn.Sequential(nn.Linear(70, 50, bias=bias))
-        x = torch.randn(*rows, 70) + 0.5
+        model = nn.Sequential(nn.Linear(wide, narrow, bias=bias))
+        x = torch.randn(*rows, wide) + 0.5
         layer = quantize_dynamic(model, {nn.Linear: configuration})[0]
         result = layer(x)
     weight, (rounded, step) = f64(layer.weight()), steps_of(x.numpy())

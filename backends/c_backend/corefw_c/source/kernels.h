@@ -9,7 +9,8 @@
 
 /* -- machine: layout, threads, memory -- */
 int machine_level(void);
-/* What half types and int8 are multiplied with: float32, dot products of pairs (AVX512-BF16), tiles (AMX). */
+/* What half types and int8 are multiplied with: float32; dot products of pairs and of four bytes (AVX512-BF16 and
+ * AVX512-VNNI); tiles (AMX). */
 enum products { BY_FLOATS, BY_PAIRS, BY_TILES };
 int machine_products(void);  /* the best that the processor has */
 int permission_of_tiles(void); /* asks the system, which keeps their state; 0 or the number of an error */

@@ -27,9 +27,11 @@ int machine_level(void) {
 int machine_products(void) {
 #if defined(__x86_64__)
     enum { TILES = 1 << 22 | 1 << 24 | 1 << 25, PAIRS = 1 << 5 }; /* AMX-BF16, AMX-TILE, AMX-INT8; AVX512-BF16 */
+    enum { QUADS = 1 << 11 };                                     /* AVX512-VNNI */
     unsigned eax, ebx, ecx, edx;
     if (machine_level() < 4 || !__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) || !(eax & PAIRS)) return BY_FLOATS;
     __cpuid_count(7, 0, eax, ebx, ecx, edx);
+    if (!(ecx & QUADS)) return BY_FLOATS;
     return (edx & TILES) == TILES ? BY_TILES : BY_PAIRS;
 #else
     return BY_FLOATS;

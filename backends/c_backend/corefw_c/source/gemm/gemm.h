@@ -33,8 +33,8 @@ multiplication multiply_f32, multiply_f64, multiply_u32, multiply_u64;
 /* The same for half types, summed in float32 and rounded once: by conversion to float32, by dot products of pairs, by tiles. */
 multiplication multiply_bf16, multiply_f16, multiply_bf16_by_pairs, multiply_bf16_by_tiles, multiply_f16_by_tiles;
 
-/* The product of int8, summed in int32. */
-multiplication multiply_i8, multiply_i8_by_tiles;
+/* The product of int8, summed in int32: by pairs of int16, by dot products of four bytes, by tiles. */
+multiplication multiply_i8, multiply_i8_by_quads, multiply_i8_by_tiles;
 
 /* The same, of which c is made in float: step scale[j * scale_step] (sum - zero sums[j]) + bias[j]. */
 struct dequantization {
@@ -45,6 +45,7 @@ struct dequantization {
     const int32_t *sums;
     const float *bias; /* NULL for zeros */
 };
-multiplication multiply_i8_to_floats, multiply_i8_to_floats_by_tiles; /* `added` is the dequantization */
+/* `added` is the dequantization */
+multiplication multiply_i8_to_floats, multiply_i8_to_floats_by_quads, multiply_i8_to_floats_by_tiles;
 
 #endif

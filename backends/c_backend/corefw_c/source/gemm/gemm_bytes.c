@@ -77,8 +77,8 @@ static bool put_floats(const struct product *p, ssize_t row, ssize_t column, int
 
 #define ENGINE(put_sums)                                                                                               \
     {                                                                                                                  \
-        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 1,                   \
-        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),                         \
+        .rows = TILE_ROWS, .least_rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024,     \
+        .size = 1, .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),              \
         .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_bytes, .put = put_sums,                 \
     }
 

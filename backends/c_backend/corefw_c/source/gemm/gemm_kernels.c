@@ -152,7 +152,9 @@ static struct implementation implementation_of(enum dtype type, int products) {
         if (products == BY_PAIRS) return (struct implementation){multiply_bf16_by_pairs, NULL, type};
         return (struct implementation){tiles ? multiply_bf16_by_tiles : multiply_bf16, NULL, type};
     case FLOAT16: return (struct implementation){tiles ? multiply_f16_by_tiles : multiply_f16, NULL, type};
-    case INT8: return (struct implementation){tiles ? multiply_i8_by_tiles : multiply_i8, NULL, INT32};
+    case INT8:
+        if (products == BY_PAIRS) return (struct implementation){multiply_i8_by_quads, NULL, INT32};
+        return (struct implementation){tiles ? multiply_i8_by_tiles : multiply_i8, NULL, INT32};
     default: return (struct implementation){NULL, NULL, type};
     }
 }

@@ -5,7 +5,6 @@
  * Sums of more than one block of k are kept in a scratch, tile by tile. */
 #include "gemm/gemm_packed.h"
 
-#include "core/halves.h"
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "gemm/gemm_blocks.h"
@@ -16,7 +15,6 @@
 #include "gemm/gemm_transpose.h"
 
 enum {
-    MOST_COLUMNS = 32, /* of a tile */
     FEW_PANELS = 4,    /* of the right factor at most for which left panels are not worth packing */
     BLOCK_ROWS = 256,  /* of a part at most: a block of k of them stays in the second-level cache */
 };
@@ -163,7 +161,7 @@ static void cut(struct job *job) {
     if (job->direct) down = larger(down, smaller(wanted, parts_of(p->m, e->rows)));
     if (down > threads && down < 4 * threads) down = parts_of(down, threads) * threads;
     if (down < threads) across = larger(smaller(wanted / down, job->columns / (2 * e->columns)), 1);
-    job->part_rows = block_of(p->m, parts_of(p->m, down), e->rows);
+    job->part_rows = block_of(p->m, parts_of(p->m, down), e->least_rows);
     job->part_columns = block_of(job->columns, parts_of(job->columns, across), e->columns);
 }
 
@@ -197,55 +195,4 @@ bool multiply_packed(const struct product *result, const struct engine *e) {
     }
     release(job.right);
     return job.untrue ? e->otherwise(result) : !job.failed;
-}
-
-/* -- results -- */
-static inline __attribute__((always_inline)) void put_halves(const bool brain, const struct product *p, ssize_t row,
-                                                             ssize_t column, int rows, int columns, const float *sums,
-                                                             int sums_row) {
-    bool plain = !p->added && p->alpha == 1;
-    float alpha = (float)p->alpha, beta = (float)p->beta, scaled[MOST_COLUMNS];
-    for (int i = 0; i < rows; i++, sums += sums_row) {
-        uint16_t *c = (uint16_t *)p->c + (row + i) * p->c_row + column;
-        const uint16_t *added = (const uint16_t *)p->added + (row + i) * p->added_row + column * p->added_column;
-        for (int j = 0; j < columns && !plain; j++) scaled[j] = alpha * sums[j];
-        for (int j = 0; j < columns && p->added; j++) {
-            uint16_t half = added[j * p->added_column];
-            scaled[j] += beta * (brain ? float_of_bfloat16(half) : float_of_float16(half));
-        }
-        (brain ? narrow_bfloat16 : narrow_float16)(columns, plain ? sums : scaled, c);
-    }
-}
-
-void put_bf16(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,
-              int sums_row) {
-    put_halves(true, p, row, column, rows, columns, sums, sums_row);
-}
-
-void put_f16(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,
-             int sums_row) {
-    put_halves(false, p, row, column, rows, columns, sums, sums_row);
-}
-
-void put_i32(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const int32_t *sums,
-             int sums_row) {
-    for (int i = 0; i < rows; i++)
-        memcpy((int32_t *)p->c + (row + i) * p->c_row + column, sums + i * sums_row, 4 * (size_t)columns);
-}
-
-void put_dequantized(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const int32_t *sums,
-                     int sums_row) {
-    const struct dequantization *d = p->added;
-    float steps[MOST_COLUMNS], bias[MOST_COLUMNS];
-    uint32_t zeros[MOST_COLUMNS]; /* which may overflow */
-    for (int j = 0; j < columns; j++) {
-        steps[j] = d->step * d->scale[(column + j) * d->scale_step];
-        zeros[j] = (uint32_t)d->zero * (uint32_t)d->sums[column + j];
-        bias[j] = d->bias ? d->bias[column + j] : 0;
-    }
-    for (int i = 0; i < rows; i++) {
-        float *c = (float *)p->c + (row + i) * p->c_row + column;
-        for (int j = 0; j < columns; j++)
-            c[j] = (float)(int32_t)((uint32_t)sums[i * sums_row + j] - zeros[j]) * steps[j] + bias[j];
-    }
 }

@@ -8,12 +8,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { SLAB = 64 }; /* elements of k that one thread packs of rows that are contiguous across k */
+enum {
+    SLAB = 64,         /* elements of k that one thread packs of rows that are contiguous across k */
+    MOST_COLUMNS = 32, /* of a tile */
+    FEW_ROWS = 32,     /* of the left factor at most that meet the right one as it lies */
+};
 
 /* What multiplies packed panels. Lines are rows of the left factor or columns of the right one; `unit` neighbours along k
  * are packed together, zeros beyond k. A tile is an array [rows][columns] of sums, of four bytes each. */
 struct engine {
-    int rows, columns, unit;         /* at most 32 by 32 */
+    int rows, columns, unit;         /* at most MOST_COLUMNS of both */
+    int least_rows;                  /* of which any multiple costs about as much as it has rows */
     ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */
@@ -38,10 +43,19 @@ bool multiply_packed(const struct product *p, const struct engine *with);
 /* That of tiles, whose panels convolutions make themselves: a step of 32 elements has two tiles of 16 lines. */
 extern const struct engine bf16_tiles;
 
-/* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most 32 columns. */
+/* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most MOST_COLUMNS. */
 typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,
                       int sums_row);
 put_sums put_bf16, put_f16;
+
+/* The same for AVX512 alone, for tiles whose sums are rows of MOST_COLUMNS, all wanted, and what is added is contiguous.
+ * put_rows_bf16 takes numbers below the normal ones for zeros, and needs AVX512-BF16; put_rows_f16 returns false if a sum
+ * is NaN. */
+static inline bool has_whole_rows(const struct product *p, int columns) {
+    return columns == MOST_COLUMNS && (!p->added || p->added_column == 1);
+}
+void put_rows_bf16(const struct product *p, ssize_t row, ssize_t column, int rows, const float *sums);
+bool put_rows_f16(const struct product *p, ssize_t row, ssize_t column, int rows, const float *sums);
 
 /* Write sums of int32, or the floats that they stand for. */
 typedef void put_integers(const struct product *p, ssize_t row, ssize_t column, int rows, int columns,
@@ -50,6 +64,9 @@ put_integers put_i32, put_dequantized;
 
 /* Products of one or two rows or columns, which are not packed; false if the product is another, or there is no AVX512. */
 multiplication multiply_vectors_bf16, multiply_vectors_bf16_by_pairs, multiply_vectors_f16;
+
+/* Those of a few rows or columns where both factors are contiguous along k. */
+multiplication multiply_few_bf16, multiply_few_bf16_by_pairs, multiply_few_f16;
 
 /* The transpose of a product, but for where it is written. */
 static inline struct product turned(const struct product *p) {

@@ -206,49 +206,6 @@ DEFINE_MULTIPLY(f16, STEP_16, 2 * STEP_BYTES,
                 MULTIPLY(TILE_PRODUCT_BF16, KEPT, a, TILE_LOAD, b))
 
 /* -- results -- */
-#if defined(__AVX512F__)
-/* alpha sums + beta added, for sixteen of a row; added: NULL for zeros. */
-static inline __m512 finished(const struct product *p, const float *sums, const uint16_t *added, bool brain) {
-    __m512 x = _mm512_loadu_ps(sums) * (float)p->alpha;
-    if (!added) return x;
-    __m256i halves = _mm256_loadu_si256((const void *)added);
-    __m512 floats = brain ? _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
-                          : _mm512_cvtph_ps(halves);
-    return x + (float)p->beta * floats;
-}
-
-/* Whole rows, with a contiguous addend or none. */
-static __attribute__((target("avx512bf16"))) void put_rows_bf16(const struct product *p, ssize_t row, ssize_t column,
-                                                                int rows, const float *sums) {
-    uint16_t *c = (uint16_t *)p->c + row * p->c_row + column;
-    const uint16_t *added = p->added ? (const uint16_t *)p->added + row * p->added_row + column : NULL;
-    for (int i = 0; i < rows; i++, c += p->c_row, sums += LINES) {
-        __m512 x = finished(p, sums, added, true), y = finished(p, sums + 16, added ? added + 16 : NULL, true);
-        _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh(y, x));
-        if (added) added += p->added_row;
-    }
-}
-
-/* The same; false if a sum is NaN. */
-static bool put_rows_f16(const struct product *p, ssize_t row, ssize_t column, int rows, const float *sums) {
-    uint16_t *c = (uint16_t *)p->c + row * p->c_row + column;
-    const uint16_t *added = p->added ? (const uint16_t *)p->added + row * p->added_row + column : NULL;
-    __mmask16 nan = 0;
-    for (int i = 0; i < rows; i++, c += p->c_row, sums += LINES) {
-        __m512 x = finished(p, sums, added, false), y = finished(p, sums + 16, added ? added + 16 : NULL, false);
-        nan |= _mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q);
-        _mm256_storeu_si256((void *)c, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-        _mm256_storeu_si256((void *)(c + 16), _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
-        if (added) added += p->added_row;
-    }
-    return !nan;
-}
-#endif
-
-static inline __attribute__((unused)) bool has_whole_rows(const struct product *p, int columns) {
-    return columns == LINES && (!p->added || p->added_column == 1);
-}
-
 static bool put_tile_bf16(const struct product *p, ssize_t row, ssize_t column, int rows, int columns,
                           const void *sums) {
 #if defined(__AVX512F__)
@@ -281,7 +238,7 @@ static bool put_tile_floats(const struct product *p, ssize_t row, ssize_t column
 
 /* -- the products -- */
 const struct engine bf16_tiles = {
-    .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 2048, .stretch = 512, .size = 2, .direct = true,
+    .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 2048, .stretch = 512, .size = 2, .direct = true,
     .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
     .multiply = multiply_tiles_bf16, .put = put_tile_bf16, .begin = tiles_begin, .end = tiles_end,
 };
@@ -293,7 +250,7 @@ bool multiply_bf16_by_tiles(const struct product *p) {
 
 bool multiply_f16_by_tiles(const struct product *p) {
     static const struct engine engine = {
-        .rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
+        .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
         .left_bytes = 2 * STEP_BYTES, .right_bytes = 2 * STEP_BYTES, .pack_left = pack_left_f16,
         .pack_right = pack_right_f16, .multiply = multiply_tiles_f16, .put = put_tile_f16, .begin = tiles_begin,
         .end = tiles_end, .otherwise = multiply_f16,
@@ -303,7 +260,7 @@ bool multiply_f16_by_tiles(const struct product *p) {
 
 #define ENGINE_I8(put_sums)                                                                                            \
     {                                                                                                                  \
-        .rows = LINES, .columns = LINES, .unit = STEP_8, .depth = 4096, .stretch = 1024, .size = 1, .direct = true,    \
+        .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_8, .depth = 4096, .stretch = 1024, .size = 1, .direct = true,    \
         .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_i8, .pack_right = pack_right_i8,   \
         .multiply = multiply_tiles_i8, .put = put_sums, .begin = tiles_begin, .end = tiles_end,                        \
     }

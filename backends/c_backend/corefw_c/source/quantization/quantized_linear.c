@@ -46,11 +46,13 @@ static void find_extremes(void *context, ssize_t begin, ssize_t end) {
 
 static void round_chunks(void *context, ssize_t begin, ssize_t end) {
     const struct rounding *r = context;
-    float step = r->step, zero = r->zero;
-    for (ssize_t i = begin * CHUNK; i < end_of(r, end - 1); i++) {
-        float x = rintf(r->x[i] / step) + zero;
+    const float *from = r->x + begin * CHUNK, step = r->step, zero = r->zero;
+    int8_t *restrict to = r->steps + begin * CHUNK;
+    ssize_t n = end_of(r, end - 1) - begin * CHUNK;
+    for (ssize_t i = 0; i < n; i++) {
+        float x = rintf(from[i] / step) + zero;
         x = x < 0 ? 0 : x > STEPS ? STEPS : x;
-        r->steps[i] = (int8_t)((int32_t)x - MIDDLE);
+        to[i] = (int8_t)((int32_t)x - MIDDLE);
     }
 }
 
@@ -101,7 +103,10 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
                                    (const int32_t *)t->data, b ? (const float *)b->data : NULL};
         struct product p = {.m = rows, .n = n, .k = k, .a = r.steps, .b = w->data, .added = &d, .c = c->data,
                             .a_row = k, .a_column = 1, .b_row = 1, .b_column = k, .c_row = n};
-        done = (products == BY_TILES ? multiply_i8_to_floats_by_tiles : multiply_i8_to_floats)(&p);
+        multiplication *multiply = products == BY_TILES   ? multiply_i8_to_floats_by_tiles
+                                   : products == BY_PAIRS ? multiply_i8_to_floats_by_quads
+                                                          : multiply_i8_to_floats;
+        done = multiply(&p);
     }
     release(r.extremes);
     release(r.steps);
