@@ -85,7 +85,7 @@ def _register_levels() -> None:
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    corefw_c, *families = map(importlib.import_module, ("corefw_c", "corefw_c.linear_algebra", "corefw_c.convolution"))
+    corefw_c, *families = map(importlib.import_module, ("corefw_c", "corefw_c.attention", "corefw_c.convolution", "corefw_c.linear_algebra"))
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
     modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
     for below, level in enumerate(library.levels(), 1):

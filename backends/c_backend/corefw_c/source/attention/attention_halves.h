@@ -10,7 +10,7 @@
 enum { PACKED_UNIT = 32, PACKED_FLOATS = 16, MOST_KEYS = 128 /* of a block */ };
 
 /* Floats of a block and a panel as sums of two bfloat16, which leave out the 17th bit and what follows it: rows of a
- * tile's length, with zeros beyond the columns that matter. */
+ * tile's length, with zeros beyond the queries. */
 struct split {
     uint16_t high[MOST_KEYS][PACKED_UNIT], low[MOST_KEYS][PACKED_UNIT];
 };
@@ -27,11 +27,12 @@ struct halves_engine {
                  float factor, bool more, float *c);
     /* What follows is NULL where floats meet halves as floats.
      *
-     * Floats of a block and a panel, n rows, as halves whose sums they are. */
-    void (*split)(ssize_t n, ssize_t used, const float *floats, struct split *split);
-    /* Pack x, and y, as the factors that floats meet. */
-    void (*pack_block)(ssize_t n, ssize_t width, const uint16_t *x, ssize_t row, ssize_t column, void *packed);
-    void (*pack_panel)(ssize_t count, ssize_t width, const uint16_t *y, ssize_t row, ssize_t column, void *packed);
+     * Floats of a block and a panel of `count` queries, n rows, as halves whose sums they are. */
+    void (*split)(ssize_t n, ssize_t count, const float *floats, struct split *split);
+    /* Pack x, and y, as the factors that floats meet; false if not all of them are finite: floats are not, either, as the
+     * sum of two products with infinity. */
+    bool (*pack_block)(ssize_t n, ssize_t width, const uint16_t *x, ssize_t row, ssize_t column, void *packed);
+    bool (*pack_panel)(ssize_t count, ssize_t width, const uint16_t *y, ssize_t row, ssize_t column, void *packed);
     /* sums[i][j] = (more ? sums[i][j] : 0) + the sum over the n keys of x[key][i] floats[key][j], for i < width. */
     void (*sum_keys)(ssize_t n, ssize_t used, ssize_t width, const void *block, const struct split *floats, bool more,
                      float *sums);

@@ -47,25 +47,38 @@ static void meet(ssize_t n, ssize_t used, ssize_t width, const uint16_t *x, ssiz
 }
 
 /* The greater half is rounded, too, so that the lesser one is exact to 16 bits; what infinity leaves is nothing. */
-static void split(ssize_t n, ssize_t used, const float *floats, struct split *split) {
+static void split(ssize_t n, ssize_t count, const float *floats, struct split *split) {
     for (ssize_t i = 0; i < n; i++, floats += COLUMNS) {
         float rest[COLUMNS];
-        narrow_bfloat16(used, floats, split->high[i]);
-        for (ssize_t j = 0; j < used; j++) {
+        narrow_bfloat16(count, floats, split->high[i]);
+        for (ssize_t j = 0; j < count; j++) {
             rest[j] = floats[j] - float_of_bfloat16(split->high[i][j]);
             rest[j] = rest[j] == rest[j] ? rest[j] : 0;
         }
-        narrow_bfloat16(used, rest, split->low[i]);
-        memset(split->high[i] + used, 0, (size_t)(SIDE - used) * sizeof(uint16_t));
-        memset(split->low[i] + used, 0, (size_t)(SIDE - used) * sizeof(uint16_t));
+        narrow_bfloat16(count, rest, split->low[i]);
+        memset(split->high[i] + count, 0, (size_t)(SIDE - count) * sizeof(uint16_t));
+        memset(split->low[i] + count, 0, (size_t)(SIDE - count) * sizeof(uint16_t));
     }
 }
 
+static bool are_finite(ssize_t rows, ssize_t width, const uint16_t *x, ssize_t row, ssize_t column) {
+    enum { EXPONENT = 0x7F80 };
+    uint16_t any = 0;
+    for (ssize_t i = 0; i < rows; i++, x += row)
+        if (column == 1)
+            for (ssize_t j = 0; j < width; j++) any |= (x[j] & EXPONENT) == EXPONENT;
+        else
+            for (ssize_t j = 0; j < width; j++) any |= (x[j * column] & EXPONENT) == EXPONENT;
+    return !any;
+}
+
 /* The transpose of x as rows, in panels that have steps for the most keys. */
-static void pack_block(ssize_t n, ssize_t width, const uint16_t *x, ssize_t row, ssize_t column, void *packed) {
+static bool pack_block(ssize_t n, ssize_t width, const uint16_t *x, ssize_t row, ssize_t column, void *packed) {
+    if (!are_finite(n, width, x, row, column)) return false;
     for (ssize_t i = 0; i < width; i += SIDE)
         bf16_tiles.pack_left(n, at_most_a_side(width - i), x + i * column, column, row,
                              (char *)packed + i / SIDE * (MOST_KEYS / SIDE * STEP_BYTES));
+    return true;
 }
 
 static void sum_keys(ssize_t n, ssize_t used, ssize_t width, const void *block, const struct split *floats, bool more,
@@ -87,10 +100,12 @@ static void sum_keys(ssize_t n, ssize_t used, ssize_t width, const void *block, 
 }
 
 /* Of y, a step of queries for 32 columns at a time. */
-static void pack_panel(ssize_t count, ssize_t width, const uint16_t *y, ssize_t row, ssize_t column, void *packed) {
+static bool pack_panel(ssize_t count, ssize_t width, const uint16_t *y, ssize_t row, ssize_t column, void *packed) {
+    if (!are_finite(count, width, y, row, column)) return false;
     for (ssize_t j = 0; j < width; j += SIDE)
         bf16_tiles.pack_right(count, at_most_a_side(width - j), y + j * column, column, row,
                               (char *)packed + j / SIDE * STEP_BYTES);
+    return true;
 }
 
 static void add_queries(ssize_t n, ssize_t width, const struct split *floats, const void *panel, float factor,
