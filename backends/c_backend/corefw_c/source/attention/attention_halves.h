@@ -18,7 +18,7 @@ struct split {
 /* Blocks of keys or values, x, meet panels of queries or gradients, y. Floats of a block and a panel are an array
  * [key][column] with a column for each query; `used` of the columns matter. */
 struct halves_engine {
-    int rows, unit;             /* `meet` reads multiples of so many rows, and elements, which are zeros beyond x */
+    int rows, unit; /* `meet` reads multiples of so many rows, and elements, which are zeros beyond x */
     void (*begin)(void), (*end)(void); /* around the work of a thread; may be NULL */
     /* Pack y for `meet`. */
     void (*pack)(ssize_t count, ssize_t width, const uint16_t *y, ssize_t row, ssize_t column, void *packed);
