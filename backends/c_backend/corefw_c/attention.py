@@ -1,7 +1,9 @@
 """Attention."""
 
+import numpy as np
+
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty, rows_like
+from corefw_c.arrays import FLOATS, dense, empty, rows_like
 from corefw_c.library import fail
 
 
@@ -9,10 +11,11 @@ def kernels(lib):
     """The family's kernels."""
 
     def attention(query, key, value, bias, is_causal, scale):
-        shape, dtype = query.shape[:-1], query.dtype
-        output, logsumexp = rows_like(query, value.shape[-1]), empty(shape, dtype)
+        statistic = np.float32 if query.itemsize == 2 else query.dtype
+        output, logsumexp = rows_like(query, value.shape[-1]), empty(query.shape[:-1], statistic)
         mask = 0 if bias is None else id(bias)
-        if status := lib.attention(id(query), id(key), id(value), mask, is_causal, scale, id(output), id(logsumexp)):
+        options, results = (mask, is_causal, scale, lib.products), (id(output), id(logsumexp))
+        if status := lib.attention(id(query), id(key), id(value), *options, *results):
             fail("attention", status)
         return output, logsumexp
 
@@ -35,8 +38,8 @@ def kernels(lib):
         gradients = like_all(query, key, value)
         operands = map(id, (gradient, query, key, value, output, logsumexp))
         mask = 0 if bias is None else id(bias)
-        if status := lib.attention_backward(*operands, mask, is_causal, scale, *map(id, gradients)):
+        if status := lib.attention_backward(*operands, mask, is_causal, scale, lib.products, *map(id, gradients)):
             fail("attention_backward", status)
         return gradients
 
-    return [Kernel("attention", attention, REALS), Kernel("attention_backward", attention_backward, REALS)]
+    return [Kernel("attention", attention, FLOATS), Kernel("attention_backward", attention_backward, FLOATS)]

@@ -172,10 +172,10 @@ int logistic_loss(uintptr_t input, uintptr_t target, uintptr_t loss);
 
 /* -- attention -- */
 int attention(uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t bias, int causal, double scale,
-              uintptr_t output, uintptr_t logsumexp);
+              int products, uintptr_t output, uintptr_t logsumexp);
 int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintptr_t value, uintptr_t output,
-                       uintptr_t logsumexp, uintptr_t bias, int causal, double scale, uintptr_t grad_query,
-                       uintptr_t grad_key, uintptr_t grad_value);
+                       uintptr_t logsumexp, uintptr_t bias, int causal, double scale, int products,
+                       uintptr_t grad_query, uintptr_t grad_key, uintptr_t grad_value);
 
 /* -- recurrent: relu and tanh recurrences (kinds 0 and 1), LSTM (2), GRU (3) -- */
 int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t input, uintptr_t hx,

@@ -2,7 +2,9 @@
 #ifndef COREFW_ATTENTION_H
 #define COREFW_ATTENTION_H
 
+#include "attention/attention_halves.h"
 #include "core/array.h"
+#include "core/widening.h"
 
 /* One matrix per head: `row` and `column` count elements, the strides of the batch dimensions bytes. */
 struct heads {
@@ -18,6 +20,8 @@ struct attention {
     struct heads query, key, value, bias; /* bias.data is NULL if there is none */
     bool causal;
     double scale;
+    struct half half;                   /* of all operands, if they are of a half type */
+    const struct halves_engine *engine; /* what multiplies them as they are, or NULL */
 };
 
 /* The first element of a head's matrix; NULL if there are none. */
