@@ -84,13 +84,14 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
     return put_bf16(p, row, column, rows, columns, sums, COLUMNS), true;
 }
 
+const struct engine bf16_pairs = {
+    .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+    .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
+    .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
+};
+
 bool multiply_bf16_by_pairs(const struct product *p) {
-    static const struct engine engine = {
-        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
-        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
-        .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
-    };
-    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
+    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &bf16_pairs);
 }
 
 #else
