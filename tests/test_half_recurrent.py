@@ -33,7 +33,7 @@ def run(kind, given, gradient, found=None):
     """What a recurrence gives, and its gradients for the first result; at what `found` has saved, if it is given."""
     op, _, states, rest = KINDS[kind]
     forward, backward = (registry.declared[name].function for name in (op, op + "_backward"))
-    input, *first, weight, batches, reverse = given[: 4 + states]
+    _, *first, weight, batches, reverse = given[: 4 + states]
     results = forward(*given)
     saved = [results[0], *results[1 + states :]] if found is None else [found[0], *found[1 + states : len(results)]]
     return [*results, *backward(*first, weight, *saved, batches, reverse, *rest, gradient)]
@@ -120,7 +120,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(level, kind):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_infinite_states_stay_infinite(level):
-    input, first, weight = (torch.ones(*shape).half() for shape in ((6, 40), (2, 40), (40, 40)))
+    input, first, weight = ((torch.ones(*shape) / 40).half() for shape in ((6, 40), (2, 40), (40, 40)))
     first[1, 3] = float("inf")
     with torch.backend(level):
         output, last = registry.declared["rnn_sequence"].function(input, first, weight, (2, 2, 2), False, "relu")
@@ -152,4 +152,4 @@ def test_no_array_is_converted_as_a_whole(kind):
     assert used < results + packed + (1 << 18)
     used, results = peak(lambda: backward(*given[1 : 2 + states], *saved, batches, False, *rest, gradient))
     states_before, hidden_part = gradient.nbytes, 0 if kind != "gru" else 3 * gradient.nbytes
-    assert used < results + packed + states_before + hidden_part + (1 << 18)
+    assert used < results + packed + states_before + hidden_part + (1 << 20)  # blocks of the last product

@@ -135,8 +135,8 @@ static int run(int kind, ssize_t count, const ssize_t *batch_sizes, bool reverse
 }
 
 int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t input,
-               uintptr_t hx, uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn, uintptr_t cn,
-               uintptr_t gates, uintptr_t cells) {
+               uintptr_t hx, uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn,
+               uintptr_t cn, uintptr_t gates, uintptr_t cells) {
     if (!WRITABLE(output, hn, cn, gates, cells)) return READ_ONLY;
     struct arrays of = {
         .products = products,
@@ -146,11 +146,11 @@ int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int revers
     return run(kind, count, batch_sizes, reverse, &of, false);
 }
 
-int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products,
-                        uintptr_t hx, uintptr_t cx, uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells, uintptr_t grad_output,
-                        uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates, uintptr_t grad_cells,
-                        uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx, uintptr_t grad_weight,
-                        uintptr_t grad_bias) {
+int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t hx,
+                        uintptr_t cx, uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells,
+                        uintptr_t grad_output, uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates,
+                        uintptr_t grad_cells, uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx,
+                        uintptr_t grad_weight, uintptr_t grad_bias) {
     if (!WRITABLE(grad_input, grad_hx, grad_cx, grad_weight, grad_bias)) return READ_ONLY;
     struct arrays of = {
         .products = products,

@@ -17,8 +17,8 @@
 /* -- pairs for few rows: of the left factor as they are, two panels of the large products side by side -- */
 enum { LANES = 16, FEW_ROWS = 8, PAIR_COLUMNS = 4 * LANES, HALF_PANEL = 2 * LANES };
 
-/* `rows` rows by `vectors` vectors from the vector `first` on: constants, so that the sums are kept in registers. `ahead`
- * is what the next panel begins with, of which as much is asked for as is read. */
+/* `rows` rows by `vectors` vectors from the vector `first` on: constants, so that the sums are kept in registers. As
+ * much is asked for of the panel at `ahead` as is read of this one. */
 static inline __attribute__((always_inline, target("avx512f,avx512bf16"))) void multiply_few(
     const int rows, const int vectors, const int first, ssize_t pairs, const char *a, ssize_t line, const uint32_t *b,
     float *sums, const uint32_t *ahead) {
@@ -98,7 +98,8 @@ const struct engine *step_engine(enum dtype dtype, int products) {
 
 multiplication *half_multiplication(enum dtype dtype, int products) {
     if (dtype == FLOAT16) return products == BY_TILES ? multiply_f16_by_tiles : multiply_f16;
-    return products == BY_TILES ? multiply_bf16_by_tiles : products == BY_PAIRS ? multiply_bf16_by_pairs : multiply_bf16;
+    if (products == BY_TILES) return multiply_bf16_by_tiles;
+    return products == BY_PAIRS ? multiply_bf16_by_pairs : multiply_bf16;
 }
 
 /* -- the weight -- */
@@ -150,7 +151,8 @@ static void times_panels(void *context, ssize_t begin, ssize_t end) {
         int columns = there(job->weight->columns, i, e->columns);
         for (ssize_t t = 0; t * e->rows < job->m; t++) {
             int rows = there(job->m, t, e->rows);
-            e->multiply(k, job->left + t * job->tile_bytes, job->line, panel, rows, columns, false, sums, next);
+            e->multiply(k, job->left + t * job->tile_bytes, job->line, panel, rows, columns, false, sums,
+                        t ? panel : next);
             for (int row = 0; row < rows; row++) {
                 const float *sum = sums + row * e->columns;
                 float *c = job->c + (t * e->rows + row) * job->c_row + i * e->columns;

@@ -14,15 +14,15 @@ struct half_weight {
     char *packed;
 };
 
-/* What multiplies few rows of a half type, by what a level has (`products` of kernels.h), and its product of any size. */
+/* What multiplies few rows of a half type, by `products` of kernels.h; and the product of any size. */
 const struct engine *step_engine(enum dtype dtype, int products);
 multiplication *half_multiplication(enum dtype dtype, int products);
 
 /* Pack the panels. False if there is no memory. */
 bool pack_half_weight(struct half_weight *weight);
 
-/* c = a times the weight, for m contiguous rows; those of c, `c_row` apart, are whole vectors long. False if there is no
- * memory. Parallel. Each sum is the same for any m. */
+/* c = a times the weight, for m contiguous rows; those of c lie `c_row` apart. False if there is no memory. Parallel.
+ * A sum does not depend on m. */
 bool times_half_weight(const struct half_weight *weight, ssize_t m, const uint16_t *a, float *c, ssize_t c_row);
 
 #endif
