@@ -78,16 +78,15 @@ def beside_plugins(plugin_site):
 
 def _register_levels() -> None:
     """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
-    of one module differ in products, convolutions and attention alone, and the lower ones have no other kernels here.
-    So has `c-tiles`, whose tiles are emulated."""
+    of one module differ in products, convolutions, attention and recurrences alone, and the lower ones have no other
+    kernels here. So has `c-tiles`, whose tiles are emulated."""
     if importlib.util.find_spec("corefw_c") is None:
         return
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    corefw_c, *families = map(
-        importlib.import_module, ("corefw_c", "corefw_c.attention", "corefw_c.convolution", "corefw_c.linear_algebra")
-    )
+    multiplying = ("attention", "convolution", "linear_algebra", "recurrent")
+    corefw_c, *families = map(importlib.import_module, ("corefw_c", *(f"corefw_c.{name}" for name in multiplying)))
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
     modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
     for below, level in enumerate(library.levels(), 1):

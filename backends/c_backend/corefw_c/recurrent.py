@@ -1,7 +1,7 @@
 """Recurrent networks."""
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 NONLINEARITIES = {"relu": 0, "tanh": 1}
@@ -15,7 +15,7 @@ def kernels(lib):
         """Run `function` on the arrays `given` and fill `results`; either may hold None."""
         given = [None if array is None else dense(array) for array in given]  # kept alive by this name
         addresses = [0 if array is None else id(array) for array in (*given, *results)]
-        if status := function(kind, len(batch_sizes), batch_sizes, reverse, *addresses):
+        if status := function(kind, len(batch_sizes), batch_sizes, reverse, lib.products, *addresses):
             fail(op, status)
         return tuple(result for result in results if result is not None)
 
@@ -72,4 +72,4 @@ def kernels(lib):
         rnn_sequence,
         rnn_sequence_backward,
     )
-    return [Kernel(function.__name__, function, REALS) for function in functions]
+    return [Kernel(function.__name__, function, FLOATS) for function in functions]

@@ -177,15 +177,15 @@ int attention_backward(uintptr_t gradient, uintptr_t query, uintptr_t key, uintp
                        uintptr_t logsumexp, uintptr_t bias, int causal, double scale, int products,
                        uintptr_t grad_query, uintptr_t grad_key, uintptr_t grad_value);
 
-/* -- recurrent: relu and tanh recurrences (kinds 0 and 1), LSTM (2), GRU (3) -- */
-int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t input, uintptr_t hx,
-               uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn, uintptr_t cn,
-               uintptr_t gates, uintptr_t cells);
-int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t hx, uintptr_t cx,
-                        uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells, uintptr_t grad_output,
-                        uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates, uintptr_t grad_cells,
-                        uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx, uintptr_t grad_weight,
-                        uintptr_t grad_bias);
+/* -- recurrent: relu and tanh recurrences (kinds 0 and 1), LSTM (2), GRU (3); products: what multiplies half types -- */
+int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t input,
+               uintptr_t hx, uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn,
+               uintptr_t cn, uintptr_t gates, uintptr_t cells);
+int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t hx,
+                        uintptr_t cx, uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells,
+                        uintptr_t grad_output, uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates,
+                        uintptr_t grad_cells, uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx,
+                        uintptr_t grad_weight, uintptr_t grad_bias);
 
 /* -- memory, creation, joining, padding -- */
 enum { SMALL = 4096 }; /* arrays of fewer bytes are moved by NumPy, whose call costs less */

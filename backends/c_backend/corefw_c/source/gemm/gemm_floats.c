@@ -55,14 +55,14 @@ static void multiply_floats(ssize_t k, const void *left, ssize_t line, const voi
                                   const void *sums) {                                                                  \
         return put_##half(p, row, column, rows, columns, sums, COLUMNS), true;                                         \
     }                                                                                                                  \
+    const struct engine half##_floats = {                                                                              \
+        .rows = TILE_ROWS, .least_rows = 2, .columns = COLUMNS, .unit = 1, .depth = 512, .stretch = 512, .size = 2,    \
+        .left_bytes = TILE_ROWS * sizeof(float), .right_bytes = COLUMNS * sizeof(float),                               \
+        .pack_left = pack_left_##half, .pack_right = pack_right_##half, .multiply = multiply_floats,                   \
+        .put = put_##half##_tile,                                                                                      \
+    };                                                                                                                 \
     bool multiply_##half(const struct product *p) {                                                                    \
-        static const struct engine engine = {                                                                          \
-            .rows = TILE_ROWS, .least_rows = 2, .columns = COLUMNS, .unit = 1, .depth = 512, .stretch = 512, .size = 2,    \
-            .left_bytes = TILE_ROWS * sizeof(float), .right_bytes = COLUMNS * sizeof(float),                           \
-            .pack_left = pack_left_##half, .pack_right = pack_right_##half, .multiply = multiply_floats,               \
-            .put = put_##half##_tile,                                                                                  \
-        };                                                                                                             \
-        return multiply_few_##half(p) || multiply_vectors_##half(p) || multiply_packed(p, &engine);                    \
+        return multiply_few_##half(p) || multiply_vectors_##half(p) || multiply_packed(p, &half##_floats);              \
     }
 DEFINE_ENGINE(bf16, widen_bfloat16)
 DEFINE_ENGINE(f16, widen_float16)

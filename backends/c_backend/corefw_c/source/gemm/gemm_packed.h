@@ -40,8 +40,9 @@ struct engine {
 
 bool multiply_packed(const struct product *p, const struct engine *with);
 
-/* That of tiles, whose panels convolutions make themselves: a step of 32 elements has two tiles of 16 lines. */
-extern const struct engine bf16_tiles;
+/* The engines of half types, by what multiplies. Convolutions make panels of bf16_tiles themselves: a step of 32 elements
+ * has two tiles of 16 lines. bf16_pairs is there with AVX512 alone. */
+extern const struct engine bf16_floats, f16_floats, bf16_pairs, bf16_tiles, f16_tiles;
 
 /* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most MOST_COLUMNS. */
 typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,

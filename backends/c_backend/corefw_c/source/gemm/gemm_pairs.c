@@ -22,13 +22,14 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
     return true;
 }
 
+const struct engine bf16_pairs = {
+    .rows = TILE_ROWS, .least_rows = 2, .columns = MOST_COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+    .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = MOST_COLUMNS * sizeof(uint32_t),
+    .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put,
+};
+
 bool multiply_bf16_by_pairs(const struct product *p) {
-    static const struct engine engine = {
-        .rows = TILE_ROWS, .least_rows = 2, .columns = MOST_COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
-        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = MOST_COLUMNS * sizeof(uint32_t),
-        .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put,
-    };
-    return multiply_few_bf16_by_pairs(p) || multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
+    return multiply_few_bf16_by_pairs(p) || multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &bf16_pairs);
 }
 
 #else

@@ -248,14 +248,15 @@ bool multiply_bf16_by_tiles(const struct product *p) {
     return (!two_dots && multiply_vectors_bf16_by_pairs(p)) || multiply_packed(p, &bf16_tiles);
 }
 
+const struct engine f16_tiles = {
+    .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
+    .left_bytes = 2 * STEP_BYTES, .right_bytes = 2 * STEP_BYTES, .pack_left = pack_left_f16,
+    .pack_right = pack_right_f16, .multiply = multiply_tiles_f16, .put = put_tile_f16, .begin = tiles_begin,
+    .end = tiles_end, .otherwise = multiply_f16,
+};
+
 bool multiply_f16_by_tiles(const struct product *p) {
-    static const struct engine engine = {
-        .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 1024, .stretch = 256, .size = 2,
-        .left_bytes = 2 * STEP_BYTES, .right_bytes = 2 * STEP_BYTES, .pack_left = pack_left_f16,
-        .pack_right = pack_right_f16, .multiply = multiply_tiles_f16, .put = put_tile_f16, .begin = tiles_begin,
-        .end = tiles_end, .otherwise = multiply_f16,
-    };
-    return multiply_vectors_f16(p) || multiply_packed(p, &engine);
+    return multiply_vectors_f16(p) || multiply_packed(p, &f16_tiles);
 }
 
 #define ENGINE_I8(put_sums)                                                                                            \

@@ -1,12 +1,15 @@
 /* Recurrences over packed sequences, all steps in one call: simple, long short-term memory, gated recurrent units. */
 #include "recurrent/recurrent.h"
+#include "recurrent/recurrent_halves.h"
 #include "core/array.h"
 #include "gemm/gemm.h"
 #include "kernels.h"
 #include "core/mathematics.h"
 #include "core/memory.h"
 #include "core/panel.h"
+#include "core/sizes.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -65,13 +68,14 @@ ssize_t parts_of(const struct sequence *sequence, ssize_t cost) {
 enum kind { RELU, TANH, LSTM, GRU, KINDS };
 static const ssize_t gates_of[KINDS] = {1, 1, 4, 3}, saved_gates_of[KINDS] = {0, 0, 4, 4};
 
-/* The arrays of a call; those that it does not have are NULL. */
+/* The arrays of a call; those that it does not have are NULL. products: what multiplies half types. */
 struct arrays {
+    int products;
     array input, hx, cx, weight, bias, output, saved, cells, state, cell;
     array grad_output, grad_hn, grad_cn, grad_saved, grad_cells, grad_input, grad_weight, grad_bias;
 };
 
-static void *data_of(array a) { return a ? a->data : NULL; }
+static char *data_of(array a) { return a ? a->data : NULL; }
 
 enum { CELL_COST = 2 }; /* elementary steps of a gate, computed by vectors */
 
@@ -120,9 +124,9 @@ static int run(int kind, ssize_t count, const ssize_t *batch_sizes, bool reverse
     if (status) return status;
     status = check(kind, &sequence, of);
     if (!status) {
-        switch (dtype_of(of->hx)) {
-        case FLOAT32: status = (back ? backward_f32 : forward_f32)((enum kind)kind, &sequence, of); break;
-        case FLOAT64: status = (back ? backward_f64 : forward_f64)((enum kind)kind, &sequence, of); break;
+        switch (computed_in(dtype_of(of->hx))) {
+        case FLOAT32: status = run_kind_f32((enum kind)kind, &sequence, of, back); break;
+        case FLOAT64: status = run_kind_f64((enum kind)kind, &sequence, of, back); break;
         default: status = WRONG_DTYPE;
         }
     }
@@ -130,24 +134,26 @@ static int run(int kind, ssize_t count, const ssize_t *batch_sizes, bool reverse
     return status;
 }
 
-int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t input, uintptr_t hx,
-               uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn, uintptr_t cn,
-               uintptr_t gates, uintptr_t cells) {
+int recurrence(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t input,
+               uintptr_t hx, uintptr_t cx, uintptr_t weight, uintptr_t bias, uintptr_t output, uintptr_t hn,
+               uintptr_t cn, uintptr_t gates, uintptr_t cells) {
     if (!WRITABLE(output, hn, cn, gates, cells)) return READ_ONLY;
     struct arrays of = {
+        .products = products,
         .input = ARRAY(input), .hx = ARRAY(hx), .cx = ARRAY(cx), .weight = ARRAY(weight), .bias = ARRAY(bias),
         .output = ARRAY(output), .state = ARRAY(hn), .cell = ARRAY(cn), .saved = ARRAY(gates), .cells = ARRAY(cells),
     };
     return run(kind, count, batch_sizes, reverse, &of, false);
 }
 
-int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, uintptr_t hx, uintptr_t cx,
-                        uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells, uintptr_t grad_output,
-                        uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates, uintptr_t grad_cells,
-                        uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx, uintptr_t grad_weight,
-                        uintptr_t grad_bias) {
+int recurrence_backward(int kind, intptr_t count, const intptr_t *batch_sizes, int reverse, int products, uintptr_t hx,
+                        uintptr_t cx, uintptr_t weight, uintptr_t output, uintptr_t gates, uintptr_t cells,
+                        uintptr_t grad_output, uintptr_t grad_hn, uintptr_t grad_cn, uintptr_t grad_gates,
+                        uintptr_t grad_cells, uintptr_t grad_input, uintptr_t grad_hx, uintptr_t grad_cx,
+                        uintptr_t grad_weight, uintptr_t grad_bias) {
     if (!WRITABLE(grad_input, grad_hx, grad_cx, grad_weight, grad_bias)) return READ_ONLY;
     struct arrays of = {
+        .products = products,
         .hx = ARRAY(hx), .cx = ARRAY(cx), .weight = ARRAY(weight), .output = ARRAY(output), .saved = ARRAY(gates),
         .cells = ARRAY(cells), .grad_output = ARRAY(grad_output), .grad_hn = ARRAY(grad_hn), .grad_cn = ARRAY(grad_cn),
         .grad_saved = ARRAY(grad_gates), .grad_cells = ARRAY(grad_cells), .grad_input = ARRAY(grad_input),
