@@ -17,6 +17,9 @@ struct engine {
     ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */
+    /* For convolutions, which make right panels themselves: so many of a row's columns lie together, and as many rows of a
+     * tile cost the same. */
+    int width, grain;
     /* Pack lines from `source`, `line` elements apart, with elements `along` apart. */
     void (*pack_left)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
     void (*pack_right)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
@@ -35,8 +38,8 @@ struct engine {
 
 bool multiply_packed(const struct product *p, const struct engine *with);
 
-/* That of tiles, whose panels convolutions make themselves: a step of 32 elements has two tiles of 16 lines. */
-extern const struct engine bf16_tiles;
+/* Those of pairs of bfloat16. A unit of tiles has two of 16 lines. */
+extern const struct engine bf16_pairs, bf16_tiles;
 
 /* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most 32 columns. */
 typedef void put_sums(const struct product *p, ssize_t row, ssize_t column, int rows, int columns, const float *sums,

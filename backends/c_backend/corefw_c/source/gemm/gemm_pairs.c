@@ -14,26 +14,46 @@
 
 enum { LANES = 16, COLUMNS = TILE_VECTORS * LANES };
 
-/* sums[TILE_ROWS][COLUMNS] = (more ? sums : 0) + a b, for a: columns of TILE_ROWS pairs, b: rows of COLUMNS pairs. */
-static __attribute__((noinline, target("avx512bf16"))) void multiply_pairs(ssize_t k, const void *left,
-                                                                           ssize_t line, const void *right, int rows,
-                                                                           int columns, bool more, void *sums, const void *next) {
-    (void)line, (void)next, (void)rows, (void)columns;
-    const uint32_t *a = left, *b = right;
-    float *sum = sums;
+/* sums[height][COLUMNS] = (more ? sums : 0) + a b, for a: columns of TILE_ROWS pairs, b: rows of COLUMNS pairs; `height`
+ * and `vectors` are constants. */
+static inline __attribute__((always_inline, target("avx512bf16"))) void add_pairs(const int height, const int vectors,
+                                                                                  ssize_t k, const uint32_t *a,
+                                                                                  const uint32_t *b, bool more,
+                                                                                  float *sum) {
     __m512 total[TILE_ROWS][TILE_VECTORS];
-    UNROLL for (int i = 0; i < TILE_ROWS; i++)
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++)
+    UNROLL for (int i = 0; i < height; i++)
+        UNROLL for (int j = 0; j < vectors; j++)
             total[i][j] = more ? _mm512_loadu_ps(sum + i * COLUMNS + j * LANES) : _mm512_setzero_ps();
     for (ssize_t l = 0; l < k; l += 2, a += TILE_ROWS, b += COLUMNS) {
         __m512bh pair[TILE_VECTORS];
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++) pair[j] = (__m512bh)_mm512_loadu_si512(b + j * LANES);
-        UNROLL for (int i = 0; i < TILE_ROWS; i++)
-            UNROLL for (int j = 0; j < TILE_VECTORS; j++)
+        UNROLL for (int j = 0; j < vectors; j++) pair[j] = (__m512bh)_mm512_loadu_si512(b + j * LANES);
+        UNROLL for (int i = 0; i < height; i++)
+            UNROLL for (int j = 0; j < vectors; j++)
                 total[i][j] = _mm512_dpbf16_ps(total[i][j], (__m512bh)_mm512_set1_epi32((int)a[i]), pair[j]);
     }
-    UNROLL for (int i = 0; i < TILE_ROWS; i++)
-        UNROLL for (int j = 0; j < TILE_VECTORS; j++) _mm512_storeu_ps(sum + i * COLUMNS + j * LANES, total[i][j]);
+    UNROLL for (int i = 0; i < height; i++)
+        UNROLL for (int j = 0; j < vectors; j++) _mm512_storeu_ps(sum + i * COLUMNS + j * LANES, total[i][j]);
+}
+
+static __attribute__((noinline, target("avx512bf16"))) void multiply_pairs(ssize_t k, const void *left, ssize_t line,
+                                                                           const void *right, int rows, int columns,
+                                                                           bool more, void *sums, const void *next) {
+    (void)line, (void)next;
+    switch ((rows + 1) / 2 * 2) {
+#define HEIGHT(height)                                                                                                 \
+    case height:                                                                                                       \
+        if (columns > LANES) add_pairs(height, 2, k, left, right, more, sums);                                         \
+        else add_pairs(height, 1, k, left, right, more, sums);                                                         \
+        return;
+        HEIGHT(2)
+        HEIGHT(4)
+        HEIGHT(6)
+        HEIGHT(8)
+        HEIGHT(10)
+        HEIGHT(12)
+        HEIGHT(14)
+#undef HEIGHT
+    }
 }
 
 /* Pairs of rows, for rows of contiguous pairs. */
@@ -84,13 +104,14 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
     return put_bf16(p, row, column, rows, columns, sums, COLUMNS), true;
 }
 
+const struct engine bf16_pairs = {
+    .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+    .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t), .width = COLUMNS, .grain = 2,
+    .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
+};
+
 bool multiply_bf16_by_pairs(const struct product *p) {
-    static const struct engine engine = {
-        .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
-        .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t),
-        .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
-    };
-    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &engine);
+    return multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &bf16_pairs);
 }
 
 #else
