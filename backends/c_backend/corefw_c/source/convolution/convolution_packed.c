@@ -23,9 +23,11 @@ enum {
     PLACES = 512,         /* of a slab, about, */
     FEWEST_PLACES = 128,  /* since each one meets all weights */
     PANELS = 16,          /* that are gathered before they are multiplied, */
-    DEPTH_WORDS = 512,    /* so many rows of each at a time */
+    DEPTH_WORDS = 512,    /* so many rows of each at a time, at most */
     STRETCH_WORDS = 128,  /* whose panels fit the first-level cache */
-    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+    PAIRS = 16,           /* of channels whose weights are packed together */
+    TASKS_PER_THREAD = 4, /* at least, if the places allow, */
+    PARTS_PER_THREAD = 2, /* or so many that share places, which each of them gathers */
 };
 
 struct packed_job {
@@ -104,7 +106,7 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
     struct packed_job *job = context;
     const struct convolution *p = job->problem;
     const struct engine *e = job->with;
-    ssize_t blocks = blocks_of(p->out_channels, e->rows), most = job->pairs * job->order->most + e->unit / 2;
+    ssize_t blocks = blocks_of(p->out_channels, e->rows), unit = e->unit / 2, most = PAIRS * job->order->most + unit;
     ssize_t row = p->transposed ? p->taps : p->in_channels * p->taps;
     ssize_t channel = p->transposed ? p->out_channels * p->taps : p->taps;
     uint32_t *words = allocate_items(size_times(most, e->rows), sizeof *words); /* [row][word] */
@@ -118,19 +120,23 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
         const uint16_t *weight = job->weight + group * p->in_channels * p->out_channels * p->taps + first * row;
         for (ssize_t pass = 0; pass < p->passes; pass++) {
             struct pairing pairing = pairing_of(job, pass);
-            ssize_t n = words_of(job, pass), used = job->pairs * pairing.n;
-            for (ssize_t i = 0; i < rows; i++) memset(words + i * n + used, 0, (size_t)(n - used) * sizeof *words);
-            /* in the order of memory: rows of channels, or channels of rows */
-            ssize_t outer = p->transposed ? job->pairs : rows, inner = p->transposed ? rows : job->pairs;
-            for (ssize_t far = 0; far < outer; far++)
-                for (ssize_t near = 0; near < inner; near++) {
-                    ssize_t i = p->transposed ? near : far, q = p->transposed ? far : near;
-                    const uint16_t *a = weight + i * row + 2 * q * channel;
-                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL,
-                              words + i * n + q * pairing.n);
-                }
-            e->pack_left(2 * n, (int)rows, words, 2 * n, 1,
-                         weights_of(job, pass, group) + item % blocks * panel_bytes(job, pass));
+            char *panel = weights_of(job, pass, group) + item % blocks * panel_bytes(job, pass);
+            for (ssize_t q = 0; q < job->pairs && pairing.n; q += PAIRS) {
+                ssize_t pairs = smaller(job->pairs - q, PAIRS), used = pairs * pairing.n, n = blocks_of(used, unit) * unit;
+                for (ssize_t i = 0; i < rows; i++) memset(words + i * n + used, 0, (size_t)(n - used) * sizeof *words);
+                /* in the order of memory: rows of channels, or channels of rows */
+                ssize_t outer = p->transposed ? pairs : rows, inner = p->transposed ? rows : pairs;
+                for (ssize_t far = 0; far < outer; far++)
+                    for (ssize_t near = 0; near < inner; near++) {
+                        ssize_t i = p->transposed ? near : far, c = 2 * (q + (p->transposed ? far : near));
+                        const uint16_t *a = weight + i * row + c * channel;
+                        __builtin_prefetch(a + 2 * PAIRS * channel);
+                        if (p->transposed) __builtin_prefetch(a + (2 * PAIRS + 1) * channel);
+                        pair_taps(&pairing, a, c + 1 < p->in_channels ? a + channel : NULL,
+                                  words + i * n + c / 2 % PAIRS * pairing.n);
+                    }
+                e->pack_left(2 * n, (int)rows, words, 2 * n, 1, panel + q * pairing.n / unit * e->left_bytes);
+            }
         }
     }
     release(words);
@@ -185,9 +191,12 @@ static void copy_words(const struct packed_job *job, const struct slab *slab, ss
                     const uint16_t *a = input + (s * channels + 2 * q) * p->in_size;
                     const uint16_t *b = 2 * q + 1 < p->in_channels ? a + p->in_size : NULL;
                     uint32_t *to = copy + s * layout->sample + q * layout->channel;
-                    for (int r = 0; r < runs; r++)
+                    for (int r = 0; r < runs; r++) {
+                        __builtin_prefetch(a + 2 * p->in_size + run[r].source);
+                        __builtin_prefetch(a + 3 * p->in_size + run[r].source);
                         pair_rows(run[r].length, step, a + run[r].source, b ? b + run[r].source : NULL,
                                   to + run[r].target);
+                    }
                 }
     }
 }
@@ -313,7 +322,8 @@ static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t p
     const struct convolution *p = job->problem;
     ssize_t used = job->pairs * taps_of(job, pass), words = words_of(job, pass), unit = e->unit / 2, panels;
     ssize_t distance = places->target[places->axes - 1], tile = (ssize_t)e->rows * e->columns;
-    ssize_t kept = words > DEPTH_WORDS ? PANELS * tile : 0;
+    ssize_t blocks = words > DEPTH_WORDS ? blocks_of(words, DEPTH_WORDS) : 1, kept = blocks > 1 ? PANELS * tile : 0;
+    ssize_t step = words ? blocks_of(words, blocks * unit) * unit : unit; /* of words at a time, about equal */
     const char *weights = weights_of(job, pass, group);
     uint16_t *output = job->output + group * p->out_channels * p->out_size;
     struct walk targets = *places;
@@ -321,8 +331,8 @@ static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t p
     begin_walk(&targets);
     do {
         for (panels = 0; panels < PANELS && take_places(e, places, &targets, &scratch->places[panels]);) panels++;
-        for (ssize_t from = 0; from == 0 || from < words; from += DEPTH_WORDS) {
-            ssize_t depth = smaller(words - from, DEPTH_WORDS);
+        for (ssize_t from = 0; from == 0 || from < words; from += step) {
+            ssize_t depth = smaller(words - from, step);
             for (ssize_t i = 0; i < panels; i++)
                 gather_panel(e, from, smaller(used, from + depth), scratch->offsets, &scratch->places[i], scratch->copy,
                              scratch->panels + i * scratch->panel);
@@ -410,7 +420,7 @@ bool convolve_packed(const struct engine *e, const struct convolution *p, const 
     for (int i = 0; i < p->axes; i++) places *= p->axis[i].last - p->axis[i].first;
     job.slabs = cut_into_slabs(p, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
     ssize_t tasks = p->groups * job.slabs.count;
-    if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted, tasks), blocks);
+    if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted / TASKS_PER_THREAD * PARTS_PER_THREAD, tasks), blocks);
     tasks *= job.row_parts;
     ssize_t work = p->samples * p->out_size * p->out_channels * p->in_channels * p->taps / p->passes + 1;
     parallel_for(tasks, grain_for(work * p->groups / tasks / 256), convolve_slabs, &job);
