@@ -146,11 +146,11 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
 /* to[j] = a[j * step] and b[j * step] as a word; b may be NULL. */
 static inline void pair_rows(ssize_t n, ssize_t step, const uint16_t *a, const uint16_t *b, uint32_t *restrict to) {
 #if defined(__AVX512F__)
-    if (step == 1 && b) {
+    if (step == 1) {
         for (ssize_t j = 0; j < n; j += 16) {
             __mmask16 there = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : 0xffff;
             __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, a + j)),
-                    high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, b + j));
+                    high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(b ? there : 0, b ? b + j : a));
             _mm512_mask_storeu_epi32(to + j, there, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
         }
         return;

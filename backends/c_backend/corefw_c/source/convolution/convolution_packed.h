@@ -25,7 +25,7 @@ static inline ssize_t room_of(ssize_t bytes) { return size_times(size_plus(bytes
 
 /* Where a block of rows begins: blocks are about equal, and multiples of what costs an engine the same. */
 static inline ssize_t block_start(const struct engine *e, ssize_t rows, ssize_t block) {
-    return smaller(blocks_of(rows, e->grain) * block / blocks_of(rows, e->rows) * e->grain, rows);
+    return smaller(blocks_of(rows, e->least_rows) * block / blocks_of(rows, e->rows) * e->least_rows, rows);
 }
 
 /* Parts of a row: where it comes from, and its first column. */

@@ -14,12 +14,11 @@ enum { SLAB = 64 }; /* elements of k that one thread packs of rows that are cont
  * are packed together, zeros beyond k. A tile is an array [rows][columns] of sums, of four bytes each. */
 struct engine {
     int rows, columns, unit;         /* at most 32 by 32 */
+    int least_rows;                  /* of which any multiple costs about as much as it has rows */
     ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */
-    /* For convolutions, which make right panels themselves: so many of a row's columns lie together, and as many rows of a
-     * tile cost the same. */
-    int width, grain;
+    int width;                       /* columns of a right panel's row that lie together, for convolutions, which make it */
     /* Pack lines from `source`, `line` elements apart, with elements `along` apart. */
     void (*pack_left)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
     void (*pack_right)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);

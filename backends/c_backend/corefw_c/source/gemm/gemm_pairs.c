@@ -105,8 +105,8 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
 }
 
 const struct engine bf16_pairs = {
-    .rows = TILE_ROWS, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
-    .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t), .width = COLUMNS, .grain = 2,
+    .rows = TILE_ROWS, .least_rows = 2, .columns = COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
+    .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = COLUMNS * sizeof(uint32_t), .width = COLUMNS,
     .pack_left = pack_left, .pack_right = pack_right, .multiply = multiply_pairs, .put = put,
 };
 
