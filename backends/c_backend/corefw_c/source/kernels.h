@@ -119,7 +119,8 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
                      uintptr_t output);
 
 /* -- convolution -- */
-/* sizes: stride, padding and dilation of every axis; bias may be absent. bfloat16 is for levels that have tiles. */
+/* sizes: stride, padding and dilation of every axis; bias may be absent. products: what pairs of bfloat16 are multiplied
+ * with. */
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
                 intptr_t groups, int products, uintptr_t output);
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
