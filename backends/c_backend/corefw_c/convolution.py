@@ -1,16 +1,14 @@
 """Convolutions, the gradient of their weights, and windows as columns."""
 
-from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import REALS, dense, empty
-from corefw_c.library import BY_TILES, fail
+from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.library import fail
 
 
 def kernels(lib):
     """The family's kernels."""
     shape_of, weight_shape_of = shape_rule("convolution"), shape_rule("convolution_weight")
-    multiplied = REALS | {dtypes.bfloat16} if lib.products == BY_TILES else REALS
 
     def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
         shapes = input.shape, weight.shape, None if bias is None else bias.shape
@@ -20,7 +18,7 @@ def kernels(lib):
         options = (*stride, *padding, *dilation)
         address = 0 if bias is None else id(bias)
         arrays = (id(input), id(weight), address)
-        if status := lib.convolution(*arrays, len(options), options, transposed, groups, id(output)):
+        if status := lib.convolution(*arrays, len(options), options, transposed, groups, lib.products, id(output)):
             fail("convolution", status)
         return output
 
@@ -30,7 +28,7 @@ def kernels(lib):
         input, output_grad = dense(input), dense(output_grad)
         result = empty(shape, input.dtype)
         arrays = (id(input), id(output_grad))
-        if status := lib.convolution_weight(*arrays, len(options), options, groups, id(result)):
+        if status := lib.convolution_weight(*arrays, len(options), options, groups, lib.products, id(result)):
             fail("convolution_weight", status)
         return result
 
@@ -51,8 +49,8 @@ def kernels(lib):
         return output
 
     return [
-        Kernel("convolution", convolution, multiplied),
-        Kernel("convolution_weight", convolution_weight, multiplied),
+        Kernel("convolution", convolution, FLOATS),
+        Kernel("convolution_weight", convolution_weight, FLOATS),
         Kernel("im2col", im2col),
         Kernel("col2im", col2im, REALS),
     ]

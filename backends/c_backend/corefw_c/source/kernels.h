@@ -120,11 +120,12 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
                      uintptr_t output);
 
 /* -- convolution -- */
-/* sizes: stride, padding and dilation of every axis; bias may be absent. bfloat16 is for levels that have tiles. */
+/* sizes: stride, padding and dilation of every axis; bias may be absent. products: what pairs of bfloat16 are multiplied
+ * with. */
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
-                intptr_t groups, uintptr_t output);
+                intptr_t groups, int products, uintptr_t output);
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
-                       uintptr_t weight_grad);
+                       int products, uintptr_t weight_grad);
 /* options: kernel size, dilation, padding and stride, each for height and width */
 int im2col(uintptr_t input, const intptr_t options[8], uintptr_t output);
 int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output);

@@ -1,7 +1,8 @@
 /* Convolutions, transposed ones, and the gradient of their weights. */
 #include "core/array.h"
 #include "convolution/convolution_geometry.h"
-#include "convolution/convolution_tiles.h"
+#include "convolution/convolution_packed.h"
+#include "convolution/convolution_storage.h"
 #include "gemm/gemm.h"
 #include "gemm/gemm_tile.h"
 #include "gemm/gemm_transpose.h"
@@ -91,12 +92,17 @@ static ssize_t narrow_places(const struct convolution *p, size_t size) {
     return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
 }
 
-/* The largest number of panels of a slab. */
-static ssize_t most_panels(const struct convolution *p, const struct slabs *slabs, ssize_t columns) {
+/* Whether the gradient of a weight has too few rows or columns for panels. */
+static bool is_narrow(const struct convolution *p) {
+    return p->out_channels <= FEW_CHANNELS || p->in_channels * p->taps <= FEW_COLUMNS;
+}
+
+/* The largest number of places of a slab. */
+static ssize_t places_of_slab(const struct convolution *p, const struct slabs *slabs) {
     struct slab slab = slab_at(p, slabs, 0);
     ssize_t places = slab.samples;
     for (int i = 0; i < p->axes; i++) places *= slab.last[i] - slab.first[i];
-    return (places + columns - 1) / columns;
+    return places;
 }
 
 /* Offsets of the products of a place, for every channel and every of these taps. */
@@ -124,6 +130,50 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 
 #define TEMPLATE "convolution/convolution_panel.inc"
 #include "core/each_real.h"
+
+#define REAL float
+#define OF_REAL(name) name##_f32
+#define ITEM float
+#define OF_ITEM(name) name##_f32
+#define LOAD(from) (*(const unaligned_vector_f32 *)(from))
+#define WIDE(item) (item)
+#include "convolution/convolution_copy.inc"
+#undef ITEM
+#undef OF_ITEM
+#undef LOAD
+#undef WIDE
+#define ITEM uint16_t
+#define OF_ITEM(name) name##_bf16
+#define LOAD load_bf16
+#define WIDE float_of_bfloat16
+#include "convolution/convolution_copy.inc"
+#undef OF_ITEM
+#undef LOAD
+#undef WIDE
+#define OF_ITEM(name) name##_f16
+#define LOAD load_f16
+#define WIDE float_of_float16
+#include "convolution/convolution_copy.inc"
+#undef ITEM
+#undef OF_ITEM
+#undef LOAD
+#undef WIDE
+#undef REAL
+#undef OF_REAL
+#define REAL double
+#define OF_REAL(name) name##_f64
+#define ITEM double
+#define OF_ITEM(name) name##_f64
+#define LOAD(from) (*(const unaligned_vector_f64 *)(from))
+#define WIDE(item) (item)
+#include "convolution/convolution_copy.inc"
+#undef ITEM
+#undef OF_ITEM
+#undef LOAD
+#undef WIDE
+#undef REAL
+#undef OF_REAL
+
 #define TEMPLATE "convolution/convolution_narrow.inc"
 #include "core/each_real.h"
 
@@ -189,10 +239,32 @@ struct spread {
 #define TEMPLATE "convolution/convolution_weight.inc"
 #include "core/each_real.h"
 
+/* What multiplies pairs of bfloat16; NULL for other types, and where there is nothing. */
+static const struct engine *engine_of(enum dtype dtype, int products) {
+    if (dtype != BFLOAT16) return NULL;
+#if defined(__AVX512F__)
+    if (products == BY_PAIRS) return &bf16_pairs;
+#endif
+    return products == BY_TILES ? &bf16_tiles : NULL;
+}
+
+/* How arrays of a type are read; NULL for types that are not convolved. */
+static const struct storage *storage_of(enum dtype dtype) {
+    static const struct storage stored[] = {
+        {FLOAT32, sizeof(float), {NULL, NULL}, lay_out_f32},
+        {FLOAT64, sizeof(double), {NULL, NULL}, lay_out_f64},
+        {BFLOAT16, 2, {widen_bfloat16, narrow_bfloat16}, lay_out_bf16},
+        {FLOAT16, 2, {widen_float16, narrow_float16}, lay_out_f16},
+    };
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+        if (stored[i].dtype == dtype) return &stored[i];
+    return NULL;
+}
+
 static bool is_vector(array a, ssize_t size) { return has_shape(a, 1, (ssize_t[]){size}) && is_contiguous(a); }
 
 int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, const intptr_t *sizes, int transposed,
-                intptr_t groups, uintptr_t output) {
+                intptr_t groups, int products, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), w = ARRAY(weight), y = ARRAY(output), b = bias ? ARRAY(bias) : NULL;
     if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
@@ -205,20 +277,30 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     if (b && !is_vector(b, groups * p.out_channels)) return WRONG_SHAPE;
     enum dtype dtype = dtype_of(x);
     if (dtype_of(w) != dtype || dtype_of(y) != dtype || (b && dtype_of(b) != dtype)) return WRONG_DTYPE;
-    if (dtype != FLOAT32 && dtype != FLOAT64 && dtype != BFLOAT16) return WRONG_DTYPE;
+    const struct storage *stored = storage_of(dtype);
+    if (!stored) return WRONG_DTYPE;
     if (count_of(y) == 0) return OK;
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
+    const struct engine *pairs = p.out_channels > FEW_CHANNELS ? engine_of(dtype, products) : NULL;
     void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    bool done = dtype == FLOAT32   ? convolve_f32(&p, &order, from, by, plus, to)
-                : dtype == FLOAT64 ? convolve_f64(&p, &order, from, by, plus, to)
-                                   : convolve_bf16(&p, &order, from, by, plus, to);
+    float *wide = NULL;
+    if (plus && stored->half.widen && !pairs) {
+        wide = allocate_items(count_of(b), sizeof *wide);
+        if (wide) stored->half.widen(count_of(b), plus, wide);
+        plus = wide;
+    }
+    bool done = b && !plus         ? false
+                : pairs            ? convolve_packed(pairs, &p, &order, from, by, plus, to)
+                : dtype == FLOAT64 ? convolve_f64(&p, &order, stored, from, by, plus, to)
+                                   : convolve_f32(&p, &order, stored, from, by, plus, to);
+    release(wide);
     release_order(&order);
     return done ? OK : NO_MEMORY;
 }
 
 int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const intptr_t *sizes, intptr_t groups,
-                       uintptr_t weight_grad) {
+                       int products, uintptr_t weight_grad) {
     if (!WRITABLE(weight_grad)) return READ_ONLY;
     array x = ARRAY(input), g = ARRAY(output_grad), w = ARRAY(weight_grad);
     if (w->ndim != x->ndim || w->ndim < 3) return WRONG_SHAPE;
@@ -229,15 +311,17 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
     if (!is_contiguous(x) || !is_contiguous(w) || !is_contiguous(g)) return WRONG_SHAPE;
     enum dtype dtype = dtype_of(x);
     if (dtype_of(w) != dtype || dtype_of(g) != dtype) return WRONG_DTYPE;
-    if (dtype != FLOAT32 && dtype != FLOAT64 && dtype != BFLOAT16) return WRONG_DTYPE;
+    const struct storage *stored = storage_of(dtype);
+    if (!stored) return WRONG_DTYPE;
     if (count_of(w) == 0) return OK;
     if (p.samples == 0) {
         memset(w->data, 0, (size_t)count_of(w) * size_of(dtype));
         return OK;
     }
     void *from = x->data, *by = g->data, *to = w->data;
-    bool done = dtype == FLOAT32   ? weight_gradient_f32(&p, from, by, to)
-                : dtype == FLOAT64 ? weight_gradient_f64(&p, from, by, to)
-                                   : weight_gradient_bf16(&p, from, by, to);
+    const struct engine *pairs = is_narrow(&p) ? NULL : engine_of(dtype, products);
+    bool done = pairs              ? weight_gradient_packed(pairs, &p, from, by, to)
+                : dtype == FLOAT64 ? weight_gradient_f64(&p, stored, from, by, to)
+                                   : weight_gradient_f32(&p, stored, from, by, to);
     return done ? OK : NO_MEMORY;
 }

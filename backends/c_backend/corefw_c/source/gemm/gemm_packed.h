@@ -22,6 +22,7 @@ struct engine {
     ssize_t depth, stretch;          /* of k at most in a block, and at once: a right panel of it stays in the first cache */
     ssize_t size;                    /* of an element of the factors */
     ssize_t left_bytes, right_bytes; /* of a unit of a panel */
+    int width;                       /* columns of a right panel's row that lie together, for convolutions, which make it */
     /* Pack lines from `source`, `line` elements apart, with elements `along` apart. */
     void (*pack_left)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
     void (*pack_right)(ssize_t k, int lines, const void *source, ssize_t line, ssize_t along, void *packed);
@@ -40,8 +41,8 @@ struct engine {
 
 bool multiply_packed(const struct product *p, const struct engine *with);
 
-/* The engines of half types, by what multiplies. Convolutions make panels of bf16_tiles themselves: a step of 32 elements
- * has two tiles of 16 lines. bf16_pairs is there with AVX512 alone. */
+/* The engines of half types, by what multiplies. bf16_pairs is there with AVX512 alone; a unit of tiles has two of 16
+ * lines. */
 extern const struct engine bf16_floats, f16_floats, bf16_pairs, bf16_tiles, f16_tiles;
 
 /* Write alpha sums + beta added for sums of float32, rows of which lie `sums_row` apart, at most MOST_COLUMNS. */

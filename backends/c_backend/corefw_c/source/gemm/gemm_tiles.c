@@ -239,7 +239,8 @@ static bool put_tile_floats(const struct product *p, ssize_t row, ssize_t column
 /* -- the products -- */
 const struct engine bf16_tiles = {
     .rows = LINES, .least_rows = LINES, .columns = LINES, .unit = STEP_16, .depth = 2048, .stretch = 512, .size = 2, .direct = true,
-    .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
+    .left_bytes = STEP_BYTES, .right_bytes = STEP_BYTES, .width = TILE_SIDE,
+    .pack_left = pack_left_bf16, .pack_right = pack_right_bf16,
     .multiply = multiply_tiles_bf16, .put = put_tile_bf16, .begin = tiles_begin, .end = tiles_end,
 };
 

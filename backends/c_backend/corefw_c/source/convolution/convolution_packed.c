@@ -1,15 +1,14 @@
-/* Convolutions of bfloat16 by the processor's tiles: products of weights and patches.
+/* Convolutions of bfloat16 by an engine of products of pairs (gemm_packed.h): products of weights and patches.
  *
  * A word is two channels of one place. A slab's input is copied, padded, as words, so that a row of a panel, one tap of
  * two channels at 32 places, is gathered from pieces that are contiguous. */
-#include "convolution/convolution_tiles.h"
+#include "convolution/convolution_packed.h"
 
 #include "core/halves.h"
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "core/threads.h"
 #include "core/tiles.h"
-#include "gemm/gemm_packed.h"
 #include "gemm/gemm_tile.h"
 
 #include <limits.h>
@@ -23,36 +22,47 @@
 enum {
     PLACES = 512,         /* of a slab, about, */
     FEWEST_PLACES = 128,  /* since each one meets all weights */
-    PANELS = 16,          /* that are gathered before they are multiplied */
-    DEPTH_STEPS = 32,     /* of a panel at a time */
-    TASKS_PER_THREAD = 4, /* at least, if the work allows */
+    PANELS = 16,          /* that are gathered before they are multiplied, */
+    DEPTH_WORDS = 512,    /* so many rows of each at a time, at most */
+    STRETCH_WORDS = 128,  /* whose panels fit the first-level cache */
+    PAIRS = 16,           /* of channels whose weights are packed together */
+    TASKS_PER_THREAD = 4, /* at least, if the places allow, */
+    PARTS_PER_THREAD = 2, /* or so many that share places, which each of them gathers */
 };
 
-struct tiles_job {
+struct packed_job {
+    const struct engine *with;
     const struct convolution *problem;
     const struct tap_order *order;
     const uint16_t *input, *weight, *bias;
     uint16_t *output;
-    char *packed; /* weights [pass][group][block of rows][step] */
+    char *packed; /* weights [pass][group][block of rows] */
     struct slabs slabs;
     ssize_t pairs, row_parts; /* pairs of channels of a group */
     atomic_bool out_of_memory;
 };
 
 /* -- weights -- */
-static ssize_t taps_of(const struct tiles_job *job, ssize_t pass) {
+static ssize_t taps_of(const struct packed_job *job, ssize_t pass) {
     return job->order->first[pass + 1] - job->order->first[pass];
 }
 
-static ssize_t steps_of(const struct tiles_job *job, ssize_t pass) {
-    return blocks_of(job->pairs * taps_of(job, pass), STEP_WORDS);
+/* The words of a row of weights, with zeros up to a whole unit. */
+static ssize_t words_of(const struct packed_job *job, ssize_t pass) {
+    ssize_t unit = job->with->unit / 2;
+    return blocks_of(job->pairs * taps_of(job, pass), unit) * unit;
+}
+
+/* The bytes of the panel of a block of rows. */
+static ssize_t panel_bytes(const struct packed_job *job, ssize_t pass) {
+    return room_of(words_of(job, pass) / (job->with->unit / 2) * job->with->left_bytes);
 }
 
 /* Where the panels of a group's weights begin for a pass. */
-static char *weights_of(const struct tiles_job *job, ssize_t pass, ssize_t group) {
-    ssize_t steps = 0, blocks = blocks_of(job->problem->out_channels, LINES);
-    for (ssize_t i = 0; i < pass; i++) steps += steps_of(job, i) * job->problem->groups;
-    return job->packed + (steps + steps_of(job, pass) * group) * blocks * 2 * TILE_BYTES;
+static char *weights_of(const struct packed_job *job, ssize_t pass, ssize_t group) {
+    ssize_t bytes = 0, blocks = blocks_of(job->problem->out_channels, job->with->rows);
+    for (ssize_t i = 0; i < pass; i++) bytes += panel_bytes(job, i) * job->problem->groups;
+    return job->packed + (bytes + panel_bytes(job, pass) * group) * blocks;
 }
 
 /* Words of n taps of two channels. */
@@ -64,7 +74,7 @@ struct pairing {
 #endif
 };
 
-static struct pairing pairing_of(const struct tiles_job *job, ssize_t pass) {
+static struct pairing pairing_of(const struct packed_job *job, ssize_t pass) {
     struct pairing pairing = {
         .n = taps_of(job, pass), .all = job->problem->taps, .tap = job->order->tap + job->order->first[pass]};
 #if defined(__AVX512F__)
@@ -93,37 +103,40 @@ static inline void pair_taps(const struct pairing *pairing, const uint16_t *a, c
 
 /* Pack a block of rows of weights for every pass: blocks begin to end, counted over all groups. */
 static void pack_weights(void *context, ssize_t begin, ssize_t end) {
-    struct tiles_job *job = context;
+    struct packed_job *job = context;
     const struct convolution *p = job->problem;
-    ssize_t blocks = blocks_of(p->out_channels, LINES), most = blocks_of(job->pairs * job->order->most, STEP_WORDS);
+    const struct engine *e = job->with;
+    ssize_t blocks = blocks_of(p->out_channels, e->rows), unit = e->unit / 2, most = PAIRS * job->order->most + unit;
     ssize_t row = p->transposed ? p->taps : p->in_channels * p->taps;
     ssize_t channel = p->transposed ? p->out_channels * p->taps : p->taps;
-    uint32_t *words = allocate_items(most, LINES * ROW_BYTES); /* [row][step] */
+    uint32_t *words = allocate_items(size_times(most, e->rows), sizeof *words); /* [row][word] */
     if (!words) {
         job->out_of_memory = true;
         return;
     }
     for (ssize_t item = begin; item < end; item++) {
-        ssize_t group = item / blocks, first = item % blocks * LINES, rows = smaller(p->out_channels - first, LINES);
+        ssize_t group = item / blocks, first = block_start(e, p->out_channels, item % blocks);
+        ssize_t rows = block_start(e, p->out_channels, item % blocks + 1) - first;
         const uint16_t *weight = job->weight + group * p->in_channels * p->out_channels * p->taps + first * row;
         for (ssize_t pass = 0; pass < p->passes; pass++) {
             struct pairing pairing = pairing_of(job, pass);
-            ssize_t steps = steps_of(job, pass);
-            char *panel = weights_of(job, pass, group) + item % blocks * steps * 2 * TILE_BYTES;
-            if (rows < LINES) memset(panel, 0, (size_t)steps * 2 * TILE_BYTES);
-            /* in the order of memory: rows of channels, or channels of rows */
-            ssize_t outer = p->transposed ? job->pairs : rows, inner = p->transposed ? rows : job->pairs;
-            for (ssize_t i = 0; i < rows && steps; i++) memset(words + ((i + 1) * steps - 1) * STEP_WORDS, 0, ROW_BYTES);
-            for (ssize_t far = 0; far < outer; far++)
-                for (ssize_t near = 0; near < inner; near++) {
-                    ssize_t i = p->transposed ? near : far, q = p->transposed ? far : near;
-                    const uint16_t *a = weight + i * row + 2 * q * channel;
-                    pair_taps(&pairing, a, 2 * q + 1 < p->in_channels ? a + channel : NULL,
-                              words + i * steps * STEP_WORDS + q * pairing.n);
-                }
-            for (ssize_t s = 0; s < steps; s++)
-                for (ssize_t i = 0; i < rows; i++)
-                    memcpy(panel + s * 2 * TILE_BYTES + i * ROW_BYTES, words + (i * steps + s) * STEP_WORDS, ROW_BYTES);
+            char *panel = weights_of(job, pass, group) + item % blocks * panel_bytes(job, pass);
+            for (ssize_t q = 0; q < job->pairs && pairing.n; q += PAIRS) {
+                ssize_t pairs = smaller(job->pairs - q, PAIRS), used = pairs * pairing.n, n = blocks_of(used, unit) * unit;
+                for (ssize_t i = 0; i < rows; i++) memset(words + i * n + used, 0, (size_t)(n - used) * sizeof *words);
+                /* in the order of memory: rows of channels, or channels of rows */
+                ssize_t outer = p->transposed ? pairs : rows, inner = p->transposed ? rows : pairs;
+                for (ssize_t far = 0; far < outer; far++)
+                    for (ssize_t near = 0; near < inner; near++) {
+                        ssize_t i = p->transposed ? near : far, c = 2 * (q + (p->transposed ? far : near));
+                        const uint16_t *a = weight + i * row + c * channel;
+                        __builtin_prefetch(a + 2 * PAIRS * channel);
+                        if (p->transposed) __builtin_prefetch(a + (2 * PAIRS + 1) * channel);
+                        pair_taps(&pairing, a, c + 1 < p->in_channels ? a + channel : NULL,
+                                  words + i * n + c / 2 % PAIRS * pairing.n);
+                    }
+                e->pack_left(2 * n, (int)rows, words, 2 * n, 1, panel + q * pairing.n / unit * e->left_bytes);
+            }
         }
     }
     release(words);
@@ -133,11 +146,11 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
 /* to[j] = a[j * step] and b[j * step] as a word; b may be NULL. */
 static inline void pair_rows(ssize_t n, ssize_t step, const uint16_t *a, const uint16_t *b, uint32_t *restrict to) {
 #if defined(__AVX512F__)
-    if (step == 1 && b) {
+    if (step == 1) {
         for (ssize_t j = 0; j < n; j += 16) {
             __mmask16 there = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : 0xffff;
             __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, a + j)),
-                    high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, b + j));
+                    high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(b ? there : 0, b ? b + j : a));
             _mm512_mask_storeu_epi32(to + j, there, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
         }
         return;
@@ -150,14 +163,14 @@ static inline void pair_rows(ssize_t n, ssize_t step, const uint16_t *a, const u
 }
 
 /* The layout of a copy that holds words: with pairs of channels in the place of channels. */
-static struct layout layout_of_words(const struct tiles_job *job, const struct slab *slab) {
+static struct layout layout_of_words(const struct packed_job *job, const struct slab *slab) {
     struct layout layout = layout_of_copy(job->problem, slab);
     layout.sample = size_times(layout.channel, job->pairs);
     return layout;
 }
 
 /* Copy a slab's input of one group as words. */
-static void copy_words(const struct tiles_job *job, const struct slab *slab, ssize_t group, const struct layout *layout,
+static void copy_words(const struct packed_job *job, const struct slab *slab, ssize_t group, const struct layout *layout,
                        uint32_t *copy) {
     const struct convolution *p = job->problem;
     ssize_t channels = p->groups * p->in_channels;
@@ -178,21 +191,24 @@ static void copy_words(const struct tiles_job *job, const struct slab *slab, ssi
                     const uint16_t *a = input + (s * channels + 2 * q) * p->in_size;
                     const uint16_t *b = 2 * q + 1 < p->in_channels ? a + p->in_size : NULL;
                     uint32_t *to = copy + s * layout->sample + q * layout->channel;
-                    for (int r = 0; r < runs; r++)
+                    for (int r = 0; r < runs; r++) {
+                        __builtin_prefetch(a + 2 * p->in_size + run[r].source);
+                        __builtin_prefetch(a + 3 * p->in_size + run[r].source);
                         pair_rows(run[r].length, step, a + run[r].source, b ? b + run[r].source : NULL,
                                   to + run[r].target);
+                    }
                 }
     }
 }
 
 /* -- panels -- */
-int cut_into_pieces(struct walk *places, int most, struct pieces *pieces) {
-    struct run run[STEP_HALVES];
+int cut_into_pieces(struct walk *places, int most, ssize_t widest, struct pieces *pieces) {
+    struct run run[PIECES];
     int runs, columns = take_runs(places, most, most, run, &runs);
     ssize_t longest = 0;
     for (int i = 0; i < runs; i++) longest = run[i].length > longest ? run[i].length : longest;
-    pieces->width = most / 4;
-    while (pieces->width < longest) pieces->width *= 2;
+    pieces->width = widest / 4;
+    while (pieces->width < longest && pieces->width < widest) pieces->width *= 2;
     pieces->count = 0;
     pieces->columns = columns;
     for (int i = 0; i < runs; i++)
@@ -201,42 +217,45 @@ int cut_into_pieces(struct walk *places, int most, struct pieces *pieces) {
     return columns;
 }
 
-/* The places of a panel: of two tiles; where their results lie. */
+/* The places of a panel, of one or two parts; where their results lie. */
 struct places {
-    struct pieces half[2];
+    struct pieces part[2];
     struct run run[LINES]; /* column and target */
     int columns, runs;
 };
 
-static inline __attribute__((always_inline)) void gather_tile(const int count, const int width, ssize_t rows,
-                                                              const ssize_t *offsets, const struct piece *piece,
-                                                              const uint32_t *source, char *to) {
-    for (ssize_t l = 0; l < rows; l++, to += ROW_BYTES)
+static inline __attribute__((always_inline)) void gather_rows(const int count, const int width, ssize_t rows,
+                                                              ssize_t row_bytes, const ssize_t *offsets,
+                                                              const struct piece *piece, const uint32_t *source,
+                                                              char *to) {
+    for (ssize_t l = 0; l < rows; l++, to += row_bytes)
         UNROLL for (int i = 0; i < count; i++)
             memcpy(to + 4 * piece[i].column, source + offsets[l] + piece[i].source, 4 * (size_t)width);
 }
 
-/* Words `first` to `last` of a panel, and zeros up to a whole step; writes up to a row beyond the panel. */
-static void gather_panel(ssize_t first, ssize_t last, const ssize_t *offsets, const struct places *places,
-                         const uint32_t *source, char *panel) {
-    for (ssize_t l = first; l < last; l += STEP_WORDS, panel += 2 * TILE_BYTES) {
-        ssize_t rows = smaller(last - l, STEP_WORDS);
-        for (int h = 0; h < 1 + (places->columns > TILE_SIDE); h++) {
-            const struct pieces *half = &places->half[h];
-            char *to = panel + h * TILE_BYTES;
-#define GATHER(count, width) gather_tile(count, width, rows, offsets + l, half->piece, source, to)
-            GATHER_BY_WIDTH(half, 16);
+/* Words `first` to `last` of a panel, and zeros up to a whole unit; writes up to a row beyond the panel. */
+static void gather_panel(const struct engine *e, ssize_t first, ssize_t last, const ssize_t *offsets,
+                         const struct places *places, const uint32_t *source, char *panel) {
+    ssize_t unit = e->unit / 2, row = 4 * e->width, together = e->width == e->columns ? last - first : unit;
+    for (ssize_t l = first; l < last; l += together, panel += together / unit * e->right_bytes) {
+        ssize_t rows = smaller(last - l, together);
+        for (ssize_t h = 0; h * e->width < places->columns; h++) {
+            const struct pieces *part = &places->part[h];
+            char *to = panel + h * unit * row;
+#define GATHER(count, width) gather_rows(count, width, rows, row, offsets + l, part->piece, source, to)
+            GATHER_BY_WIDTH(part, ROW_WORDS);
 #undef GATHER
-            if (rows < STEP_WORDS) memset(to + rows * ROW_BYTES, 0, (size_t)(STEP_WORDS - rows) * ROW_BYTES);
+            if (rows % unit) memset(to + rows * row, 0, (size_t)((unit - rows % unit) * row));
         }
     }
 }
 
 /* The next panel's places, of which `sources` and `targets` are the same walk; false at the end. */
-static bool take_places(struct walk *sources, struct walk *targets, struct places *places) {
-    places->columns = cut_into_pieces(sources, TILE_SIDE, &places->half[0]);
-    if (places->columns == TILE_SIDE) places->columns += cut_into_pieces(sources, TILE_SIDE, &places->half[1]);
-    take_runs(targets, LINES, LINES, places->run, &places->runs);
+static bool take_places(const struct engine *e, struct walk *sources, struct walk *targets, struct places *places) {
+    places->columns = 0;
+    for (int h = 0; places->columns == h * e->width && h * e->width < e->columns; h++)
+        places->columns += cut_into_pieces(sources, e->width, ROW_WORDS, &places->part[h]);
+    take_runs(targets, e->columns, e->columns, places->run, &places->runs);
     return places->columns;
 }
 
@@ -277,7 +296,7 @@ static void put_block(int rows, const float *sums, const float *bias, const stru
 
 /* Planes of the result, one for each sample and channel: what the places have to which no input contributes. */
 static void fill_planes(void *context, ssize_t begin, ssize_t end) {
-    const struct tiles_job *job = context;
+    const struct packed_job *job = context;
     const struct convolution *p = job->problem;
     for (ssize_t plane = begin; plane < end; plane++) {
         uint16_t start = job->bias ? job->bias[plane % (p->groups * p->out_channels)] : 0;
@@ -290,48 +309,51 @@ static void fill_planes(void *context, ssize_t begin, ssize_t end) {
 struct scratch {
     ssize_t *offsets;
     uint32_t *copy;
-    char *panels;  /* [PANELS][DEPTH_STEPS], and a row */
-    float *sums;   /* [block of rows][PANELS], of one block where the weights have no more steps than fit */
+    char *panels;  /* of DEPTH_WORDS rows at most, `panel` bytes apart */
+    ssize_t panel;
+    float *sums;   /* [block of rows][PANELS], of one block where the weights have no more words than fit */
     struct places *places;
 };
 
 /* One pass over a slab, for some blocks of rows of a group. */
-static void multiply_slab(const struct tiles_job *job, ssize_t group, ssize_t pass, ssize_t first_block,
+static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t pass, ssize_t first_block,
                           ssize_t last_block, struct walk *places, const struct scratch *scratch) {
-    const struct engine *e = &bf16_tiles;
+    const struct engine *e = job->with;
     const struct convolution *p = job->problem;
-    enum { STEP_BYTES = 2 * TILE_BYTES, PANEL_BYTES = DEPTH_STEPS * STEP_BYTES, SUMS = LINES * LINES };
-    ssize_t words = job->pairs * taps_of(job, pass), steps = steps_of(job, pass), panels;
-    ssize_t distance = places->target[places->axes - 1], kept = steps > DEPTH_STEPS ? PANELS * SUMS : 0;
+    ssize_t used = job->pairs * taps_of(job, pass), words = words_of(job, pass), unit = e->unit / 2, panels;
+    ssize_t distance = places->target[places->axes - 1], tile = (ssize_t)e->rows * e->columns;
+    ssize_t blocks = words > DEPTH_WORDS ? blocks_of(words, DEPTH_WORDS) : 1, kept = blocks > 1 ? PANELS * tile : 0;
+    ssize_t step = words ? blocks_of(words, blocks * unit) * unit : unit; /* of words at a time, about equal */
     const char *weights = weights_of(job, pass, group);
     uint16_t *output = job->output + group * p->out_channels * p->out_size;
     struct walk targets = *places;
     begin_walk(places);
     begin_walk(&targets);
     do {
-        for (panels = 0; panels < PANELS && take_places(places, &targets, &scratch->places[panels]);) panels++;
-        for (ssize_t from = 0; from == 0 || from < steps; from += DEPTH_STEPS) {
-            ssize_t depth = smaller(steps - from, DEPTH_STEPS), last = smaller(words, (from + depth) * STEP_WORDS);
+        for (panels = 0; panels < PANELS && take_places(e, places, &targets, &scratch->places[panels]);) panels++;
+        for (ssize_t from = 0; from == 0 || from < words; from += step) {
+            ssize_t depth = smaller(words - from, step);
             for (ssize_t i = 0; i < panels; i++)
-                gather_panel(from * STEP_WORDS, last, scratch->offsets, &scratch->places[i], scratch->copy,
-                             scratch->panels + i * PANEL_BYTES);
+                gather_panel(e, from, smaller(used, from + depth), scratch->offsets, &scratch->places[i], scratch->copy,
+                             scratch->panels + i * scratch->panel);
             for (ssize_t block = first_block; block < last_block; block++) {
-                int rows = (int)smaller(p->out_channels - block * LINES, LINES);
-                const char *left = weights + (block * steps + from) * STEP_BYTES;
+                ssize_t row = block_start(e, p->out_channels, block);
+                int rows = (int)(block_start(e, p->out_channels, block + 1) - row);
+                const char *left = weights + block * panel_bytes(job, pass) + from / unit * e->left_bytes;
                 float *sums = scratch->sums + (block - first_block) * kept;
-                for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_STEPS)
-                    for (ssize_t i = 0; i < panels; i++)
-                        e->multiply(smaller(depth - near, STRETCH_STEPS) * STEP_HALVES, left + near * STEP_BYTES, 0,
-                                    scratch->panels + i * PANEL_BYTES + near * STEP_BYTES, rows,
-                                    scratch->places[i].columns, from + near > 0, sums + i * SUMS,
-                                    scratch->panels + i * PANEL_BYTES + near * STEP_BYTES);
-                if (from + depth < steps) continue;
+                for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_WORDS)
+                    for (ssize_t i = 0; i < panels; i++) {
+                        const char *right = scratch->panels + i * scratch->panel + near / unit * e->right_bytes;
+                        e->multiply(2 * smaller(depth - near, STRETCH_WORDS), left + near / unit * e->left_bytes, 0,
+                                    right, rows, scratch->places[i].columns, from + near > 0, sums + i * tile, right);
+                    }
+                if (from + depth < words) continue;
                 float bias[LINES];
                 for (int i = 0; i < rows; i++) /* -0 changes no sum */
-                    bias[i] = job->bias ? float_of_bfloat16(job->bias[group * p->out_channels + block * LINES + i]) : -0.0f;
+                    bias[i] = job->bias ? float_of_bfloat16(job->bias[group * p->out_channels + row + i]) : -0.0f;
                 for (ssize_t i = 0; i < panels; i++)
-                    put_block(rows, sums + i * SUMS, bias, &scratch->places[i], distance,
-                              output + block * LINES * p->out_size, p->out_size);
+                    put_block(rows, sums + i * tile, bias, &scratch->places[i], distance,
+                              output + row * p->out_size, p->out_size);
             }
         }
     } while (panels == PANELS);
@@ -339,23 +361,27 @@ static void multiply_slab(const struct tiles_job *job, ssize_t group, ssize_t pa
 
 /* Tasks: a slab of a group, and a part of its rows. */
 static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
-    struct tiles_job *job = context;
+    struct packed_job *job = context;
     const struct convolution *p = job->problem;
     struct slab slab = slab_at(p, &job->slabs, 0);
-    ssize_t blocks = blocks_of(p->out_channels, LINES), size = size_times(layout_of_words(job, &slab).sample, slab.samples);
-    bool deep = job->pairs * job->order->most > DEPTH_STEPS * STEP_WORDS;
+    const struct engine *e = job->with;
+    ssize_t blocks = blocks_of(p->out_channels, e->rows);
+    ssize_t size = size_times(layout_of_words(job, &slab).sample, slab.samples), most = job->pairs * job->order->most;
+    ssize_t panel = room_of(blocks_of(2 * smaller(most, DEPTH_WORDS), e->unit) * e->right_bytes);
     struct scratch scratch = {
-        allocate_items(job->pairs * job->order->most, sizeof *scratch.offsets),
-        allocate_items(size_plus(size, STEP_WORDS), sizeof *scratch.copy),
-        allocate(PANELS * DEPTH_STEPS * 2 * TILE_BYTES + ROW_BYTES),
-        allocate_items(deep ? blocks_of(blocks, job->row_parts) : 1, PANELS * LINES * LINES * sizeof *scratch.sums),
+        allocate_items(most, sizeof *scratch.offsets),
+        allocate_items(size_plus(size, ROW_WORDS), sizeof *scratch.copy),
+        allocate_items(PANELS, (size_t)panel),
+        panel,
+        allocate_items(most > DEPTH_WORDS ? blocks_of(blocks, job->row_parts) : 1,
+                       PANELS * (size_t)(e->rows * e->columns) * sizeof *scratch.sums),
         allocate(PANELS * sizeof *scratch.places),
     };
     if (!scratch.offsets || !scratch.copy || !scratch.panels || !scratch.sums || !scratch.places) {
         job->out_of_memory = true;
         end = begin;
     }
-    bf16_tiles.begin();
+    if (e->begin) e->begin();
     for (ssize_t item = begin; item < end; item++) {
         ssize_t part = item % job->row_parts, index = item / job->row_parts, group = index / job->slabs.count;
         ssize_t first = blocks * part / job->row_parts, last = blocks * (part + 1) / job->row_parts;
@@ -371,7 +397,7 @@ static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
             multiply_slab(job, group, pass, first, last, &places, &scratch);
         }
     }
-    bf16_tiles.end();
+    if (e->end) e->end();
     release(scratch.places);
     release(scratch.sums);
     release(scratch.panels);
@@ -379,21 +405,22 @@ static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
     release(scratch.offsets);
 }
 
-bool convolve_bf16(const struct convolution *p, const struct tap_order *order, const uint16_t *input,
-                   const uint16_t *weight, const uint16_t *bias, uint16_t *output) {
-    struct tiles_job job = {p, order, input, weight, bias, output, .pairs = blocks_of(p->in_channels, 2), .row_parts = 1};
-    ssize_t blocks = blocks_of(p->out_channels, LINES), steps = 0;
-    for (ssize_t pass = 0; pass < p->passes; pass++) steps += steps_of(&job, pass);
-    job.packed = allocate_items(size_times(size_times(p->groups, blocks), steps), 2 * TILE_BYTES);
+bool convolve_packed(const struct engine *e, const struct convolution *p, const struct tap_order *order,
+                     const uint16_t *input, const uint16_t *weight, const uint16_t *bias, uint16_t *output) {
+    struct packed_job job = {
+        e, p, order, input, weight, bias, output, .pairs = blocks_of(p->in_channels, 2), .row_parts = 1};
+    ssize_t blocks = blocks_of(p->out_channels, e->rows), bytes = 0;
+    for (ssize_t pass = 0; pass < p->passes; pass++) bytes = size_plus(bytes, panel_bytes(&job, pass));
+    job.packed = allocate_items(size_times(size_times(p->groups, blocks), bytes), 1);
     if (!job.packed) return false;
     if (leaves_gaps(p))
         parallel_for(p->samples * p->groups * p->out_channels, grain_for(p->out_size), fill_planes, &job);
-    parallel_for(p->groups * blocks, grain_for(p->in_channels * p->taps * LINES), pack_weights, &job);
+    parallel_for(p->groups * blocks, grain_for(p->in_channels * p->taps * e->rows), pack_weights, &job);
     ssize_t places = p->samples, wanted = thread_count() == 1 ? 1 : TASKS_PER_THREAD * thread_count();
     for (int i = 0; i < p->axes; i++) places *= p->axis[i].last - p->axis[i].first;
     job.slabs = cut_into_slabs(p, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
     ssize_t tasks = p->groups * job.slabs.count;
-    if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted, tasks), blocks);
+    if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted / TASKS_PER_THREAD * PARTS_PER_THREAD, tasks), blocks);
     tasks *= job.row_parts;
     ssize_t work = p->samples * p->out_size * p->out_channels * p->in_channels * p->taps / p->passes + 1;
     parallel_for(tasks, grain_for(work * p->groups / tasks / 256), convolve_slabs, &job);

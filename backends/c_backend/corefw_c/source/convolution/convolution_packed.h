@@ -1,0 +1,61 @@
+/* Convolutions of bfloat16 as products of pairs (convolution.c has those of real numbers). */
+#ifndef COREFW_CONVOLUTION_PACKED_H
+#define COREFW_CONVOLUTION_PACKED_H
+
+#include "convolution/convolution_geometry.h"
+#include "core/sizes.h"
+#include "gemm/gemm_packed.h"
+
+/* The convolution of arrays of bfloat16, and the gradient of its weight, by an engine whose elements are pairs; `bias` may
+ * be NULL. Return false without memory. */
+bool convolve_packed(const struct engine *engine, const struct convolution *problem, const struct tap_order *order,
+                     const uint16_t *input, const uint16_t *weight, const uint16_t *bias, uint16_t *output);
+bool weight_gradient_packed(const struct engine *engine, const struct convolution *problem, const uint16_t *input,
+                            const uint16_t *output_grad, uint16_t *weight_grad);
+
+/* What both are made of. */
+enum {
+    LINES = 32,     /* rows and columns of a block of sums at most */
+    ROW_WORDS = 16, /* of two elements, that are moved at once */
+    PIECES = 32,
+};
+
+/* The bytes that a panel takes: an engine, or the last piece of a row, may write somewhat more. */
+static inline ssize_t room_of(ssize_t bytes) { return size_times(size_plus(bytes, 4 * LINES + 63) / 64, 64); }
+
+/* Where a block of rows begins: blocks are about equal, and multiples of what costs an engine the same. */
+static inline ssize_t block_start(const struct engine *e, ssize_t rows, ssize_t block) {
+    return smaller(blocks_of(rows, e->least_rows) * block / blocks_of(rows, e->rows) * e->least_rows, rows);
+}
+
+/* Parts of a row: where it comes from, and its first column. */
+struct piece {
+    ssize_t source, column;
+};
+
+/* The runs of a row's columns as pieces of one width, a power of two up to `widest`; the last piece of a run may be longer
+ * than it: what is too much is overwritten by what comes next, and up to a row beyond the last one. */
+struct pieces {
+    int count;
+    ssize_t width, columns;
+    struct piece piece[PIECES];
+};
+int cut_into_pieces(struct walk *places, int most, ssize_t widest, struct pieces *pieces); /* returns how many columns */
+
+/* GATHER(count, width) of pieces with a width that the compiler knows, and with the count where it is that of whole
+ * pieces. */
+#define GATHER_BY_WIDTH(pieces, widest)                                                                                \
+    do {                                                                                                               \
+        if ((pieces)->width == (widest) && (pieces)->count == 1) GATHER(1, widest);                                    \
+        else if ((pieces)->width == (widest) && (pieces)->count == 2) GATHER(2, widest);                               \
+        else if ((pieces)->width == (widest) && (pieces)->count == 3) GATHER(3, widest);                               \
+        else if ((pieces)->width == (widest)) GATHER((pieces)->count, widest);                                         \
+        else if ((pieces)->width == (widest) / 2 && (pieces)->count == 2) GATHER(2, (widest) / 2);                     \
+        else if ((pieces)->width == (widest) / 2 && (pieces)->count == 4) GATHER(4, (widest) / 2);                     \
+        else if ((pieces)->width == (widest) / 2) GATHER((pieces)->count, (widest) / 2);                               \
+        else if ((pieces)->count == 4) GATHER(4, (widest) / 4);                                                        \
+        else if ((pieces)->count == 8) GATHER(8, (widest) / 4);                                                        \
+        else GATHER((pieces)->count, (widest) / 4);                                                                    \
+    } while (0)
+
+#endif

@@ -1,0 +1,299 @@
+/* The gradient of the weight of convolutions of bfloat16, by an engine of products of pairs: patches by the gradient of the
+ * result, summed over places. A row of patches is one tap of one channel at the places, gathered from a padded copy of the
+ * input. Few sums are split by places, so that a thread reads what it has copied itself; of many, each thread has some.
+ * Either way they are added up in one order, whatever the number of threads. */
+#include "convolution/convolution_packed.h"
+#include "convolution/convolution_storage.h"
+
+#include "core/halves.h"
+#include "core/memory.h"
+#include "core/sizes.h"
+#include "core/threads.h"
+#include "gemm/gemm_transpose.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    STEP = 32,                    /* places whose pieces are found together */
+    STRETCH = 8 * STEP,           /* that are multiplied at a time: their panels fit the first-level cache */
+    PATCH_ROW = STRETCH + STEP,   /* the last piece of a row may be longer than it */
+    FEWEST_PLACES = 512,          /* of a slab */
+    SLAB_BYTES = 1 << 20,         /* of its copy, about */
+    SPLITS = 8,                   /* of places, */
+    SPLIT_BYTES = 256 << 10,      /* if there are at most so many sums */
+};
+
+struct weight_job {
+    const struct engine *with;
+    const struct convolution *problem;
+    const uint16_t *input, *output_grad; /* of all groups */
+    uint16_t *weight_grad;
+    struct slabs slabs;
+    ssize_t rows, row_blocks, out_blocks; /* rows: taps of channels, as in the weight */
+    ssize_t splits, size;          /* size: of the sums of a split */
+    float *sums;                   /* [split][block of rows][block of result channels], if there are several */
+    atomic_bool out_of_memory;
+};
+
+/* A slab of a group. */
+struct weight_slab {
+    const struct weight_job *job;
+    ssize_t group;
+    struct slab slab;
+    struct layout layout;    /* of the copy, whose channels lie `channel` apart */
+    ssize_t places, channel;
+    uint16_t *copy;
+    char *right;             /* the result's gradient: panels of blocks of channels, `panel` bytes apart */
+    ssize_t panel;
+    struct pieces *pieces;   /* of each step */
+    ssize_t *offsets;        /* of rows, in the copy */
+    float *sums;             /* of its split */
+    ssize_t parts;           /* of the result channels, one for each task */
+    bool first;
+    atomic_bool out_of_memory;
+};
+
+/* -- copies -- */
+/* Channels of the input, padded. */
+static void copy_channels(void *context, ssize_t begin, ssize_t end) {
+    const struct weight_slab *w = context;
+    const struct convolution *p = w->job->problem;
+    struct slab places = w->slab;
+    places.first_sample = 0;
+    for (ssize_t c = begin; c < end; c++) {
+        uint16_t *copy = w->copy + c * w->channel;
+        memset(copy, 0, (size_t)w->channel * sizeof *copy);
+        for (ssize_t plane = 0; plane < p->planes; plane++) {
+            struct walk rows = elements_of_plane(p, &places, &w->layout, plane);
+            ssize_t step = rows.source[rows.axes - 1];
+            rows.size[0] = smaller(rows.size[0], 1), rows.size[1] = smaller(rows.size[1], 1);
+            struct run run[RUNS];
+            int runs;
+            begin_walk(&rows);
+            while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
+                for (ssize_t s = 0; s < w->slab.samples; s++) {
+                    ssize_t plane_of_input = ((w->slab.first_sample + s) * p->groups + w->group) * p->in_channels + c;
+                    const uint16_t *input = w->job->input + plane_of_input * p->in_size;
+                    for (int r = 0; r < runs; r++) {
+                        const uint16_t *from = input + run[r].source;
+                        uint16_t *to = copy + s * w->layout.sample + run[r].target;
+                        if (step == 1) copy_halves(run[r].length, from, to);
+                        else
+                            for (ssize_t j = 0; j < run[r].length; j++) to[j] = from[j * step];
+                    }
+                }
+        }
+    }
+}
+
+/* Panels of the result's gradient: stretches of blocks of channels. */
+static void pack_gradient(void *context, ssize_t begin, ssize_t end) {
+    const struct weight_slab *w = context;
+    const struct convolution *p = w->job->problem;
+    const struct engine *e = w->job->with;
+    ssize_t stretches = blocks_of(w->places, STRETCH), each = w->places / w->slab.samples, before = 0;
+    for (int i = 0; i < p->axes; i++) before = before * p->axis[i].out + w->slab.first[i];
+    uint16_t lines[LINES][STRETCH];
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t block = item / stretches, from = item % stretches * STRETCH;
+        ssize_t n = smaller(w->places - from, STRETCH), rows = smaller(p->out_channels - block * LINES, LINES);
+        for (ssize_t i = 0; i < rows; i++)
+            for (ssize_t k = 0, sample = from / each, at = from % each; k < n; sample++, at = 0) {
+                ssize_t length = smaller(each - at, n - k);
+                ssize_t plane = (w->slab.first_sample + sample) * p->groups + w->group;
+                plane = plane * p->out_channels + block * LINES + i;
+                memcpy(lines[i] + k, w->job->output_grad + plane * p->out_size + before + at, (size_t)length * 2);
+                k += length;
+            }
+        e->pack_right(n, (int)rows, lines, STRETCH, 1, w->right + block * w->panel + from / e->unit * e->right_bytes);
+    }
+}
+
+/* -- the products -- */
+static inline __attribute__((always_inline)) void gather_rows(const int count, const int width, ssize_t rows,
+                                                              const struct piece *piece, const uint16_t *source,
+                                                              const ssize_t *offsets, uint16_t *to) {
+    for (ssize_t i = 0; i < rows; i++, to += PATCH_ROW)
+        UNROLL for (int j = 0; j < count; j++)
+            memcpy(to + piece[j].column, source + offsets[i] + piece[j].source, 2 * (size_t)width);
+}
+
+/* Some rows of patches, from a step on. */
+static void gather_patches(ssize_t steps, const struct pieces *pieces, ssize_t rows, const uint16_t *source,
+                           const ssize_t *offsets, uint16_t *patches) {
+    for (ssize_t s = 0; s < steps; s++, pieces++, patches += STEP) {
+        if (pieces->columns < STEP) { /* what is beyond the last place must be no NaN */
+            for (ssize_t i = 0; i < rows; i++) {
+                memset(patches + i * PATCH_ROW, 0, 2 * STEP);
+                for (int j = 0; j < pieces->count; j++) {
+                    const struct piece *piece = &pieces->piece[j];
+                    ssize_t next = j + 1 < pieces->count ? piece[1].column : pieces->columns;
+                    memcpy(patches + i * PATCH_ROW + piece->column, source + offsets[i] + piece->source,
+                           2 * (size_t)(next - piece->column));
+                }
+            }
+            continue;
+        }
+#define GATHER(count, width) gather_rows(count, width, rows, pieces->piece, source, offsets, patches)
+        GATHER_BY_WIDTH(pieces, STEP);
+#undef GATHER
+    }
+}
+
+/* Items: blocks of rows, by parts of the result channels. */
+static void multiply_items(void *context, ssize_t begin, ssize_t end) {
+    struct weight_slab *w = context;
+    const struct convolution *p = w->job->problem;
+    const struct engine *e = w->job->with;
+    ssize_t tile = (ssize_t)e->rows * LINES, size = (ssize_t)e->rows * PATCH_ROW;
+    uint16_t *patches = allocate((size_t)size * sizeof *patches + (size_t)room_of(STRETCH / e->unit * e->left_bytes));
+    if (!patches) {
+        w->out_of_memory = true;
+        return;
+    }
+    if (e->direct) memset(patches, 0, (size_t)size * sizeof *patches); /* rows beyond the last one are read */
+    if (e->begin) e->begin();
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t part = item % w->parts, block = item / w->parts, row = block_start(e, w->job->rows, block);
+        ssize_t first = w->job->out_blocks * part / w->parts, last = w->job->out_blocks * (part + 1) / w->parts;
+        int rows = (int)(block_start(e, w->job->rows, block + 1) - row);
+        float *sums = w->sums + block * w->job->out_blocks * tile;
+        for (ssize_t from = 0; from < w->places; from += STRETCH) {
+            ssize_t k = smaller(w->places - from, STRETCH);
+            void *packed = patches + size;
+            gather_patches(blocks_of(k, STEP), w->pieces + from / STEP, rows, w->copy, w->offsets + row, patches);
+            if (!e->direct) e->pack_left(k, rows, patches, PATCH_ROW, 1, packed);
+            for (ssize_t out = first; out < last; out++) {
+                const char *right = w->right + out * w->panel + from / e->unit * e->right_bytes;
+                e->multiply(k, e->direct ? patches : packed, e->direct ? PATCH_ROW * sizeof *patches : 0, right, rows,
+                            (int)smaller(p->out_channels - out * LINES, LINES), !w->first || from, sums + out * tile,
+                            right);
+            }
+        }
+    }
+    if (e->end) e->end();
+    release(patches);
+}
+
+/* -- results -- */
+enum { PART = 128 }; /* rows that are written together, about */
+
+/* The sums of a group. */
+struct sums {
+    const struct weight_job *job;
+    ssize_t group;
+    const float *sums;
+};
+
+/* Parts of the weight's gradient: some blocks of rows, of a block of result channels. */
+static void put_weights(void *context, ssize_t begin, ssize_t end) {
+    enum { FLOATS = VECTOR_BYTES / sizeof(float) };
+    const struct sums *of = context;
+    const struct weight_job *job = of->job;
+    const struct convolution *p = job->problem;
+    const struct engine *e = job->with;
+    ssize_t most = PART / e->rows, tile = (ssize_t)e->rows * LINES;
+    float block[PART][LINES], lines[LINES][PART];
+    uint16_t *grad = job->weight_grad + of->group * p->out_channels * job->rows;
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t b = item / job->out_blocks * most, last = smaller(b + most, job->row_blocks), length = 0;
+        ssize_t out = item % job->out_blocks, outs = smaller(p->out_channels - out * LINES, LINES);
+        ssize_t row = block_start(e, job->rows, b);
+        for (; b < last; b++) {
+            ssize_t rows = block_start(e, job->rows, b + 1) - row - length;
+            const float *sums = of->sums + (b * job->out_blocks + out) * tile;
+            for (ssize_t i = 0; i < rows; i++, length++, sums += LINES) {
+                memcpy(block[length], sums, sizeof block[length]);
+                for (ssize_t split = 1; split < job->splits; split++)
+                    for (int o = 0; o < LINES; o++) block[length][o] += sums[split * job->size + o];
+            }
+        }
+        for (ssize_t i = 0; i < length; i += FLOATS)
+            for (ssize_t o = 0; o < LINES; o += FLOATS) transpose_square_f32(block[i] + o, LINES, lines[o] + i, PART);
+        for (ssize_t o = 0; o < outs; o++)
+            narrow_bfloat16(length, lines[o], grad + (out * LINES + o) * job->rows + row);
+    }
+}
+
+static void put_group(const struct weight_job *job, ssize_t group, const float *sums) {
+    struct sums of = {job, group, sums};
+    ssize_t parts = blocks_of(job->row_blocks, PART / job->with->rows);
+    parallel_for(parts * job->out_blocks, grain_for(PART * LINES), put_weights, &of);
+}
+
+/* The sums of some splits of groups, each of which works alone where there are several. */
+static void differentiate(void *context, ssize_t begin, ssize_t end) {
+    struct weight_job *job = context;
+    const struct convolution *p = job->problem;
+    struct weight_slab w = {.job = job, .slab = slab_at(p, &job->slabs, 0), .parts = 1};
+    const struct engine *e = job->with;
+    ssize_t most = w.slab.samples;
+    for (int i = 0; i < p->axes; i++) most *= w.slab.last[i] - w.slab.first[i];
+    ssize_t steps = blocks_of(most, STEP);
+    w.panel = size_times(blocks_of(most, e->unit), e->right_bytes);
+    w.channel = size_times(layout_of_copy(p, &w.slab).channel, w.slab.samples);
+    w.copy = allocate_items(size_plus(size_times(w.channel, p->in_channels), STEP), sizeof *w.copy);
+    w.right = allocate_items(w.panel, (size_t)job->out_blocks);
+    w.pieces = allocate_items(steps, sizeof *w.pieces);
+    w.offsets = allocate_items(job->rows, sizeof *w.offsets);
+    float *own = job->sums ? NULL : allocate_items(job->size, sizeof *own);
+    if (!w.copy || !w.right || !w.pieces || !w.offsets || (!job->sums && !own)) {
+        job->out_of_memory = true;
+        end = begin;
+    }
+    while (job->row_blocks * w.parts < 2 * thread_count() && w.parts < job->out_blocks) w.parts++;
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t split = item % job->splits;
+        ssize_t from = job->slabs.count * split / job->splits, to = job->slabs.count * (split + 1) / job->splits;
+        w.group = item / job->splits;
+        w.sums = job->sums ? job->sums + split * job->size : own;
+        for (ssize_t i = from; i < to; i++) {
+            w.first = i == from;
+            w.slab = slab_at(p, &job->slabs, i);
+            w.layout = layout_of_copy(p, &w.slab);
+            w.layout.sample = w.layout.channel;
+            w.channel = w.layout.channel * w.slab.samples;
+            w.places = w.slab.samples;
+            for (int a = 0; a < p->axes; a++) w.places *= w.slab.last[a] - w.slab.first[a];
+            steps = blocks_of(w.places, STEP);
+            struct walk places = places_of_pass(p, &w.slab, &w.layout, 0);
+            begin_walk(&places);
+            for (ssize_t s = 0; s < steps; s++) cut_into_pieces(&places, STEP, STEP, &w.pieces[s]);
+            for (ssize_t row = 0; row < job->rows; row++)
+                w.offsets[row] = row / p->taps * w.channel + offset_of_tap(p, &w.layout, row % p->taps);
+            parallel_for(p->in_channels, grain_for(w.channel / 8), copy_channels, &w);
+            parallel_for(job->out_blocks * blocks_of(w.places, STRETCH), 1, pack_gradient, &w);
+            ssize_t work = w.places * e->rows * p->out_channels / w.parts;
+            parallel_for(job->row_blocks * w.parts, grain_for(work / 256), multiply_items, &w);
+        }
+        if (own) put_group(job, w.group, own);
+    }
+    if (w.out_of_memory) job->out_of_memory = true;
+    release(own);
+    release(w.offsets);
+    release(w.pieces);
+    release(w.right);
+    release(w.copy);
+}
+
+bool weight_gradient_packed(const struct engine *e, const struct convolution *p, const uint16_t *input,
+                            const uint16_t *output_grad, uint16_t *weight_grad) {
+    struct weight_job job = {
+        .with = e, .problem = p, .input = input, .output_grad = output_grad, .weight_grad = weight_grad};
+    job.rows = p->in_channels * p->taps;
+    job.row_blocks = blocks_of(job.rows, e->rows), job.out_blocks = blocks_of(p->out_channels, LINES);
+    job.size = size_times(size_times(job.row_blocks, job.out_blocks), (ssize_t)e->rows * LINES);
+    ssize_t channels = p->in_channels > p->out_channels ? p->in_channels : p->out_channels, all = p->samples;
+    for (int i = 0; i < p->axes; i++) all *= p->axis[i].out;
+    bool few = p->groups == 1 && job.size <= SPLIT_BYTES / (ssize_t)sizeof(float);
+    ssize_t places = smaller(SLAB_BYTES / 2 / channels, few ? blocks_of(all, SPLITS) : all);
+    job.slabs = cut_into_slabs(p, places < FEWEST_PLACES ? FEWEST_PLACES : places);
+    job.splits = few ? smaller(SPLITS, job.slabs.count) : 1;
+    if (job.splits > 1 && !(job.sums = allocate_items(size_times(job.splits, job.size), sizeof *job.sums))) return false;
+    parallel_for(p->groups * job.splits, 1, differentiate, &job);
+    if (job.sums && !job.out_of_memory) put_group(&job, 0, job.sums);
+    release(job.sums);
+    return !job.out_of_memory;
+}

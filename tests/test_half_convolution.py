@@ -1,0 +1,128 @@
+"""Convolutions of half types take their arrays as they are, at every level of the C backend that this machine has and by
+emulated tiles: each way that they may go, compared with float64, and the memory that they take."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from tests.test_half_products import HALVES, LEVELS, check, f64, random
+
+pytest.importorskip("tests.compiled")
+from corefw_c import allocator
+
+F = torch.nn.functional
+
+# (input, weight, options of conv1d to conv3d, or of conv_transpose1d to conv_transpose3d)
+FORWARD = [
+    ((3, 24, 13, 18), (40, 24, 3, 3), {"padding": 1}),  # Winograd's algorithm where float32 is multiplied
+    ((2, 40, 11, 19), (40, 20, 3, 3), {"padding": 2, "groups": 2}),
+    ((2, 130, 5, 6), (34, 130, 3, 3), {"padding": 1}),  # more words of weights than are gathered at once
+    ((5, 33, 14, 14), (66, 33, 3, 3), {}),
+    ((9, 18, 7, 7), (33, 18, 5, 3), {"stride": (2, 1), "padding": (2, 1), "dilation": (1, 2)}),
+    ((2, 32, 64, 3), (17, 32, 1, 1), {"stride": 2}),
+    ((3, 1, 28, 28), (32, 1, 3, 3), {}),
+    ((2, 3, 37, 41), (20, 3, 7, 7), {"stride": 2, "padding": 3}),
+    ((2, 64, 16, 15), (2, 64, 3, 3), {"padding": 1}),  # few channels: directly from rows of places
+    ((3, 20, 21, 35), (20, 1, 3, 3), {"groups": 20, "padding": 1}),
+    ((2, 7, 24, 19), (14, 1, 5, 5), {"groups": 7, "padding": 2, "stride": 2}),
+    ((4, 17, 203), (31, 17, 5), {"padding": 4, "dilation": 2}),
+    ((2, 5, 4, 7, 20), (18, 5, 3, 3, 3), {"padding": 1, "stride": (1, 2, 1)}),
+]
+TRANSPOSED = [
+    ((2, 20, 9, 7), (20, 18, 3, 3), {"stride": 2, "padding": 1}),
+    ((2, 33, 5, 6), (33, 15, 1, 1), {"stride": 2}),  # some results have no input: the bias alone
+    ((3, 12, 6, 8), (12, 1, 4, 4), {"stride": 2, "groups": 12}),
+    ((2, 6, 40), (6, 17, 3), {"stride": 3, "dilation": 2, "output_padding": 1}),
+]
+PROBLEMS = [*(("conv", *p) for p in FORWARD), *(("conv_transpose", *p) for p in TRANSPOSED)]
+
+
+def results(name, arrays, options, gradient=None):
+    """The result of a convolution, and the gradients of its input, weight and bias."""
+    leaves = [t.detach().requires_grad_() for t in arrays]
+    y = getattr(F, f"{name}{arrays[0].ndim - 2}d")(*leaves, **options)
+    gradient = random(y.dtype.name, *y.shape) if gradient is None else gradient
+    return gradient, (y, *torch.autograd.grad(y, leaves[:2], gradient))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_way(level, problem, dtype):
+    name, input, weight, options = problem
+    outside = weight[0] if name == "conv" else weight[1] * options.get("groups", 1)
+    arrays = [random(dtype, *shape) for shape in (input, weight, (outside,))]
+    with torch.backend(level):
+        gradient, found = results(name, arrays, options)
+    with torch.backend("numpy"):
+        exact = results(name, [t.double() for t in arrays], options, gradient.double())[1]
+        moduli = results(name, [t.double().abs() for t in arrays], options, gradient.double().abs())[1]
+    for result, expected, terms in zip(found, exact, moduli, strict=True):
+        check(result, f64(expected), f64(terms), dtype)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("problem", FORWARD[:11:2], ids=str)
+@pytest.mark.parametrize("level", LEVELS)
+def test_bits_do_not_depend_on_the_number_of_threads(level, problem, dtype):
+    input, weight, options = problem
+    before, found = torch.get_num_threads(), []
+    arrays, gradient = [random(dtype, *shape) for shape in (input, weight, weight[:1])], None
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            with torch.backend(level):
+                gradient, all = results("conv", arrays, options, gradient)
+            found.append([t.view(torch.int16).tolist() for t in all])
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_infinities_and_nan_spoil_only_what_they_meet(level, dtype):
+    """Also in gradients of weights, where what lies beside the last place of a row is another window's."""
+    x, w, gradient = (random(dtype, *shape).abs() for shape in ((1, 20, 12, 11), (18, 20, 3, 3), (1, 18, 10, 9)))
+    x[0, 3, 5, 10], x[0, 4, 11, 0] = float("inf"), float("nan")
+    with torch.backend(level):
+        y, of_x, of_w = map(f64, results("conv", (x, w), {}, gradient)[1])
+    met = np.zeros((10, 9), bool)
+    met[3:6, 8] = met[9, 0] = True
+    assert (np.isfinite(y[0]) == ~met).all() and np.isfinite(of_x).all()
+    spoilt = np.zeros((20, 3, 3), bool)
+    spoilt[3, :, 2] = spoilt[4, 2, 0] = True
+    assert (np.isfinite(of_w) == ~spoilt).all()
+    assert (y[0, :, 3:6, 8] == np.inf).all() and np.isnan(y[0, :, 9, 0]).all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", [level for level in LEVELS if level != "c-tiles"])
+def test_no_array_is_converted_as_a_whole(level, dtype):
+    """The memory beside the results is less than half a copy of the input, or of the result's gradient, in float32."""
+    problems = [
+        *(((32, 32, 60, 60), (32, 32, k, k), {"padding": k // 2, "stride": s}) for k, s in ((3, 1), (5, 1), (1, 2))),
+        ((32, 32, 60, 60), (32, 1, 3, 3), {"padding": 1, "groups": 32}),
+    ]
+    for (input, weight, options), threads in itertools.product(problems, (1, 2)):
+        x, w = random(dtype, *input), random(dtype, *weight)
+        leaves = [t.detach().requires_grad_() for t in (x, w)]
+        before = torch.get_num_threads()
+        try:
+            torch.set_num_threads(threads)
+            with torch.backend(level):
+                results = F.conv2d(leaves[0], w, **options), F.conv2d(x, leaves[1], **options)
+                gradient = random(dtype, *results[0].shape)
+                calls = [lambda: F.conv2d(x, w, **options)]
+                for y, leaf in zip(results, leaves, strict=True):
+                    calls.append(lambda y=y, leaf=leaf: torch.autograd.grad(y, leaf, gradient, retain_graph=True)[0])
+                for call in calls:
+                    call()  # what threads keep for scratch is there
+                    allocator.reset_peak()
+                    start, result = allocator.statistics().in_use, call()
+                    extra = allocator.statistics().peak - start - result.numel() * 2
+                    assert extra < 2 * x.numel(), (options, extra)
+        finally:
+            torch.set_num_threads(before)
