@@ -112,7 +112,7 @@ def _indexed_pad_name(pad, mode):
     return f"{name}{len(pad) // 2}D" if name else "IndexedPad"
 
 
-@composite(dtype=same, shape=indexed_pad_shape, public="", grad_name=_indexed_pad_name)
+@composite(dtype=same.moving(), shape=indexed_pad_shape, public="", grad_name=_indexed_pad_name)
 def indexed_pad(input, pad: tuple, mode: str):
     """`input` extended by elements of its own: mirrored ("reflect"), the outermost ("replicate"), or those of the other
     end ("circular")."""

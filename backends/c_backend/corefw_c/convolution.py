@@ -3,7 +3,7 @@
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, REALS, dense, empty
 from corefw_c.library import BY_TILES, fail
 
 
@@ -54,7 +54,7 @@ def kernels(lib):
         Kernel("convolution", convolution, multiplied),
         Kernel("convolution_weight", convolution_weight, multiplied),
         Kernel("im2col", im2col),
-        Kernel("col2im", col2im, REALS),
+        Kernel("col2im", col2im, FLOATS),
     ]
 
 

@@ -1,6 +1,7 @@
 /* Search in sorted arrays, membership, and runs of equal elements. */
 #include "core/array.h"
 #include "kernels.h"
+#include "core/halves.h"
 #include "indexing/positions.h"
 #include "core/threads.h"
 
@@ -23,20 +24,40 @@ struct runs {
 };
 
 #define TYPE float
+#define NUMBER float
+#define READ(x) (x)
 #define OF_TYPE_NAMED(name) name##_f32
 #include "indexing/search.inc"
 #define TYPE double
+#define NUMBER double
+#define READ(x) (x)
 #define OF_TYPE_NAMED(name) name##_f64
+#include "indexing/search.inc"
+#define TYPE uint16_t
+#define NUMBER float
+#define READ(x) float_of_float16(x)
+#define OF_TYPE_NAMED(name) name##_f16
+#include "indexing/search.inc"
+#define TYPE uint16_t
+#define NUMBER float
+#define READ(x) float_of_bfloat16(x)
+#define OF_TYPE_NAMED(name) name##_bf16
 #include "indexing/search.inc"
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x means NaN, which integers never are */
 #define TYPE int32_t
+#define NUMBER int32_t
+#define READ(x) (x)
 #define OF_TYPE_NAMED(name) name##_i32
 #include "indexing/search.inc"
 #define TYPE int64_t
+#define NUMBER int64_t
+#define READ(x) (x)
 #define OF_TYPE_NAMED(name) name##_i64
 #include "indexing/search.inc"
 
-#define FUNCTIONS(name) {[FLOAT32] = name##_f32, [FLOAT64] = name##_f64, [INT32] = name##_i32, [INT64] = name##_i64}
+#define FUNCTIONS(name)                                                                                              \
+    {[FLOAT16] = name##_f16, [BFLOAT16] = name##_bf16, [FLOAT32] = name##_f32,                                        \
+     [FLOAT64] = name##_f64, [INT32] = name##_i32,     [INT64] = name##_i64}
 
 int search_sorted(uintptr_t sequence, uintptr_t values, int right, uintptr_t positions) {
     if (!WRITABLE(positions)) return READ_ONLY;

@@ -19,7 +19,8 @@ enum {
 struct rows {
     enum dtype dtype;
     ssize_t itemsize, n, inner, k;
-    bool descending;
+    bool descending, has_nan;
+    uint64_t nan; /* its key */
     enum rank rank;
     const char *x;
     char *values;
@@ -65,6 +66,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
                         .rank = (enum rank)rank, .x = x->data, .values = v->data, .indices = (int64_t *)at->data};
     if (dtype_of(v) != rows.dtype || dtype_of(at) != INT64 || !has_keys(rows.dtype)) return WRONG_DTYPE;
     rows.itemsize = (ssize_t)size_of(rows.dtype);
+    rows.has_nan = key_of_nan(rows.dtype, &rows.nan);
     if (rows.n >= INT32_MAX) return UNSUPPORTED;
     if (rank == RANK_ALL ? k < 0 || k > rows.n : rows.n < 1 || (rank == RANK_KTH && (k < 0 || k >= rows.n)))
         return WRONG_SHAPE;
