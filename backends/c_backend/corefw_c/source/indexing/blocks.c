@@ -2,6 +2,7 @@
 #include "kernels.h"
 #include "core/memory.h"
 #include "indexing/positions.h"
+#include "core/sizes.h"
 #include "core/strided.h"
 #include "core/threads.h"
 #include "core/widening.h"
@@ -360,33 +361,46 @@ static void add_half_places(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-/* Lines of places without gaps, for each outer place, as floats all at once. */
+/* Lines of places without gaps, for each outer place, or stretches of them, are floats until all is added. */
 static void add_half_lines(void *context, ssize_t begin, ssize_t end) {
     struct half_sums *sums = context;
     const struct blocks *b = sums->b;
-    ssize_t block = b->bytes / (ssize_t)sizeof(uint16_t), n = sums->places * block;
-    float *line = allocate_items(n, sizeof *line), values[CHUNK * LARGEST_LINED];
+    const ssize_t block = b->bytes / (ssize_t)sizeof(uint16_t), floats = block * (ssize_t)sizeof(float);
+    const ssize_t most = size_times(sums->places / b->stretches + 1, block), step = 2 * b->positions.step; /* in floats */
+    const ssize_t together = block <= LARGEST_LINED ? CHUNK : 1; /* the blocks of values that are widened at a time */
+    float *line = allocate_items(size_plus(most, together * block), sizeof *line), *values = line + most;
+    ssize_t chosen[CHUNK];
     if (!line) {
         sums->no_memory = true;
         return;
     }
-    for (ssize_t outer = begin; outer < end; outer++) {
-        char *target = outer_place(b, outer) + b->low;
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t stretch = item % b->stretches, outer = item / b->stretches;
+        ssize_t first = sums->places * stretch / b->stretches, last = sums->places * (stretch + 1) / b->stretches;
+        struct part part = {.low = b->low + first * b->bytes, .high = b->low + last * b->bytes};
+        char *target = outer_place(b, outer) + part.low, *sum = (char *)line - 2 * part.low;
         const char *from = b->values + outer * b->positions.count * b->bytes;
-        sums->half.widen(n, target, line);
-        for (ssize_t first = 0, count; first < b->positions.count; first += count) {
-            count = b->positions.count - first < CHUNK ? b->positions.count - first : CHUNK;
-            struct positions positions = {count, 2 * b->positions.step, b->positions.at + first};
-            sums->half.widen(count * block, from + first * b->bytes, values);
-            add_chosen_f32(&positions, count, NULL, (char *)line - 2 * b->low, (const char *)values,
-                           block * (ssize_t)sizeof(float), block * (ssize_t)sizeof(float));
+        sums->half.widen((last - first) * block, target, line);
+        for (ssize_t p = 0, count; p < b->positions.count; p += count) {
+            count = b->positions.count - p < CHUNK ? b->positions.count - p : CHUNK;
+            if (together > 1) {
+                struct positions positions = {count, step, b->positions.at + p};
+                sums->half.widen(count * block, from + p * b->bytes, values);
+                add_chosen_f32(&positions, count, NULL, sum, (const char *)values, floats, floats);
+                continue;
+            }
+            for (ssize_t j = 0, found = choose(b, &part, p, chosen); j < found; j++) {
+                struct positions positions = {1, step, b->positions.at + chosen[j]};
+                sums->half.widen(block, from + chosen[j] * b->bytes, values);
+                add_chosen_f32(&positions, 1, NULL, sum, (const char *)values, floats, floats);
+            }
         }
-        sums->half.narrow(n, line, target);
+        sums->half.narrow((last - first) * block, line, target);
     }
     release(line);
 }
 
-static enum status add_halves(const struct blocks *b, int count) {
+static enum status add_halves(struct blocks *b, int count) {
     struct half_sums sums = {.b = b, .half = half_of(b->dtype), .no_memory = false};
     ssize_t n = b->positions.count, indexed = 1;
     if (n == 0 || b->bytes == 0) return OK;
@@ -400,9 +414,10 @@ static enum status add_halves(const struct blocks *b, int count) {
     }
     if (!sums.unit) sums.unit = b->bytes;
     sums.places = (b->high - b->low) / sums.unit + 1;
-    bool lined = sums.unit == b->bytes && sums.places == indexed && sums.places / 16 <= n;
-    if (lined && b->bytes <= LARGEST_LINED * (ssize_t)sizeof(uint16_t)) {
-        parallel_for(b->outer, grain_for(2 * (sums.places + n)), add_half_lines, &sums);
+    if (sums.unit == b->bytes && sums.places == indexed && sums.places / 4 <= n) {
+        b->stretches = b->outer == 1 && b->bytes > LARGEST_LINED * (ssize_t)sizeof(uint16_t) ? thread_count() : 1;
+        parallel_for(b->outer * b->stretches, grain_for((sums.places + n) / b->stretches * (2 + b->bytes / 8)),
+                     add_half_lines, &sums);
         return sums.no_memory ? NO_MEMORY : OK;
     }
     bool sorted = sort_places(&sums);
