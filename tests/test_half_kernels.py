@@ -1,11 +1,16 @@
 """Kernels that take half types part by part, at every level of the C backend that this machine has: results are those
 of float32, rounded once; convolutions, those of float64."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import corefw as torch
-from corefw.dispatch.registry import registry
+from corefw import dtypes
+from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.errors import KernelNotFoundError
 from tests.test_half_products import HALVES, LEVELS, check, f64, random
 
 pytest.importorskip("tests.compiled")
@@ -36,6 +41,32 @@ def rounded(function, *halves, level):
         np.testing.assert_array_equal(
             *(t.to(dtype).float().numpy() for t in (a, b)), err_msg=f"{tuple(halves[0].shape)}"
         )
+
+
+def on_copies():
+    """The ops that compute a half type on copies of another dtype."""
+    found = set()
+    for name, op in registry.declared.items():
+        for dtype in (dtypes.float16, dtypes.bfloat16) if op.rule is not None else ():
+            try:
+                kernel = op.table[dispatch_key_of(torch.device("cpu"), dtype)][0]
+            except KernelNotFoundError:
+                continue
+            if hasattr(kernel, "conversion"):
+                found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("level", WHOLE)
+def test_what_computes_on_copies_is_documented(level):
+    text = (Path(__file__).parent.parent / "docs" / "precision.md").read_text()
+    section = text.split("## Half types on converted copies")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*`) \|", section, re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    with torch.backend(level):
+        found = on_copies()
+    assert sorted(documented) == sorted(set(documented))
+    assert set(documented) == found
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "nansum", "logsumexp", "prod", "any", "all", "count_nonzero"])
