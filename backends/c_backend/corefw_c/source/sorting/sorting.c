@@ -4,6 +4,7 @@
 #include "sorting/keys.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -20,7 +21,8 @@ struct rows {
     enum dtype dtype;
     ssize_t itemsize, n, inner, k;
     bool descending, has_nan;
-    uint64_t nan; /* its key */
+    uint64_t nan;  /* its key */
+    int key_bytes; /* the last ones, in which keys differ */
     enum rank rank;
     const char *x;
     char *values;
@@ -77,6 +79,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
     bool narrow = has_narrow_keys(x);
+    rows.key_bytes = computed_in(rows.dtype) != rows.dtype ? sizeof(uint16_t) : narrow ? sizeof(uint32_t) : sizeof(uint64_t);
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
     if (count < 4 && rows.n >= SHARED) task(&rows, 0, count); /* the threads share each row */
     else parallel_for(count, grain_for(16 * rows.n), task, &rows);
