@@ -110,8 +110,8 @@ def as_shape(sizes) -> Shape:
 
 
 def padded_positions(places, size: int, before: int, after: int, mode: str):
-    """Which of `size` elements stand at `places`, an integer array, of a dimension that is padded with its own elements;
-    its first one is place 0."""
+    """Which of `size` elements stand at `places`, integers in an array, of a dimension that is padded with its own
+    elements, of which the first is at place 0."""
     if mode == "replicate":
         return places.clip(0, size - 1)
     if mode == "circular":

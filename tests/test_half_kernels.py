@@ -208,7 +208,9 @@ def test_order(level, dtype):
             with torch.backend(level):
                 ordered = some.sort()[0]
             for right in (False, True):
-                rounded(lambda s, t, right=right: torch.searchsorted(s, t, right=right), ordered, x.clone(), level=level)
+                rounded(
+                    lambda s, t, right=right: torch.searchsorted(s, t, right=right), ordered, x.clone(), level=level
+                )
             for tests in (some[:5], some):
                 rounded(torch.isin, x, tests, level=level)
 
@@ -239,7 +241,9 @@ def test_resampling_and_columns(level, dtype):
                         level=level,
                     )
     rounded(
-        both(lambda t: F.interpolate(t, (20, 5), mode="bilinear", antialias=True)), random(dtype, 2, 3, 9, 40), level=level
+        both(lambda t: F.interpolate(t, (20, 5), mode="bilinear", antialias=True)),
+        random(dtype, 2, 3, 9, 40),
+        level=level,
     )
     for size, kernel, options in (
         ((9, 11), (3, 3), {"padding": 1}),
@@ -286,11 +290,18 @@ def test_sums_at_positions(level, dtype):
                 rounded(lambda t, s, d=dim, i=where[..., 1:]: t.scatter_add(d, i, s), x, source, level=level)
     for x in (random(dtype, 20, 30, 5), random(dtype, 20, 60, 5)[:, ::2], random(dtype, 20, 30, 5).flip(0)):
         one, two = positions(20, 200), positions(30, 200)
-        for indices, values in (((one, two), (200, 5)), ((one,), (200, 30, 5)), ((one, two, positions(5, 200)), (200,))):
+        for indices, values in (
+            ((one, two), (200, 5)),
+            ((one,), (200, 30, 5)),
+            ((one, two, positions(5, 200)), (200,)),
+        ):
+            rounded(lambda t, v, i=indices: t.index_put(i, v, accumulate=True), x, random(dtype, *values), level=level)
             rounded(
-                lambda t, v, i=indices: t.index_put(i, v, accumulate=True), x, random(dtype, *values), level=level
+                lambda t, v, i=indices: t.clone().index_put_(i, v, accumulate=True),
+                x,
+                random(dtype, *values),
+                level=level,
             )
-            rounded(lambda t, v, i=indices: t.clone().index_put_(i, v, accumulate=True), x, random(dtype, *values), level=level)
 
 
 @pytest.mark.parametrize("level", WHOLE)

@@ -15,8 +15,8 @@ from corefw_c.positions import Blocks, copied
 
 @lru_cache(maxsize=1024)
 def _borders(size, before, after, mode):
-    """The positions of what stands before and after the elements that remain of a dimension, None for none, and the first
-    and the last of these."""
+    """The positions of what stands before and after the elements that remain of a dimension, None for none; where these
+    begin and end."""
     places = np.arange(-before, size + after, dtype=np.int64)
     positions = padded_positions(places, size, before, after, mode)
     first, last = max(before, 0), max(before + size + min(after, 0), 0)

@@ -72,8 +72,9 @@ static ssize_t floats_of(const struct elements *e) {
     return size_plus(lines, size_plus(most, size > most ? size : most));
 }
 
-/* Combine half types with rows of which each one's elements lie `other_step` bytes and its positions `at_step` bytes behind
- * those of the row before it: what the table's dimension holds for all columns of the rows is float until the last. */
+/* Combine half types with rows of which each one's elements lie `other_step` bytes and its positions `at_step` bytes
+ * behind those of the row before it: what the table's dimension holds for all columns of the rows is float until the
+ * last one. */
 static bool combine_halves(struct elements *e, struct row row, ssize_t rows, ssize_t at_step, ssize_t other_step,
                            float *floats) {
     bool across = e->dim != e->long_dim;
@@ -149,7 +150,8 @@ static enum status run(struct elements *e, row_task task, bool apart) {
         if (e->index->shape[i] == 0) return OK;
         if (i != e->dim && i != e->long_dim) items *= e->index->shape[i];
     }
-    ssize_t across = CACHED / (e->table->shape[e->dim] * (ssize_t)(e->half.widen ? sizeof(float) : size_of(dtype_of(e->table))) + 1);
+    ssize_t size = (ssize_t)(e->half.widen ? sizeof(float) : size_of(dtype_of(e->table)));
+    ssize_t across = CACHED / (e->table->shape[e->dim] * size + 1);
     e->chunk = e->dim != e->long_dim ? (across < NARROW ? NARROW : across) : apart ? ALONG : n;
     e->chunks = (n + e->chunk - 1) / e->chunk;
     e->task = task;

@@ -286,7 +286,7 @@ struct half_sums {
     const struct blocks *b;
     struct half half;
     ssize_t places, unit; /* where blocks may begin: so many places, so many bytes apart, from b->low on */
-    ssize_t *order;       /* the numbers of the positions, sorted by place, of equal places in the order in which they came */
+    ssize_t *order;       /* the numbers of the positions, sorted by place, those at one place as they came */
     atomic_bool no_memory;
 };
 
@@ -301,14 +301,15 @@ struct placed {
 
 static int compare_placed(const void *one, const void *other) {
     const struct placed *a = one, *b = other;
-    return a->place != b->place ? (a->place > b->place) - (a->place < b->place) : (a->number > b->number) - (a->number < b->number);
+    if (a->place != b->place) return a->place > b->place ? 1 : -1;
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 /* Find the order: by counting, unless there are far more places than positions. */
 static bool sort_places(struct half_sums *sums) {
     ssize_t n = sums->b->positions.count;
     bool counted = sums->places / 16 <= n;
-    void *scratch = counted ? allocate_items(sums->places + 1, sizeof(ssize_t)) : allocate_items(n, sizeof(struct placed));
+    void *scratch = allocate_items(counted ? sums->places + 1 : n, counted ? sizeof(ssize_t) : sizeof(struct placed));
     sums->order = allocate_items(n, sizeof(ssize_t));
     if (!scratch || !sums->order) {
         release(scratch);
@@ -366,7 +367,8 @@ static void add_half_lines(void *context, ssize_t begin, ssize_t end) {
     struct half_sums *sums = context;
     const struct blocks *b = sums->b;
     const ssize_t block = b->bytes / (ssize_t)sizeof(uint16_t), floats = block * (ssize_t)sizeof(float);
-    const ssize_t most = size_times(sums->places / b->stretches + 1, block), step = 2 * b->positions.step; /* in floats */
+    const ssize_t most = size_times(sums->places / b->stretches + 1, block);
+    const ssize_t step = 2 * b->positions.step; /* in floats */
     const ssize_t together = block <= LARGEST_LINED ? CHUNK : 1; /* the blocks of values that are widened at a time */
     float *line = allocate_items(size_plus(most, together * block), sizeof *line), *values = line + most;
     ssize_t chosen[CHUNK];

@@ -56,7 +56,8 @@ struct runs {
 #define OF_TYPE_NAMED(name) name##_i64
 #include "indexing/search.inc"
 
-/* Many values of half types are searched in floats: of the sorted rows, all of them, and of the values a part at a time. */
+/* Many values of half types are searched in floats: in sorted rows that are widened once, a part of the values at a
+ * time. */
 struct half_search {
     struct search job; /* whose sorted rows are floats */
     struct half half;
@@ -77,7 +78,8 @@ static void search_halves(void *context, ssize_t begin, ssize_t end) {
 }
 
 /* Give values to `task`, in floats if they are halves and many. */
-static enum status run_search(const struct search *job, enum dtype dtype, ssize_t count, ssize_t grain, range_task task, bool member) {
+static enum status run_search(const struct search *job, enum dtype dtype, ssize_t count, ssize_t grain,
+                              range_task task, bool member) {
     struct half half = half_of(dtype);
     float *sorted = NULL;
     if (half.widen && count / 4 >= job->rows * job->n) {

@@ -7,8 +7,8 @@
 
 #include <float.h>
 
-/* The columns that are scanned side by side; the elements of a row that are compared at a time; those of half types that
- * are floats at a time. */
+/* The columns that are scanned side by side; the elements of a row that are compared at a time; those of half types
+ * that are floats at a time. */
 enum { STRIP = 256, GROUP = 32, PART = 2048 };
 
 #define MEMBER_(name, part) name##_##part
@@ -275,6 +275,8 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 int logcumsumexp(uintptr_t input, int dim, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     enum dtype dtype = dtype_of(ARRAY(input));
-    static const struct scan *const scans[NO_DTYPE + 1] = {[FLOAT32] = &logcumsumexp_f32, [FLOAT64] = &logcumsumexp_f64};
+    static const struct scan *const scans[NO_DTYPE + 1] = {
+        [FLOAT32] = &logcumsumexp_f32, [FLOAT64] = &logcumsumexp_f64,
+    };
     return run_scan(ARRAY(input), dim, ARRAY(output), scans[computed_in(dtype)], dtype);
 }

@@ -4,7 +4,6 @@
 #include "sorting/keys.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "core/widening.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -79,7 +78,8 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
     bool narrow = has_narrow_keys(x);
-    rows.key_bytes = computed_in(rows.dtype) != rows.dtype ? sizeof(uint16_t) : narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    rows.key_bytes = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    if (rows.dtype == FLOAT16 || rows.dtype == BFLOAT16) rows.key_bytes = sizeof(uint16_t);
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
     if (count < 4 && rows.n >= SHARED) task(&rows, 0, count); /* the threads share each row */
     else parallel_for(count, grain_for(16 * rows.n), task, &rows);
