@@ -1,11 +1,16 @@
 """Kernels that take half types part by part, at every level of the C backend that this machine has: results are those
 of float32, rounded once; convolutions, those of float64."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import corefw as torch
-from corefw.dispatch.registry import registry
+from corefw import dtypes
+from corefw.dispatch.registry import dispatch_key_of, registry
+from corefw.errors import KernelNotFoundError
 from tests.test_half_products import HALVES, LEVELS, check, f64, random
 
 pytest.importorskip("tests.compiled")
@@ -37,6 +42,32 @@ def rounded(function, *halves, level):
         np.testing.assert_array_equal(
             *(t.to(dtype).float().numpy() for t in (a, b)), err_msg=f"{tuple(halves[0].shape)}"
         )
+
+
+def on_copies():
+    """The ops that compute a half type on copies of another dtype."""
+    found = set()
+    for name, op in registry.declared.items():
+        for dtype in (dtypes.float16, dtypes.bfloat16) if op.rule is not None else ():
+            try:
+                kernel = op.table[dispatch_key_of(torch.device("cpu"), dtype)][0]
+            except KernelNotFoundError:
+                continue
+            if hasattr(kernel, "conversion"):
+                found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("level", WHOLE)
+def test_what_computes_on_copies_is_documented(level):
+    text = (Path(__file__).parent.parent / "docs" / "precision.md").read_text()
+    section = text.split("## Half types on converted copies")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*`) \|", section, re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    with torch.backend(level):
+        found = on_copies()
+    assert sorted(documented) == sorted(set(documented))
+    assert set(documented) == found
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "nansum", "logsumexp", "prod", "any", "all", "count_nonzero"])
@@ -253,6 +284,164 @@ def test_pooling_dropout_and_embeddings(level, dtype):
             return torch.autograd.grad(F.embedding(indices, leaf, **options), leaf, gradient)[0]
 
         rounded(embedded, random(dtype, 7, 700), random(dtype, 40, 700), level=level)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_scans(level, dtype, name):
+    for shape in [*SHAPES, (3, 2500, 300), (1,)]:
+        for x in views(random(dtype, *shape)):
+            for dim in range(x.ndim):
+                rounded(lambda t, dim=dim: getattr(torch, name)(t, dim), x, level=level)
+
+
+def with_ties(dtype, *shape):
+    """Few different numbers, zeros of both signs, infinities and NaN among them."""
+    x = torch.tensor(np.random.default_rng(0).integers(-9, 9, shape)).to(random(dtype, 1).dtype) / 4
+    if x.numel() > 6:
+        flat = x.view(-1)
+        for value in (-0.0, float("inf"), float("-inf"), float("nan"), -float("nan")):
+            flat[torch.tensor(np.random.default_rng(1).integers(0, x.numel(), x.numel() // 9 + 1))] = value
+    return x
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_order(level, dtype):
+    """The order, which is stable and has NaN last, is that of float32; so are the positions."""
+    for shape in [(5,), (7, 9), (3, 5000), (300, 3), (2, 70, 40), (0, 4), (100_000,)]:
+        for x in (with_ties(dtype, *shape), random(dtype, *shape), with_ties(dtype, *shape).transpose(0, -1)):
+            for dim in range(x.ndim):
+                size = x.shape[dim]
+                functions = [
+                    lambda t, dim=dim: torch.sort(t, dim, stable=True),
+                    lambda t, dim=dim: torch.sort(t, dim, descending=True, stable=True),
+                    lambda t, dim=dim, size=size: torch.topk(t, min(size, 7), dim),
+                    lambda t, dim=dim, size=size: torch.topk(t, size // 2, dim, largest=False),
+                ]
+                if size:
+                    functions += [
+                        lambda t, dim=dim, size=size: torch.kthvalue(t, size // 2 + 1, dim),
+                        lambda t, dim=dim: torch.median(t, dim),
+                        lambda t, dim=dim: torch.nanmedian(t, dim),
+                        lambda t, dim=dim: torch.mode(t, dim),
+                    ]
+                for function in functions:
+                    rounded(lambda t, function=function: tuple(function(t)), x, level=level)
+            rounded(lambda t: torch.unique(t, return_inverse=True, return_counts=True), x, level=level)
+            rounded(lambda t: torch.unique_consecutive(t, return_counts=True), x, level=level)
+            some = x.reshape(-1)[:700]
+            with torch.backend(level):
+                ordered = some.sort()[0]
+            for right in (False, True):
+                rounded(
+                    lambda s, t, right=right: torch.searchsorted(s, t, right=right), ordered, x.clone(), level=level
+                )
+            for tests in (some[:5], some):
+                rounded(torch.isin, x, tests, level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_resampling_and_columns(level, dtype):
+    def both(function):
+        def value_and_gradient(x):
+            leaf = x.detach().requires_grad_()
+            y = function(leaf)
+            gradient = torch.tensor(np.random.default_rng(2).standard_normal(y.shape)).to(random(dtype, 1).dtype)
+            return y.detach(), torch.autograd.grad(y, leaf, gradient.to(y.dtype))[0]
+
+        return value_and_gradient
+
+    for shape, modes in (
+        ((2, 3, 17), ("nearest", "linear", "area")),
+        ((2, 3, 9, 40), ("nearest", "nearest-exact", "bilinear", "bicubic", "area")),
+        ((1, 2, 5, 6, 7), ("nearest", "trilinear")),
+    ):
+        for x in (random(dtype, *shape), random(dtype, *shape[::-1]).permute(*reversed(range(len(shape))))):
+            for mode in modes:
+                for factor in (2, 0.5, 1.7):
+                    rounded(
+                        both(lambda t, mode=mode, factor=factor: F.interpolate(t, scale_factor=factor, mode=mode)),
+                        x,
+                        level=level,
+                    )
+    rounded(
+        both(lambda t: F.interpolate(t, (20, 5), mode="bilinear", antialias=True)),
+        random(dtype, 2, 3, 9, 40),
+        level=level,
+    )
+    for size, kernel, options in (
+        ((9, 11), (3, 3), {"padding": 1}),
+        ((9, 11), (3, 2), {"stride": 2, "dilation": 2}),
+        ((30, 70), (5, 5), {}),
+    ):
+        images = random(dtype, 2, 3, *size)
+        columns = F.unfold(images, kernel, **options)
+        for given in (columns, columns.transpose(0, 1).clone().transpose(0, 1)):
+            rounded(lambda t, o=options, k=kernel, s=size: F.fold(t, s, k, **o), given, level=level)
+        rounded(both(lambda t, o=options, k=kernel: F.unfold(t, k, **o)), images, level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_sums_at_positions(level, dtype):
+    """Terms are added in float32, in the order of the positions, and the sum is rounded once."""
+    rng = np.random.default_rng(0)
+
+    def positions(size, *shape):
+        return torch.tensor(rng.integers(0, size, shape))
+
+    for shape, dim, count in (
+        *(((50,), 0, 300), ((50, 70), 0, 300), ((50, 70), 1, 300), ((50, 3), 0, 40), ((3, 50, 4), 1, 90)),
+        *(((5000, 9), 0, 3), ((5000,), 0, 3), ((40, 1300), 0, 100), ((6, 50), 1, 1), ((4, 30), 0, 0)),
+    ):
+        for x in (random(dtype, *shape), random(dtype, *shape[::-1]).permute(*reversed(range(len(shape))))):
+            index = positions(shape[dim], count)
+            source = random(dtype, *shape[:dim], count, *shape[dim + 1 :])
+            rounded(lambda t, s, d=dim, i=index: t.index_add(d, i, s), x, source, level=level)
+            rounded(lambda t, s, d=dim, i=index: t.clone().index_add_(d, i, s), x, source, level=level)
+            flat = positions(x.numel(), count)
+            rounded(lambda t, s, i=flat: t.put(i, s, accumulate=True), x, random(dtype, count), level=level)
+            where = positions(shape[dim], *source.shape)
+            for reduce in ("sum", "prod", "mean", "amax", "amin"):
+                for include in (True, False):
+                    rounded(
+                        lambda t, s, d=dim, i=where, r=reduce, n=include: t.scatter_reduce(d, i, s, r, include_self=n),
+                        x,
+                        source,
+                        level=level,
+                    )
+            if count > 1:
+                rounded(lambda t, s, d=dim, i=where[..., 1:]: t.scatter_add(d, i, s), x, source, level=level)
+    for x in (random(dtype, 20, 30, 5), random(dtype, 20, 60, 5)[:, ::2], random(dtype, 20, 30, 5).flip(0)):
+        one, two = positions(20, 200), positions(30, 200)
+        for indices, values in (
+            ((one, two), (200, 5)),
+            ((one,), (200, 30, 5)),
+            ((one, two, positions(5, 200)), (200,)),
+        ):
+            rounded(lambda t, v, i=indices: t.index_put(i, v, accumulate=True), x, random(dtype, *values), level=level)
+            rounded(
+                lambda t, v, i=indices: t.clone().index_put_(i, v, accumulate=True),
+                x,
+                random(dtype, *values),
+                level=level,
+            )
+
+
+@pytest.mark.parametrize("level", WHOLE)
+def test_positions_outside_are_refused(level):
+    x, source = random("float16", 5, 40), random("float16", 3, 40)
+    with torch.backend(level):
+        for call in (
+            lambda: x.index_add(0, torch.tensor([0, 5, 1]), source),
+            lambda: x.scatter_add(0, torch.tensor([[9] * 40]), source),
+            lambda: x.scatter_add(1, torch.tensor([[0, -41]]), source),
+        ):
+            with pytest.raises((IndexError, RuntimeError)):
+                call()
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -404,7 +404,7 @@ def rot90_shape(input, k, dims):
     return tuple(sizes)
 
 
-@composite(dtype=same, shape=rot90_shape)
+@composite(dtype=same.moving(), shape=rot90_shape)
 def rot90(input, k: int = 1, dims: Sequence[int] = (0, 1)):
     """`input` turned by `k` times 90 degrees in the plane of `dims`, from the first towards the second.
 
@@ -479,7 +479,7 @@ def diag_embed_shape(input, offset, dim1, dim2):
     return tuple(n if d in (first, second) else next(rest) for d in range(ndim))
 
 
-@composite(dtype=same, shape=diag_embed_shape)
+@composite(dtype=same.moving(), shape=diag_embed_shape)
 def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1):
     """Matrices with the vectors in the last dimension of `input` on a diagonal, zeros elsewhere.
 
@@ -620,7 +620,7 @@ def pixel_shuffle_shape(input, upscale_factor):
     return (*batch, c // (r * r), h * r, w * r)
 
 
-@composite(dtype=same, shape=pixel_shuffle_shape, public="corefw nn.functional")
+@composite(dtype=same.moving(), shape=pixel_shuffle_shape, public="corefw nn.functional")
 def pixel_shuffle(input, upscale_factor: int):
     """Channels rearranged into space: (..., c r^2, h, w) becomes (..., c, h r, w r) for the factor r.
 
@@ -658,7 +658,7 @@ def pixel_unshuffle_shape(input, downscale_factor):
     return (*batch, c * r * r, height // r, width // r)
 
 
-@composite(dtype=same, shape=pixel_unshuffle_shape, public="corefw nn.functional")
+@composite(dtype=same.moving(), shape=pixel_unshuffle_shape, public="corefw nn.functional")
 def pixel_unshuffle(input, downscale_factor: int):
     """Space rearranged into channels: (..., c, h r, w r) becomes (..., c r^2, h, w) for the factor r.
 

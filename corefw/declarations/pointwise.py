@@ -49,7 +49,7 @@ def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
     alpha = checked_factor(combine.op.name, "alpha", alpha, common)
     if alike and common.category >= dtypes.FLOATING and computed(common) is common:
         return combine.op.function(input, other * fitting_number(alpha, common))
-    return scaled(input, other, alpha)
+    return scaled(input, other, fitting_number(alpha, computed(common)))
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------

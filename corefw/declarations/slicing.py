@@ -543,7 +543,7 @@ def _write_part(name: str, target, src) -> None:
     target.copy_(src)
 
 
-@composite(dtype=first, shape=same_shape)
+@composite(dtype=first.moving(), shape=same_shape)
 def select_scatter(input, src, dim: Dim, index: int):
     """A copy of `input` whose slice at position `index` of dimension `dim` is `src`.
 
@@ -561,7 +561,7 @@ select_scatter.gradients(
 )
 
 
-@composite(dtype=first, shape=same_shape)
+@composite(dtype=first.moving(), shape=same_shape)
 def slice_scatter(input, src, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1):
     """A copy of `input` whose slices ``start:end:step`` along `dim` are `src`.
 
@@ -584,7 +584,7 @@ def slice_scatter_vjp_src(grad, dim, start, end, step):
     return _slice(grad, dim, start, end, step)
 
 
-@composite(dtype=first, shape=same_shape)
+@composite(dtype=first.moving(), shape=same_shape)
 def diagonal_scatter(input, src, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1):
     """A copy of `input` whose diagonal, as `diagonal` shows it, is `src`.
 

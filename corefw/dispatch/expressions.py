@@ -89,6 +89,7 @@ EXPRESSIONS = (
     ),
     *_floating("x y z s", 2, addcmul="x + s * (y * z)", addcdiv="x + s * (y / z)"),
     *_floating("x y z", 2, lerp="fabs(z) < T(0.5) ? x + z * (y - x) : y - (1 - z) * (y - x)"),
+    *_floating("x y s", 2, add_scaled="x + s * y", sub_scaled="x - s * y"),
     *_floating("x y s", 2, lerp_number="fabs(s) < T(0.5) ? x + s * (y - x) : y - (1 - s) * (y - x)"),
     *_floating("x y", 60, pow="pow(x, y)"),
     *_floating("x y", 4, hypot="hypot(x, y)"),
@@ -171,6 +172,7 @@ EXPRESSIONS = (
     # -- activation functions and their gradients -------------------------------------------------------------------
     *_floating("x", 1, relu="x <= 0 ? 0 : x"),
     *_floating("x y", 1, relu_backward="y <= 0 ? 0 : x"),
+    *_floating("x y", 1, prelu_elements="x > 0 ? x : y * x"),
     *_floating("x s", 1, leaky_relu="x > 0 ? x : x * s", hardshrink="fabs(x) <= s ? 0 : x"),
     *_floating("x s", 1, softshrink="fabs(x) <= s ? 0 : x - copysign(s, x)"),
     *_floating("x y s", 1, leaky_relu_backward="y > 0 ? x : x * s"),

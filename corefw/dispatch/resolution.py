@@ -189,6 +189,8 @@ def function_of(decision: Decision, numbers: bool = False) -> tuple[Callable, st
     if not op.gradients:
         return op.body, "composite", False
     kernel = body_kernel(op, dispatch_key)
+    if op.rule is not None and op.rule.moves:
+        return kernel, "composite", False
     compute_dtypes = (backend.compute_dtype for backend in registry.backends.values())
     wide = next((c[dispatch_key.dtype] for c in compute_dtypes if dispatch_key.dtype in c), None)
     if wide is not None:  # what one op computes is rounded once, not after each step of the body

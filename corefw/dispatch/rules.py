@@ -40,7 +40,8 @@ class DtypeRule:
     ``bounds`` whether a number that this dtype cannot hold is refused; ``arithmetic`` whether 0-d operands beside half
     types enter the computation, which is in float32, as they are, instead of being rounded to the common dtype first;
     ``exponents`` whether numbers after the first operand are exponents, of which integers take those that are not
-    negative and fit their dtype.
+    negative and fit their dtype; ``moves`` whether a composite only moves elements, so that those of half types need
+    not be widened for its steps.
     """
 
     name: str
@@ -54,6 +55,7 @@ class DtypeRule:
     bounds: bool = False
     arithmetic: bool = False
     exponents: bool = False
+    moves: bool = False
 
     def without(self, *names: str) -> DtypeRule:
         """The rule for an op that does not take these categories: "bool", "integer", "floating", "complex"."""
@@ -79,6 +81,10 @@ class DtypeRule:
     def rounding(self) -> DtypeRule:
         """The rule for an op that compares or moves elements: beside half types it sees numbers rounded to them."""
         return replace(self, arithmetic=False)
+
+    def moving(self) -> DtypeRule:
+        """The rule of a composite that only moves elements."""
+        return replace(self, moves=True)
 
     def giving(self, *results: DtypeRule) -> DtypeRule:
         """The rule of an op with several outputs, each of the dtype that one of `results` gives."""

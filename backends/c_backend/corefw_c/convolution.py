@@ -52,7 +52,7 @@ def kernels(lib):
         Kernel("convolution", convolution, FLOATS),
         Kernel("convolution_weight", convolution_weight, FLOATS),
         Kernel("im2col", im2col),
-        Kernel("col2im", col2im, REALS),
+        Kernel("col2im", col2im, FLOATS),
     ]
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.records import Layout, record
 from corefw.errors import read_only
-from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 
@@ -64,6 +64,6 @@ def kernels(lib):
     steps = ("sgd", "adam", "adadelta", "adagrad", "adamax", "nadam", "radam", "rmsprop")
     return [
         Kernel("scale_step", scale_step, FLOATS),
-        Kernel("total_norm", total_norm, REALS),
+        Kernel("total_norm", total_norm, FLOATS),
         *(Kernel(f"{name}_step", stepping(f"{name}_step"), FLOATS) for name in steps),
     ]

@@ -71,11 +71,9 @@ class Blocks:
         """Write `values`, contiguous or one element, to the blocks of `target` at the positions, or add them there."""
         kernel = self.lib.index_sum if add else self.lib.index_write
         given = together(indices)
-        status = UNSUPPORTED
-        if not add or target.dtype not in HALF:
-            status = kernel(id(target), dim, id(given), len(indices), from_end, id(values))
+        status = kernel(id(target), dim, id(given), len(indices), from_end, id(values))
         if status == UNSUPPORTED:
-            with Substitute(self.lib, target, wide=add) as part:
+            with Substitute(self.lib, target) as part:
                 values = part.like(values)
                 status = kernel(id(part.array), dim, id(given), len(indices), from_end, id(values))
         if status:

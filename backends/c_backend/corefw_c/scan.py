@@ -2,7 +2,7 @@
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import INT64
 
@@ -32,10 +32,10 @@ def kernels(lib):
 
     summed = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int32, dtypes.int64})
     return [
-        Kernel("cumsum", running("cumsum", lib.cumsum), REALS),
+        Kernel("cumsum", running("cumsum", lib.cumsum), FLOATS),
         Kernel("cumsum", running("cumsum", lib.cumsum, INT64), summed),
-        Kernel("cumprod", running("cumprod", lib.cumprod), REALS | {dtypes.int64}),
-        Kernel("logcumsumexp", running("logcumsumexp", lib.logcumsumexp), REALS),
-        Kernel("cummax", extreme("cummax", True), REALS | {dtypes.int64}),
-        Kernel("cummin", extreme("cummin", False), REALS | {dtypes.int64}),
+        Kernel("cumprod", running("cumprod", lib.cumprod), FLOATS | {dtypes.int64}),
+        Kernel("logcumsumexp", running("logcumsumexp", lib.logcumsumexp), FLOATS),
+        Kernel("cummax", extreme("cummax", True), FLOATS | {dtypes.int64}),
+        Kernel("cummin", extreme("cummin", False), FLOATS | {dtypes.int64}),
     ]

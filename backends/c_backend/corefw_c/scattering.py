@@ -112,7 +112,7 @@ def kernels(lib):
         out = changed(lib, input, out)
         if not index.size:
             return out
-        if out.dtype in HALF:
+        if reduce == "mean" and out.dtype in HALF:  # the sum is rounded once it is divided
             with Substitute(lib, out, wide=True) as part:
                 scatter_reduce(part.array, dim, index, part.like(src), reduce, include_self, part.array)
             return out

@@ -6,13 +6,13 @@ import numpy as np
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 from corefw_c.reduction import BOOL, INT64
 
 #: element types that have keys to sort by
-SORTED = frozenset(d for d in dtypes.ALL if d.category <= dtypes.INTEGER) | REALS
-_SEARCHED = REALS | {dtypes.int32, dtypes.int64}
+SORTED = frozenset(d for d in dtypes.ALL if d.category <= dtypes.INTEGER) | FLOATS
+_SEARCHED = FLOATS | {dtypes.int32, dtypes.int64}
 
 
 def kernels(lib):

@@ -1,9 +1,12 @@
 /* The windows of images as matrix columns, and columns added where their windows lie. */
 #include "core/array.h"
 #include "kernels.h"
+#include "core/memory.h"
 #include "core/sizes.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* Images of in_height by in_width elements, seen in height by width windows. */
@@ -13,6 +16,8 @@ struct columns {
     size_t size; /* of an element */
     const char *from;
     char *to;
+    struct half half; /* of sums of half types */
+    atomic_bool *no_memory;
 };
 
 /* Which of the n windows begin <= window < end see inside an image at window * stride + offset. */
@@ -100,7 +105,8 @@ static enum status read_columns(struct columns *c, array images, array columns, 
                           .stride_x = o[7],
                           .size = size_of(dtype_of(images)),
                           .from = from,
-                          .to = to};
+                          .to = to,
+                          .half = half_of(dtype_of(images))};
     if (images->shape[1] < 1) return WRONG_SHAPE;
     if (!count_windows(c->in_height, c->kernel_height, c->padding_y, &c->dilation_y, &c->stride_y, &c->height) ||
         !count_windows(c->in_width, c->kernel_width, c->padding_x, &c->dilation_x, &c->stride_x, &c->width))
@@ -128,10 +134,13 @@ int col2im(uintptr_t input, const intptr_t options[8], uintptr_t output) {
     enum status status =
         read_columns(&c, ARRAY(output), ARRAY(input), options, ARRAY(input)->data, ARRAY(output)->data);
     if (status) return status;
+    atomic_bool no_memory = false;
+    c.no_memory = &no_memory;
     ssize_t grain = grain_for(c.kernel_height * c.kernel_width * c.height * c.width);
-    switch (dtype_of(ARRAY(input))) {
-    case FLOAT32: parallel_for(c.planes, grain, add_windows_f32, &c); return OK;
-    case FLOAT64: parallel_for(c.planes, grain, add_windows_f64, &c); return OK;
+    switch (computed_in(dtype_of(ARRAY(input)))) {
+    case FLOAT32: parallel_for(c.planes, grain, add_windows_f32, &c); break;
+    case FLOAT64: parallel_for(c.planes, grain, add_windows_f64, &c); break;
     default: return WRONG_DTYPE;
     }
+    return no_memory ? NO_MEMORY : OK;
 }

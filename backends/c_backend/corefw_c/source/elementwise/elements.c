@@ -4,8 +4,11 @@
  * covers the index. The work is done by rows of the index, along whichever of its last two dimensions is long. */
 #include "kernels.h"
 #include "indexing/positions.h"
+#include "core/memory.h"
+#include "core/sizes.h"
 #include "core/strided.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -28,7 +31,8 @@ struct elements {
     int dim, long_dim; /* the positions' and the rows' dimension, maybe the same */
     ssize_t chunk, chunks;
     row_task task;
-    atomic_bool outside;
+    struct half half; /* of half types that are combined in float */
+    atomic_bool outside, no_memory;
 };
 
 static enum status set_up(array table, int dim, array index, array other, struct elements *e) {
@@ -45,8 +49,52 @@ static enum status set_up(array table, int dim, array index, array other, struct
     }
     bool narrow = last > 0 && index->shape[last] < 16 && index->shape[last - 1] > index->shape[last];
     e->table = table, e->index = index, e->other = other->data, e->dim = dim, e->long_dim = narrow ? last - 1 : last;
-    e->outside = false;
+    e->half = (struct half){NULL, NULL};
+    e->outside = e->no_memory = false;
     return OK;
+}
+
+/* `n` halves, `step` bytes apart, as floats; and back. */
+static void widen_strided(struct half half, ssize_t n, const char *from, ssize_t step, uint16_t *halves, float *to) {
+    if (step != sizeof *halves) copy_row(n, (char *)halves, sizeof *halves, from, step, sizeof *halves);
+    half.widen(n, step == sizeof *halves ? from : (const char *)halves, to);
+}
+
+static void narrow_strided(struct half half, ssize_t n, const float *from, uint16_t *halves, char *to, ssize_t step) {
+    half.narrow(n, from, step == sizeof *halves ? to : (char *)halves);
+    if (step != sizeof *halves) copy_row(n, to, step, (const char *)halves, sizeof *halves, sizeof *halves);
+}
+
+/* The floats that `combine_halves` has room for. */
+static ssize_t floats_of(const struct elements *e) {
+    ssize_t size = e->table->shape[e->dim], n = e->index->shape[e->long_dim], most = n < e->chunk ? n : e->chunk;
+    ssize_t lines = e->dim == e->long_dim ? size : size_times(size, most);
+    return size_plus(lines, size_plus(most, size > most ? size : most));
+}
+
+/* Combine half types with rows of which each one's elements lie `other_step` bytes and its positions `at_step` bytes
+ * behind those of the row before it: what the table's dimension holds for all columns of the rows is float until the
+ * last one. */
+static bool combine_halves(struct elements *e, struct row row, ssize_t rows, ssize_t at_step, ssize_t other_step,
+                           float *floats) {
+    bool across = e->dim != e->long_dim;
+    ssize_t lines = across ? row.size : 1, width = across ? row.n : row.size, others = row.other_step ? row.n : 1;
+    ssize_t line_step = across ? row.along : 0, step = across ? row.table_step : row.along;
+    float *values = floats + lines * width;
+    uint16_t *halves = (uint16_t *)(values + others);
+    struct row wide = {.n = row.n, .table = (char *)floats, .other = (char *)values, .at_step = row.at_step,
+                       .table_step = across ? sizeof *floats : 0, .other_step = row.other_step ? sizeof *values : 0,
+                       .along = (across ? width : 1) * (ssize_t)sizeof *floats, .size = row.size};
+    for (ssize_t i = 0; i < lines; i++)
+        widen_strided(e->half, width, row.table + i * line_step, step, halves, floats + i * width);
+    for (ssize_t i = 0; i < rows; i++) {
+        widen_strided(e->half, others, row.other + i * other_step, row.other_step ? row.other_step : 2, halves, values);
+        wide.at = row.at + i * at_step;
+        if (!e->task(&wide)) return false;
+    }
+    for (ssize_t i = 0; i < lines; i++)
+        narrow_strided(e->half, width, floats + i * width, halves, row.table + i * line_step, step);
+    return true;
 }
 
 static void run_rows(void *context, ssize_t begin, ssize_t end) {
@@ -59,6 +107,11 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
                       .other_step = e->other_strides[along],
                       .along = x->strides[dim],
                       .size = x->shape[dim]};
+    float *floats = e->half.widen ? allocate_items(floats_of(e), sizeof *floats) : NULL;
+    if (e->half.widen && !floats) {
+        e->no_memory = true;
+        return;
+    }
     for (ssize_t item = begin; item < end; item++) {
         ssize_t start = item % e->chunks * e->chunk, left = item / e->chunks;
         const char *at = index->data + start * row.at_step;
@@ -70,6 +123,12 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
             at += place * index->strides[i], table += place * x->strides[i], other += place * e->other_strides[i];
         }
         row.n = index->shape[along] - start < e->chunk ? index->shape[along] - start : e->chunk;
+        if (floats) {
+            row.at = at, row.table = table, row.other = other;
+            if (combine_halves(e, row, repetitions, index->strides[dim], e->other_strides[dim], floats)) continue;
+            e->outside = true;
+            break;
+        }
         for (ssize_t i = 0; i < repetitions; i++) {
             row.at = at + i * index->strides[dim];
             row.table = table;
@@ -80,6 +139,7 @@ static void run_rows(void *context, ssize_t begin, ssize_t end) {
             }
         }
     }
+    release(floats);
 }
 
 /* Run the task. Rows along `dim` are cut only if `apart`: if it does not matter who comes first at a position. */
@@ -90,12 +150,13 @@ static enum status run(struct elements *e, row_task task, bool apart) {
         if (e->index->shape[i] == 0) return OK;
         if (i != e->dim && i != e->long_dim) items *= e->index->shape[i];
     }
-    ssize_t across = CACHED / (e->table->shape[e->dim] * (ssize_t)size_of(dtype_of(e->table)) + 1);
+    ssize_t size = (ssize_t)(e->half.widen ? sizeof(float) : size_of(dtype_of(e->table)));
+    ssize_t across = CACHED / (e->table->shape[e->dim] * size + 1);
     e->chunk = e->dim != e->long_dim ? (across < NARROW ? NARROW : across) : apart ? ALONG : n;
     e->chunks = (n + e->chunk - 1) / e->chunk;
     e->task = task;
     parallel_for(items * e->chunks, grain_for((n < e->chunk ? n : e->chunk) * each * 4), run_rows, e);
-    return e->outside ? OUT_OF_RANGE : OK;
+    return e->outside ? OUT_OF_RANGE : e->no_memory ? NO_MEMORY : OK;
 }
 
 /* What is done with the elements of a row, one by one; inlined together with its `mode`. */
@@ -158,6 +219,8 @@ int scatter_combine(uintptr_t target, int dim, uintptr_t index, uintptr_t source
     if (reduction < TOTAL || reduction > SMALLEST) return UNSUPPORTED;
     enum status status = set_up(ARRAY(target), dim, ARRAY(index), ARRAY(source), &e);
     if (status) return status;
-    if (!tasks[dtype_of(e.table)]) return WRONG_DTYPE;
-    return run(&e, tasks[dtype_of(e.table)][reduction], false);
+    enum dtype dtype = dtype_of(e.table);
+    e.half = half_of(dtype);
+    if (!tasks[computed_in(dtype)]) return WRONG_DTYPE;
+    return run(&e, tasks[computed_in(dtype)][reduction], false);
 }

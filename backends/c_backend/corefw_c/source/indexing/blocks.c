@@ -2,10 +2,13 @@
 #include "kernels.h"
 #include "core/memory.h"
 #include "indexing/positions.h"
+#include "core/sizes.h"
 #include "core/strided.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The array's dimensions before, at and after the indexed ones; the last lie in memory without gaps. */
@@ -164,7 +167,7 @@ int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_en
 
 /* -- writing: each thread has outer places, or stretches of memory and columns, of its own, so that of equal positions the
  *    last one stays -- */
-enum { COLUMN = 512 /* bytes */, CHUNK = 256 /* positions */ };
+enum { COLUMN = 512 /* bytes */, CHUNK = 256 /* positions */, LARGEST_LINED = 8 /* elements of a block */ };
 
 /* Large blocks are divided. A stretch is a part of the memory that a thread has in its cache since it filled the array. */
 static void split_blocks(struct blocks *b, int count) {
@@ -278,15 +281,162 @@ static void add_blocks(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
+/* -- adding to half types: in float, rounded once -- */
+struct half_sums {
+    const struct blocks *b;
+    struct half half;
+    ssize_t places, unit; /* where blocks may begin: so many places, so many bytes apart, from b->low on */
+    ssize_t *order;       /* the numbers of the positions, sorted by place, those at one place as they came */
+    atomic_bool no_memory;
+};
+
+static ssize_t place_of(const struct half_sums *sums, ssize_t p) {
+    const struct blocks *b = sums->b;
+    return (b->positions.at[p] * b->positions.step - b->low) / sums->unit;
+}
+
+struct placed {
+    ssize_t place, number;
+};
+
+static int compare_placed(const void *one, const void *other) {
+    const struct placed *a = one, *b = other;
+    if (a->place != b->place) return a->place > b->place ? 1 : -1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Find the order: by counting, unless there are far more places than positions. */
+static bool sort_places(struct half_sums *sums) {
+    ssize_t n = sums->b->positions.count;
+    bool counted = sums->places / 16 <= n;
+    void *scratch = allocate_items(counted ? sums->places + 1 : n, counted ? sizeof(ssize_t) : sizeof(struct placed));
+    sums->order = allocate_items(n, sizeof(ssize_t));
+    if (!scratch || !sums->order) {
+        release(scratch);
+        return false;
+    }
+    if (counted) {
+        ssize_t *next = scratch;
+        memset(next, 0, (size_t)(sums->places + 1) * sizeof *next);
+        for (ssize_t p = 0; p < n; p++) next[place_of(sums, p) + 1]++;
+        for (ssize_t i = 1; i <= sums->places; i++) next[i] += next[i - 1];
+        for (ssize_t p = 0; p < n; p++) sums->order[next[place_of(sums, p)]++] = p;
+    } else {
+        struct placed *placed = scratch;
+        for (ssize_t p = 0; p < n; p++) placed[p] = (struct placed){place_of(sums, p), p};
+        qsort(placed, (size_t)n, sizeof *placed, compare_placed);
+        for (ssize_t p = 0; p < n; p++) sums->order[p] = placed[p].number;
+    }
+    release(scratch);
+    return true;
+}
+
+/* Add the blocks of `count` positions, which are one place, to that of `target`. */
+static void add_half_block(const struct half_sums *sums, ssize_t count, const ssize_t *numbers, char *target,
+                           const char *values) {
+    enum { PART = 512 };
+    float sum[PART], value[PART];
+    ssize_t bytes = sums->b->bytes, n = bytes / (ssize_t)sizeof(uint16_t);
+    for (ssize_t from = 0; from < n; from += PART) {
+        ssize_t part = n - from < PART ? n - from : PART, at = from * (ssize_t)sizeof(uint16_t);
+        sums->half.widen(part, target + at, sum);
+        for (ssize_t k = 0; k < count; k++) {
+            sums->half.widen(part, values + numbers[k] * bytes + at, value);
+            for (ssize_t i = 0; i < part; i++) sum[i] += value[i];
+        }
+        sums->half.narrow(part, sum, target + at);
+    }
+}
+
+/* The places that begin among these positions, for each outer place. */
+static void add_half_places(void *context, ssize_t begin, ssize_t end) {
+    const struct half_sums *sums = context;
+    const struct blocks *b = sums->b;
+    const ssize_t n = b->positions.count, *order = sums->order;
+    for (ssize_t i = begin, count; i < end; i += count) {
+        ssize_t k = i % n, outer = i / n, place = place_of(sums, order[k]);
+        for (count = 1; k + count < n && place_of(sums, order[k + count]) == place;) count++;
+        if (k && place_of(sums, order[k - 1]) == place) continue; /* another range has it */
+        add_half_block(sums, count, order + k, outer_place(b, outer) + b->positions.at[order[k]] * b->positions.step,
+                       b->values + outer * n * b->bytes);
+    }
+}
+
+/* Lines of places without gaps, for each outer place, or stretches of them, are floats until all is added. */
+static void add_half_lines(void *context, ssize_t begin, ssize_t end) {
+    struct half_sums *sums = context;
+    const struct blocks *b = sums->b;
+    const ssize_t block = b->bytes / (ssize_t)sizeof(uint16_t), floats = block * (ssize_t)sizeof(float);
+    const ssize_t most = size_times(sums->places / b->stretches + 1, block);
+    const ssize_t step = 2 * b->positions.step; /* in floats */
+    const ssize_t together = block <= LARGEST_LINED ? CHUNK : 1; /* the blocks of values that are widened at a time */
+    float *line = allocate_items(size_plus(most, together * block), sizeof *line), *values = line + most;
+    ssize_t chosen[CHUNK];
+    if (!line) {
+        sums->no_memory = true;
+        return;
+    }
+    for (ssize_t item = begin; item < end; item++) {
+        ssize_t stretch = item % b->stretches, outer = item / b->stretches;
+        ssize_t first = sums->places * stretch / b->stretches, last = sums->places * (stretch + 1) / b->stretches;
+        struct part part = {.low = b->low + first * b->bytes, .high = b->low + last * b->bytes};
+        char *target = outer_place(b, outer) + part.low, *sum = (char *)line - 2 * part.low;
+        const char *from = b->values + outer * b->positions.count * b->bytes;
+        sums->half.widen((last - first) * block, target, line);
+        for (ssize_t p = 0, count; p < b->positions.count; p += count) {
+            count = b->positions.count - p < CHUNK ? b->positions.count - p : CHUNK;
+            if (together > 1) {
+                struct positions positions = {count, step, b->positions.at + p};
+                sums->half.widen(count * block, from + p * b->bytes, values);
+                add_chosen_f32(&positions, count, NULL, sum, (const char *)values, floats, floats);
+                continue;
+            }
+            for (ssize_t j = 0, found = choose(b, &part, p, chosen); j < found; j++) {
+                struct positions positions = {1, step, b->positions.at + chosen[j]};
+                sums->half.widen(block, from + chosen[j] * b->bytes, values);
+                add_chosen_f32(&positions, 1, NULL, sum, (const char *)values, floats, floats);
+            }
+        }
+        sums->half.narrow((last - first) * block, line, target);
+    }
+    release(line);
+}
+
+static enum status add_halves(struct blocks *b, int count) {
+    struct half_sums sums = {.b = b, .half = half_of(b->dtype), .no_memory = false};
+    ssize_t n = b->positions.count, indexed = 1;
+    if (n == 0 || b->bytes == 0) return OK;
+    for (int i = b->dim; i < b->dim + count; i++) {
+        ssize_t rest = b->x->shape[i] > 1 ? labs(b->x->strides[i]) : 0; /* to their greatest common divisor */
+        for (ssize_t other; rest; rest = other) {
+            other = sums.unit % rest;
+            sums.unit = rest;
+        }
+        indexed *= b->x->shape[i];
+    }
+    if (!sums.unit) sums.unit = b->bytes;
+    sums.places = (b->high - b->low) / sums.unit + 1;
+    if (sums.unit == b->bytes && sums.places == indexed && sums.places / 4 <= n) {
+        b->stretches = b->outer == 1 && b->bytes > LARGEST_LINED * (ssize_t)sizeof(uint16_t) ? thread_count() : 1;
+        parallel_for(b->outer * b->stretches, grain_for((sums.places + n) / b->stretches * (2 + b->bytes / 8)),
+                     add_half_lines, &sums);
+        return sums.no_memory ? NO_MEMORY : OK;
+    }
+    bool sorted = sort_places(&sums);
+    if (sorted) parallel_for(b->outer * n, grain_for(16 + b->bytes / 4), add_half_places, &sums);
+    release(sums.order);
+    return sorted ? OK : NO_MEMORY;
+}
+
 int index_sum(uintptr_t target, int dim, uintptr_t index, int count, int from_end, uintptr_t values) {
     if (!WRITABLE(target)) return READ_ONLY;
     struct blocks b;
     enum dtype dtype = dtype_of(ARRAY(target));
-    if (dtype == FLOAT16 || dtype == BFLOAT16) return WRONG_DTYPE;
     enum status status = find_blocks(ARRAY(target), dim, &index, count, from_end, ARRAY(values), &b);
     if (status) return status;
     split_blocks(&b, count);
     if (b.scalar && (b.outer * b.positions.count != 1 || b.bytes != b.size)) status = WRONG_SHAPE;
+    else if (half_of(dtype).widen) status = add_halves(&b, count);
     else
         parallel_for(b.outer * b.stretches * b.columns, grain_for(b.positions.count * (2 + b.column / 8) / b.stretches),
                      add_blocks, &b);

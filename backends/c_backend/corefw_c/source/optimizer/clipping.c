@@ -49,20 +49,25 @@ struct norm_job {
 
 static void contributions_of(void *context, ssize_t begin, ssize_t end) {
     const struct norm_job *job = context;
+    const struct half half = half_of(job->all->dtype);
     const struct parameter *items = job->all->items;
     ssize_t i = 0;
     for (ssize_t block = begin; block < end; block++) {
         while (job->first_block[i + 1] <= block) i++;
         ssize_t start = (block - job->first_block[i]) * BLOCK, rest = items[i + 1].begin - items[i].begin - start;
         ssize_t n = rest < BLOCK ? rest : BLOCK;
-        if (job->all->dtype == FLOAT32)
+        if (half.widen) {
+            float floats[BLOCK];
+            half.widen(n, (const uint16_t *)items[i].data[0] + start, floats);
+            job->contributions[block] = contribution_f32(floats, n, job->norm, job->order);
+        } else if (job->all->dtype == FLOAT32)
             job->contributions[block] = contribution_f32((const float *)items[i].data[0] + start, n, job->norm, job->order);
         else
             job->contributions[block] = contribution_f64((const double *)items[i].data[0] + start, n, job->norm, job->order);
     }
 }
 
-/* The norm of the norms of all arrays, each rounded to their type. */
+/* The norm of the norms of all arrays, each rounded to the type in which theirs is computed. */
 static double combined(const struct norm_job *job) {
     double total = neutral(job->norm);
     for (ssize_t i = 0; i < job->all->count; i++) {
@@ -70,7 +75,7 @@ static double combined(const struct norm_job *job) {
         for (ssize_t block = job->first_block[i]; block < job->first_block[i + 1]; block++)
             x = join(job->norm, x, job->contributions[block]);
         x = root(job->norm, x, job->order);
-        if (job->all->dtype == FLOAT32) x = (double)(float)x;
+        if (computed_in(job->all->dtype) == FLOAT32) x = (double)(float)x;
         total = join(job->norm, total, term(job->norm, x, job->order));
     }
     return root(job->norm, total, job->order);
@@ -82,7 +87,8 @@ int total_norm(uintptr_t tensors, double order, uintptr_t output) {
     struct parameters all;
     enum status status = open_parameters(&all, 1, &tensors, 0);
     if (status) return status;
-    if (all.dtype != FLOAT32 && all.dtype != FLOAT64) {
+    struct half half = half_of(all.dtype);
+    if (all.dtype != FLOAT32 && all.dtype != FLOAT64 && !half.narrow) {
         close_parameters(&all);
         return WRONG_DTYPE;
     }
@@ -104,7 +110,9 @@ int total_norm(uintptr_t tensors, double order, uintptr_t output) {
     if (!status) {
         parallel_for(blocks, grain_for(BLOCK * (job.norm == POWERS ? 20 : 1)), contributions_of, &job);
         double norm = combined(&job);
-        if (all.dtype == FLOAT32) *(float *)y->data = (float)norm;
+        float single = (float)norm;
+        if (half.narrow) half.narrow(1, &single, y->data);
+        else if (all.dtype == FLOAT32) *(float *)y->data = single;
         else *(double *)y->data = norm;
     }
     release(job.contributions);

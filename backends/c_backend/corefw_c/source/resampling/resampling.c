@@ -2,7 +2,9 @@
 #include "core/array.h"
 #include "kernels.h"
 #include "core/memory.h"
+#include "core/sizes.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <stdatomic.h>
 
@@ -17,6 +19,7 @@ struct resampling {
     struct taps taps[3];
     const char *x;
     char *y;
+    struct half half; /* of half types, which are weighed as floats */
     atomic_bool no_memory;
 };
 
@@ -25,7 +28,7 @@ struct resampling {
 
 /* The taps that two arrays hold, if they fit dimension `dim` of x and y. */
 static enum status read_taps(struct taps *taps, array x, array y, int dim, array positions, array weights) {
-    if (dtype_of(positions) != INT32 || dtype_of(weights) != dtype_of(x)) return WRONG_DTYPE;
+    if (dtype_of(positions) != INT32 || dtype_of(weights) != computed_in(dtype_of(x))) return WRONG_DTYPE;
     if (positions->ndim != 2 || !same_shape(positions, weights)) return WRONG_SHAPE;
     if (!is_contiguous(positions) || !is_contiguous(weights)) return WRONG_SHAPE;
     *taps = (struct taps){x->shape[dim], y->shape[dim], positions->shape[0], (const int32_t *)positions->data, weights->data};
@@ -41,12 +44,12 @@ int resample(uintptr_t input, const uintptr_t *arrays, int count, uintptr_t outp
     static const float one_f32 = 1;
     static const double one_f64 = 1;
     array x = ARRAY(input), y = ARRAY(output);
-    enum dtype dtype = dtype_of(x);
+    enum dtype dtype = computed_in(dtype_of(x));
     int n = x->ndim - 2;
-    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype) return WRONG_DTYPE;
+    if ((dtype != FLOAT32 && dtype != FLOAT64) || dtype_of(y) != dtype_of(x)) return WRONG_DTYPE;
     if (n < 1 || n > 3 || y->ndim != x->ndim || count != 2 * n || !is_contiguous(x) || !is_contiguous(y)) return WRONG_SHAPE;
     if (x->shape[0] != y->shape[0] || x->shape[1] != y->shape[1]) return WRONG_SHAPE;
-    struct resampling job = {.x = x->data, .y = y->data};
+    struct resampling job = {.x = x->data, .y = y->data, .half = half_of(dtype_of(x))};
     ssize_t rows = x->shape[0] * x->shape[1];
     for (int i = 0; i < 3; i++) {
         int j = i - (3 - n); /* among the n dimensions that there are */

@@ -3,11 +3,13 @@
 #include "kernels.h"
 #include "core/mathematics.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <float.h>
 
-/* The columns that are scanned side by side; the elements of a row that are compared at a time. */
-enum { STRIP = 256, GROUP = 32 };
+/* The columns that are scanned side by side; the elements of a row that are compared at a time; those of half types
+ * that are floats at a time. */
+enum { STRIP = 256, GROUP = 32, PART = 2048 };
 
 #define MEMBER_(name, part) name##_##part
 #define MEMBER(name, part) MEMBER_(name, part)
@@ -15,9 +17,11 @@ enum { STRIP = 256, GROUP = 32 };
 /* -- running sums and products -- */
 struct scan {
     size_t input_size, output_size;
-    void (*row)(const void *input, void *output, ssize_t n);
-    void (*columns)(const void *input, void *output, ssize_t n, ssize_t stride, ssize_t width);
+    void (*begin)(void *totals, ssize_t width);
+    void (*row)(const void *input, void *output, ssize_t n, void *totals);
+    void (*columns)(const void *input, void *output, ssize_t n, ssize_t stride, ssize_t width, void *totals);
 };
+enum { TOTALS = 2 * 8 * STRIP }; /* bytes, of at most two numbers for each column */
 
 #define READ(x) (x)
 #define TOTAL double
@@ -80,13 +84,14 @@ struct lines {
     int64_t *indices;
     ssize_t n, inner, strips;
     const struct scan *scan;
+    struct half half; /* of half types, whose scan is that of float */
 };
 
 /* Fits the arrays to lines along `dim`; the number of pieces of work, or -1. */
 static ssize_t lay_lines(struct lines *lines, array x, int dim, array y) {
     if (dim < 0 || dim >= x->ndim || !same_shape(x, y) || !is_contiguous(x) || !is_contiguous(y)) return -1;
     ssize_t outer = 1;
-    *lines = (struct lines){.x = x->data, .y = y->data, .n = x->shape[dim], .inner = 1};
+    *lines = (struct lines){.x = x->data, .y = y->data, .n = x->shape[dim], .inner = 1, .half = half_of(dtype_of(x))};
     for (int i = 0; i < dim; i++) outer *= x->shape[i];
     for (int i = dim + 1; i < x->ndim; i++) lines->inner *= x->shape[i];
     lines->strips = (lines->inner + STRIP - 1) / STRIP;
@@ -100,14 +105,37 @@ static ssize_t begin_of(const struct lines *lines, ssize_t piece, ssize_t *width
     return piece / lines->strips * lines->n * lines->inner + column;
 }
 
+/* The rows of a piece of half types that are floats at a time. */
+static ssize_t rows_of_part(const struct lines *lines, ssize_t width) {
+    ssize_t most = lines->inner == 1 ? PART : PART / width;
+    return lines->n < most ? lines->n : most;
+}
+
+static void scan_halves(const struct lines *lines, ssize_t first, ssize_t width, void *totals) {
+    const struct scan *scan = lines->scan;
+    float x[PART], y[PART];
+    for (ssize_t i = 0, rows, most = rows_of_part(lines, width); i < lines->n; i += rows) {
+        ssize_t at = first + i * lines->inner;
+        rows = lines->n - i < most ? lines->n - i : most;
+        widen_rows(lines->half, rows, width, (const uint16_t *)lines->x + at, lines->inner, x);
+        if (lines->inner == 1) scan->row(x, y, rows, totals);
+        else scan->columns(x, y, rows, width, width, totals);
+        narrow_rows(lines->half, rows, width, y, (uint16_t *)lines->y + at, lines->inner);
+    }
+}
+
 static void scan_lines(void *context, ssize_t begin, ssize_t end) {
     const struct lines *lines = context;
+    const struct scan *scan = lines->scan;
+    _Alignas(64) char totals[TOTALS];
     for (ssize_t piece = begin; piece < end; piece++) {
         ssize_t width, first = begin_of(lines, piece, &width);
-        const char *x = lines->x + first * (ssize_t)lines->scan->input_size;
-        char *y = lines->y + first * (ssize_t)lines->scan->output_size;
-        if (lines->inner == 1) lines->scan->row(x, y, lines->n);
-        else lines->scan->columns(x, y, lines->n, lines->inner, width);
+        const char *x = lines->x + first * (ssize_t)scan->input_size;
+        char *y = lines->y + first * (ssize_t)scan->output_size;
+        scan->begin(totals, width);
+        if (lines->half.widen) scan_halves(lines, first, width, totals);
+        else if (lines->inner == 1) scan->row(x, y, lines->n, totals);
+        else scan->columns(x, y, lines->n, lines->inner, width, totals);
     }
 }
 
@@ -128,7 +156,7 @@ int cumsum(uintptr_t input, int dim, uintptr_t output) {
         [UINT8] = &cumsum_u8,    [INT32] = &cumsum_i32,   [INT64] = &cumsum_i64,
     };
     enum dtype dtype = dtype_of(ARRAY(input));
-    return run_scan(ARRAY(input), dim, ARRAY(output), scans[dtype], dtype < FLOAT16 ? INT64 : dtype);
+    return run_scan(ARRAY(input), dim, ARRAY(output), scans[computed_in(dtype)], dtype < FLOAT16 ? INT64 : dtype);
 }
 
 int cumprod(uintptr_t input, int dim, uintptr_t output) {
@@ -137,13 +165,15 @@ int cumprod(uintptr_t input, int dim, uintptr_t output) {
         [FLOAT32] = &cumprod_f32, [FLOAT64] = &cumprod_f64, [INT64] = &cumprod_i64,
     };
     enum dtype dtype = dtype_of(ARRAY(input));
-    return run_scan(ARRAY(input), dim, ARRAY(output), scans[dtype], dtype);
+    return run_scan(ARRAY(input), dim, ARRAY(output), scans[computed_in(dtype)], dtype);
 }
 
 /* -- running extremes -- */
 struct extreme_scan {
-    void (*row)(const void *input, void *output, int64_t *indices, ssize_t n);
-    void (*columns)(const void *input, void *output, int64_t *indices, ssize_t n, ssize_t stride, ssize_t width);
+    void (*begin)(const void *input, void *bests, ssize_t width);
+    void (*row)(const void *input, void *output, int64_t *indices, ssize_t n, ssize_t from, void *bests);
+    void (*columns)(const void *input, void *output, int64_t *indices, ssize_t n, ssize_t stride, ssize_t index_stride,
+                    ssize_t width, ssize_t from, void *bests);
 };
 
 #define INPUT float
@@ -177,15 +207,36 @@ struct extreme_lines {
     ssize_t itemsize;
 };
 
+static void scan_half_extremes(const struct extreme_lines *job, ssize_t first, ssize_t width) {
+    const struct lines *lines = &job->lines;
+    _Alignas(64) char bests[TOTALS];
+    float x[PART], y[PART];
+    for (ssize_t i = 0, rows, most = rows_of_part(lines, width); i < lines->n; i += rows) {
+        ssize_t at = first + i * lines->inner;
+        rows = lines->n - i < most ? lines->n - i : most;
+        widen_rows(lines->half, rows, width, (const uint16_t *)lines->x + at, lines->inner, x);
+        if (i == 0) job->scan->begin(x, bests, width);
+        if (lines->inner == 1) job->scan->row(x, y, lines->indices + at, rows, i, bests);
+        else job->scan->columns(x, y, lines->indices + at, rows, width, lines->inner, width, i, bests);
+        narrow_rows(lines->half, rows, width, y, (uint16_t *)lines->y + at, lines->inner);
+    }
+}
+
 static void scan_extremes(void *context, ssize_t begin, ssize_t end) {
     const struct extreme_lines *job = context;
     const struct lines *lines = &job->lines;
+    _Alignas(64) char bests[TOTALS];
     for (ssize_t piece = begin; piece < end; piece++) {
-        ssize_t width, first = begin_of(lines, piece, &width);
+        ssize_t width, inner = lines->inner, first = begin_of(lines, piece, &width);
+        if (lines->half.widen) {
+            scan_half_extremes(job, first, width);
+            continue;
+        }
         const char *x = lines->x + first * job->itemsize;
         char *y = lines->y + first * job->itemsize;
-        if (lines->inner == 1) job->scan->row(x, y, lines->indices + first, lines->n);
-        else job->scan->columns(x, y, lines->indices + first, lines->n, lines->inner, width);
+        job->scan->begin(x, bests, width);
+        if (inner == 1) job->scan->row(x, y, lines->indices + first, lines->n, 0, bests);
+        else job->scan->columns(x, y, lines->indices + first, lines->n, inner, inner, width, 0, bests);
     }
 }
 
@@ -199,7 +250,7 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
     struct extreme_lines job;
     ssize_t pieces = lay_lines(&job.lines, x, dim, v);
     if (pieces < 0 || !same_shape(x, at) || !is_contiguous(at)) return WRONG_SHAPE;
-    job.scan = scans[!!largest][dtype_of(x)];
+    job.scan = scans[!!largest][computed_in(dtype_of(x))];
     if (!job.scan || dtype_of(v) != dtype_of(x) || dtype_of(at) != INT64) return WRONG_DTYPE;
     job.lines.indices = (int64_t *)at->data;
     job.itemsize = (ssize_t)size_of(dtype_of(x));
@@ -221,12 +272,11 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 #define TEMPLATE "scan/logcumsumexp.inc"
 #include "core/each_real.h"
 
-static const struct scan logcumsumexp_f32 = {4, 4, logcumsumexp_row_f32, logcumsumexp_columns_f32};
-static const struct scan logcumsumexp_f64 = {8, 8, logcumsumexp_row_f64, logcumsumexp_columns_f64};
-
 int logcumsumexp(uintptr_t input, int dim, uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     enum dtype dtype = dtype_of(ARRAY(input));
-    const struct scan *scan = dtype == FLOAT32 ? &logcumsumexp_f32 : dtype == FLOAT64 ? &logcumsumexp_f64 : NULL;
-    return run_scan(ARRAY(input), dim, ARRAY(output), scan, dtype);
+    static const struct scan *const scans[NO_DTYPE + 1] = {
+        [FLOAT32] = &logcumsumexp_f32, [FLOAT64] = &logcumsumexp_f64,
+    };
+    return run_scan(ARRAY(input), dim, ARRAY(output), scans[computed_in(dtype)], dtype);
 }

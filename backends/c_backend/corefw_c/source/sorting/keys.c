@@ -30,6 +30,8 @@ void narrow_keys(enum dtype d, const void *x, ssize_t n, ssize_t stride, uint32_
     case UINT32: EACH(uint32_t, element);
     case INT32: EACH(int32_t, (uint32_t)element + middle);
     case INT64: EACH(int64_t, (uint32_t)(int32_t)element + middle); /* that fit */
+    case FLOAT16: EACH(uint16_t, key_of_half(element, INFINITY_FLOAT16));
+    case BFLOAT16: EACH(uint16_t, key_of_half(element, INFINITY_BFLOAT16));
     case FLOAT32: EACH(float, key_of_f32(element));
     default: return;
     }

@@ -1,4 +1,5 @@
-/* Keys: unsigned integers in the order of the elements that they stand for. Negative zero is zero, NaN the largest. */
+/* Keys: unsigned integers in the order of the elements that they stand for. Negative zero is zero, NaN the largest.
+ * Those of half types have 16 bits, so that sorting by bytes has two of them to look at. */
 #ifndef COREFW_KEYS_H
 #define COREFW_KEYS_H
 
@@ -17,7 +18,20 @@ static inline uint64_t key_of_f64(double x) {
     return x == x ? key : UINT64_MAX;
 }
 
-static inline bool has_keys(enum dtype d) { return d <= UINT64 || d == FLOAT32 || d == FLOAT64; }
+/* Of a half type whose infinity has the bits `infinity`. */
+static inline uint32_t key_of_half(uint16_t half, uint32_t infinity) {
+    uint32_t modulus = half & 0x7FFFu, key = half >> 15 ? 0x8000u - modulus : 0x8000u + modulus;
+    return modulus <= infinity ? key : UINT16_MAX;
+}
+enum { INFINITY_FLOAT16 = 0x7C00, INFINITY_BFLOAT16 = 0x7F80 };
+
+static inline bool has_keys(enum dtype d) { return d <= FLOAT64; }
+
+/* The key of NaN, which no other element has; false for types that have none. */
+static inline bool key_of_nan(enum dtype d, uint64_t *key) {
+    *key = d == FLOAT64 ? UINT64_MAX : d == FLOAT32 ? UINT32_MAX : UINT16_MAX;
+    return d >= FLOAT16 && d <= FLOAT64;
+}
 
 /* Whether the keys of a contiguous array's elements fit in 32 bits. */
 bool has_narrow_keys(array a);

@@ -19,7 +19,9 @@ enum {
 struct rows {
     enum dtype dtype;
     ssize_t itemsize, n, inner, k;
-    bool descending;
+    bool descending, has_nan;
+    uint64_t nan;  /* its key */
+    int key_bytes; /* the last ones, in which keys differ */
     enum rank rank;
     const char *x;
     char *values;
@@ -65,6 +67,7 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
                         .rank = (enum rank)rank, .x = x->data, .values = v->data, .indices = (int64_t *)at->data};
     if (dtype_of(v) != rows.dtype || dtype_of(at) != INT64 || !has_keys(rows.dtype)) return WRONG_DTYPE;
     rows.itemsize = (ssize_t)size_of(rows.dtype);
+    rows.has_nan = key_of_nan(rows.dtype, &rows.nan);
     if (rows.n >= INT32_MAX) return UNSUPPORTED;
     if (rank == RANK_ALL ? k < 0 || k > rows.n : rows.n < 1 || (rank == RANK_KTH && (k < 0 || k >= rows.n)))
         return WRONG_SHAPE;
@@ -75,6 +78,8 @@ int sort_along(uintptr_t input, int dim, int descending, int rank, intptr_t k, u
     if (count_of(v) != results || count_of(at) != results) return WRONG_SHAPE;
     if (!results || !rows.n) return OK;
     bool narrow = has_narrow_keys(x);
+    rows.key_bytes = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    if (rows.dtype == FLOAT16 || rows.dtype == BFLOAT16) rows.key_bytes = sizeof(uint16_t);
     range_task task = narrow ? narrow_work_on_rows : wide_work_on_rows;
     if (count < 4 && rows.n >= SHARED) task(&rows, 0, count); /* the threads share each row */
     else parallel_for(count, grain_for(16 * rows.n), task, &rows);
