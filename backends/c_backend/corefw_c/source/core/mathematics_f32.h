@@ -120,16 +120,13 @@ INLINE float log10_f32(float x) { return log_special_f32(x, (float)(log_brief(x)
 
 /* -- hyperbolic functions -- */
 
-/* With m = e^(2 |x|) - 1, which is 2^k q + (2^k - 1) for q = e^r - 1, m / (m + 2). */
+/* Near 0 |x| plus a polynomial, else 1 - 2 / (1 + e^(2 |x|)): both are computed. */
 INLINE float tanh_f32(float x) {
-    float a = abs_f32(x), y = 2 * (a > 10 ? 10 : a);
-    float k = y * 1.44269504f + ROUNDER_F32, n = k - ROUNDER_F32;
-    float r = y - n * 0.693115234f - n * 3.19461849e-05f;
-    float power = from_bits_f32((bits_f32(k) - bits_f32(ROUNDER_F32) + 127) << 23);
-    float m = power * (r + r * r * exp_tail_f32(r)) + (power - 1);
-    float inverse = 1 / (m + 2), t = m * inverse;
-    t += ((m - 2 * t) - t * m) * inverse; /* what the roundings of m + 2 and the quotient took */
-    return copysign_f32(t, x);
+    float a = abs_f32(x), t = a > 10 ? 10 : a, z = x * x;
+    float far = 1 - 2 / (power_of_two_f32(t * 2.88539008f) + 1);
+    float p = (-0.00589516293f * z + 0.0207959767f) * (z * z) + (-0.053783834f * z + 0.133319244f);
+    p = p * z - 0.333332986f;
+    return copysign_f32(a < 0.6f ? a + a * (z * p) : far, x);
 }
 
 INLINE float sigmoid_f32(float x) { return 1 / (1 + exp_f32(-x)); }
