@@ -42,6 +42,19 @@ class Size(tuple[int, ...]):
         return Size, (tuple(self),)
 
 
+class _Sizes(dict):
+    """{shape: its Size}, made when first asked for: finding it takes less than making it. Programs with very many
+    shapes begin anew from time to time."""
+
+    def __missing__(self, shape: Shape) -> Size:
+        if len(self) == 4096:
+            self.clear()
+        return self.setdefault(shape, Size(shape))
+
+
+sizes = _Sizes()
+
+
 def canonical_dim(dim: int, ndim: int) -> int:
     """`dim` as a number from 0 to ndim - 1; a 0-d tensor takes dim 0 and -1. Raises IndexError out of range.
 

@@ -16,6 +16,7 @@ from corefw.dispatch.out import refuse_read_only
 from corefw.dispatch.registry import registry
 from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
+from corefw.dispatch.tables import run_into
 from corefw.errors import GradientError, LayoutError, ShapeError
 from corefw.graph.grad_mode import mode
 from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, new, wrap
@@ -165,7 +166,7 @@ def accumulate(node: AccumulateGrad, gradient: Tensor, create_graph: bool) -> No
         leaf._grad = present + gradient
     elif present.dispatch_key is gradient.dispatch_key and present.view_info is None:
         try:
-            _add.inplace_table[present.dispatch_key](present.array, present.array, gradient.array)
+            run_into(_add.inplace_table[present.dispatch_key], (present.array, gradient.array), present.array)
         except ValueError:
             refuse_read_only("backward", present)
             raise

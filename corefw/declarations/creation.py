@@ -14,8 +14,8 @@ from corefw.declarations._shared.factories import (
     filled,
     given_size,
     into_out,
-    new_memory,
     new_strided,
+    new_tensor,
     number_argument,
     out_key,
     require_grad,
@@ -29,7 +29,7 @@ from corefw.dispatch.rules import same
 from corefw.errors import ShapeError
 from corefw.layouts import contiguous_format
 from corefw.shapes import permuted_strides
-from corefw.tensor import Tensor, wrap
+from corefw.tensor import Tensor
 
 
 # -- what backends compute --------------------------------------------------------------------------------------------
@@ -123,10 +123,10 @@ def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, me
     shape = size_argument("empty", size, named)
     if out is not None:
         dispatch_key = out_key("empty", out, dtype, device)
-        return into_out("empty", out, wrap(new_memory(dispatch_key, shape), dispatch_key))
+        return into_out("empty", out, new_tensor(dispatch_key, shape))
     dispatch_key = target("empty", dtype, device, layout, pin_memory)
     if memory_format is None or memory_format is contiguous_format:
-        result = wrap(new_memory(dispatch_key, shape), dispatch_key)
+        result = new_tensor(dispatch_key, shape)
     else:
         result = new_strided(dispatch_key, shape, permuted_strides(shape, memory_format.order(len(shape))))
     return require_grad(result) if requires_grad else result

@@ -20,7 +20,7 @@ from corefw.declarations._shared.drawing import (
     refusal,
 )
 from corefw.declarations._shared.factories import ArgumentError
-from corefw.dispatch.declare import composite
+from corefw.dispatch.declare import composite, ops
 from corefw.dispatch.numbers import LARGEST
 from corefw.dispatch.random_generator import Generator
 from corefw.dtypes import dtype
@@ -29,7 +29,8 @@ from corefw.tensor import Tensor
 
 def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) -> Tensor:
     """Overwrite a tensor with random numbers; no gradient flows to what was there."""
-    return input.copy_(draw(kind, input.dispatch_key, tuple(input.array.shape), generator, parameters, input))
+    drawn = draw(kind, input.dispatch_key, tuple(input.array.shape), generator, parameters, input)
+    return ops.copy.op.inplace_function(input, drawn)
 
 
 def _keyword_from(name: str, low, named: dict[str, Any]):
@@ -39,6 +40,27 @@ def _keyword_from(name: str, low, named: dict[str, Any]):
     if named:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
     return low
+
+
+#: the largest number that a part of an element is
+_LARGEST = {d: LARGEST[d.to_real()] for d in dtypes.ALL if d.category >= dtypes.FLOATING}
+
+
+def _refuse_bounds(d: dtype, low: float, to: float) -> None:
+    """Raise what is wrong with a range of real numbers."""
+    check_floating("check_uniform_bounds", d)
+    largest = _LARGEST[d]
+    for argument, value in (("from", low), ("to", to)):
+        if not -largest <= value <= largest:
+            name = {"float32": "float", "float64": "double"}.get(d.to_real().name, f"c10::{d.title}")
+            raise ArgumentError(f"{argument} is out of bounds for {name}")
+    if low > to:
+        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    if to - low > largest:
+        raise ArgumentError(
+            f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
+            "which result in to-from to exceed the limit"
+        )
 
 
 @composite(public="Tensor")
@@ -56,19 +78,9 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     """
     low = _keyword_from("uniform_", low, named) if named else low
     d = input.dispatch_key.dtype
-    check_floating("check_uniform_bounds", d)
-    largest = LARGEST[d.to_real()]
-    for argument, value in (("from", low), ("to", to)):
-        if not -largest <= value <= largest:
-            name = {"float32": "float", "float64": "double"}.get(d.to_real().name, f"c10::{d.title}")
-            raise ArgumentError(f"{argument} is out of bounds for {name}")
-    if low > to:
-        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
-    if to - low > largest:
-        raise ArgumentError(
-            f"uniform_ expects to-from <= std::numeric_limits<{d.title}>::max(), but found to={to} and from={low} "
-            "which result in to-from to exceed the limit"
-        )
+    largest = _LARGEST.get(d, -1)
+    if not (-largest <= low <= to <= largest and to - low <= largest):
+        _refuse_bounds(d, low, to)
     return _fill(input, "uniform_at", generator, float(low), float(to))
 
 

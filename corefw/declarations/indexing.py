@@ -213,7 +213,7 @@ def _overwritten(self: Tensor, part: Any, key: tuple, value: Any) -> bool:
         array = part.op.table[dispatch_key][0](self.array, key)
         if value.dispatch_key is not dispatch_key or value.array.ndim > array.ndim or 0 in array.strides:
             return False
-        write.op.inplace_table[dispatch_key](array, array, value.array)
+        write.op.inplace_table[dispatch_key](array, value.array, out=array)
     except Exception:
         return False
     self.version[0] += 1
@@ -231,7 +231,7 @@ def _masked(self: Tensor, mask: Tensor, value: Any) -> bool:
         number = assigned_operand(value, dispatch_key)
         if number.dispatch_key is not dispatch_key or mask.array.shape != array.shape or 0 in array.strides:
             return False
-        masked_fill.op.inplace_table[dispatch_key](array, array, mask.array, number.array)
+        masked_fill.op.inplace_table[dispatch_key](array, mask.array, number.array, out=array)
     except Exception:
         return False
     self.version[0] += 1

@@ -41,7 +41,8 @@ def _new_like(
     elif fill == 0:
         result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     else:
-        result = filled(dispatch_key, shape, fill)
+        number = fill if fill == 1 else fitting_number(fill, dispatch_key.dtype)
+        result = ops.full_at(dispatch_key, shape, number, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
 

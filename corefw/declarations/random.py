@@ -13,7 +13,6 @@ from corefw.declarations._shared.drawing import (
     MISSING,
     SIGNIFICAND,
     check_bounds,
-    check_floating,
     draw,
     integer_argument,
     refusal,
@@ -161,7 +160,8 @@ def _drawn(name: str, kind: str, refused_by: str):
         dispatch_key = (
             target(name, dtype, device, layout, pin_memory) if out is None else out_key(name, out, dtype, device)
         )
-        check_floating(refused_by, dispatch_key.dtype)
+        if dispatch_key.dtype.category < dtypes.FLOATING:
+            raise refusal(refused_by, dispatch_key.dtype)
         result = draw(kind, dispatch_key, shape, generator, (0.0, 1.0))
         if out is not None:
             return into_out(name, out, result)
@@ -233,7 +233,8 @@ def randint(
             "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
             "(int low, int high, tuple of ints size)"
         )
-    low, high = integer_argument("randint", "low", low), integer_argument("randint", "high", high)
+    if not low.__class__ is high.__class__ is int:
+        low, high = integer_argument("randint", "low", low), integer_argument("randint", "high", high)
     shape = size_argument("randint", (size,))
     if out is None:
         dispatch_key = target("randint", dtype or dtypes.int64, device, layout, pin_memory)
@@ -305,7 +306,8 @@ def _drawn_like(name: str, kind: str, refused_by: str):
         input, *, generator: Generator | None = None, dtype, layout, device, requires_grad, pin_memory, memory_format
     ):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
-        check_floating(refused_by, dispatch_key.dtype)
+        if dispatch_key.dtype.category < dtypes.FLOATING:
+            raise refusal(refused_by, dispatch_key.dtype)
         result = _draw_like(kind, dispatch_key, input, memory_format, generator, 0.0, 1.0)
         return require_grad(result) if requires_grad else result
 

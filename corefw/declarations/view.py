@@ -141,6 +141,8 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
     torch.Size([2, 12])
     """
     shape = input.array.shape
+    if start_dim == 0 and end_dim == -1 and len(shape) > 1:
+        return _reshaped(input, (prod(shape),))
     first, last = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -486,8 +488,12 @@ def atleast_3d(*tensors):
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
+#: by the number of dimensions, which NumPy bounds, all of them from the last to the first
+_DESCENDING = [tuple(range(ndim))[::-1] for ndim in range(65)]
+
+
 def _reversed(input) -> Tensor:
-    return _permute(input, tuple(range(input.array.ndim - 1, -1, -1)))
+    return _permute(input, _DESCENDING[input.array.ndim])
 
 
 def _matrix_transpose(input, name: str = "mT") -> Tensor:

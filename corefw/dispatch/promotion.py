@@ -11,6 +11,7 @@ from corefw.dispatch.registry import dispatch_key_of
 from corefw.dispatch.resolution import check_accepted
 from corefw.dispatch.rules import computed
 from corefw.dispatch.sparse.keys import LayoutKey
+from corefw.dispatch.tables import run_into
 from corefw.dtypes import dtype
 from corefw.errors import (
     DeviceError,
@@ -189,7 +190,7 @@ def mixed_into(op: Op, *values) -> None:
         )
     dtypes.check_castable(result.dtype, target.dispatch_key.dtype)
     if dispatch_key is target.dispatch_key:
-        table.inplace[dispatch_key](target.array, *arguments)
+        run_into(table.inplace[dispatch_key], arguments, target.array)
         return
     value = _run(kernel, arguments)
     if value.__class__ is not array_type:

@@ -18,6 +18,7 @@ from corefw.errors import CaptureError, CorefwError, DeviceError
 from corefw.shapes import Shape
 from corefw.tensor import Tensor, wrap
 
+_functions: dict[str, Any] = vars(ops)
 _MASK = (1 << 64) - 1
 DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
 
@@ -209,8 +210,12 @@ class Generator:
             over: the tensor that the numbers are written to, for engines that heed its order in memory; Philox's do
                 not.
         """
-        seed, offset = self._reserve(kind, dispatch_key, prod(shape))
-        return getattr(ops, kind)(dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
+        words = prod(shape) * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
+        seed, offset = self.take(-(-words // 4) if not LevelDevice.made else _blocks(words, dispatch_key))
+        if len(parameters) == 2:  # most kinds; a call with the items of a sequence takes longer
+            low, high = parameters
+            return _functions[kind](dispatch_key, shape, seed, offset, low, high, dispatch_key.dtype.numpy)
+        return _functions[kind](dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
 
     def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
         """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
@@ -237,10 +242,13 @@ class Generator:
 
     def _reserve(self, kind: str, dispatch_key: DispatchKey, count: int) -> tuple[Any, int]:
         """Seed and offset for `count` values of a kind."""
-        blocks = -(-count * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]) // 4)
-        if LevelDevice.made:
-            blocks *= drawn_by_examples(dispatch_key.device)
-        return self.take(blocks)
+        words = count * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
+        return self.take(_blocks(words, dispatch_key))
+
+
+def _blocks(words: int, dispatch_key: DispatchKey) -> int:
+    """How many blocks of a stream have so many words, for each of the examples that draw numbers of their own."""
+    return -(-words // 4) * (drawn_by_examples(dispatch_key.device) if LevelDevice.made else 1)
 
 
 def _empty(cls: type[Generator]) -> Generator:

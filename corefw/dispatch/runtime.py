@@ -265,8 +265,12 @@ class MetaArray:
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
     def nbytes(self) -> int:
-        return prod(self.shape) * self.dtype.itemsize
+        return self.size * self.dtype.itemsize
 
 
 class MetaRuntime(Runtime):
@@ -286,6 +290,9 @@ class MetaRuntime(Runtime):
 
     def download(self, array):
         raise DeviceError("a meta tensor has no data: create the tensor on a real device, or use empty_like to get one")
+
+    def item(self, array):
+        raise DeviceError("Tensor.item() cannot be called on meta tensors")
 
     def copy(self, target, source):
         shapes.broadcast(target.shape, source.shape)

@@ -35,7 +35,7 @@ class Table(dict):
 
 
 class InplaceTable(dict):
-    """{dispatch key: function(target, *arguments)} of one op: runs the kernel and leaves the result in `target`."""
+    """{dispatch key: function(*arguments, out)} of one op: runs the kernel and leaves the result in `out`."""
 
     __slots__ = ("table",)
 
@@ -46,20 +46,22 @@ class InplaceTable(dict):
         kernel, result, array_type, writes = self.table[dispatch_key]
         copy = dispatch_key.runtime.copy
         dtypes.check_castable(result.dtype, dispatch_key.dtype)
-        if writes and result is dispatch_key:
+        wrap_array = dispatch_key.runtime.wrap
 
-            def into(target, *arguments):
-                kernel(*arguments, out=target)
-        else:
-            wrap_array = dispatch_key.runtime.wrap
+        @unheard
+        def into(*arguments, out):
+            value = kernel(*arguments)
+            if value.__class__ is not array_type:
+                value = wrap_array(value)
+            if value.shape != out.shape:
+                raise ValueError(f"result of shape {list(value.shape)} for a target of shape {list(out.shape)}")
+            copy(out, value)
 
-            def into(target, *arguments):
-                value = kernel(*arguments)
-                if value.__class__ is not array_type:
-                    value = wrap_array(value)
-                if value.shape != target.shape:
-                    raise ValueError(f"result of shape {list(value.shape)} for a target of shape {list(target.shape)}")
-                copy(target, value)
+        self[dispatch_key] = found = kernel if writes and result is dispatch_key else into
+        return found
 
-        self[dispatch_key] = into = unheard(into)
-        return into
+
+@unheard
+def run_into(function, arguments, out) -> None:
+    """Call an entry of an `InplaceTable`, which may be a ufunc of NumPy, without warnings of its flags."""
+    function(*arguments, out=out)

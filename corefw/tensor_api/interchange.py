@@ -41,11 +41,6 @@ def check_array(array: np.ndarray) -> dtype:
                 "is currently not supported."
             ) from None
         raise
-    if not array.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-            "currently not supported."
-        )
     for stride in array.strides:
         if stride < 0:
             raise ValueError(
@@ -53,7 +48,7 @@ def check_array(array: np.ndarray) -> dtype:
                 "currently "
                 "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
             )
-        if stride % array.dtype.itemsize:
+        if stride % d.itemsize:
             raise ValueError(
                 "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
                 "reallocate the memory."

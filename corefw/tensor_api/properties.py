@@ -17,7 +17,7 @@ from corefw.graph.nodes import leaf_node
 from corefw.graph.views import forget, history, node_of
 from corefw.layouts import strided
 from corefw.refusals import REFUSALS, Refused
-from corefw.shapes import Size, as_shape, broadcast, canonical_dim
+from corefw.shapes import Size, as_shape, broadcast, canonical_dim, sizes
 from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, named, wrap
 from corefw.tensor_api.attach import attribute, deletable, method, settable
 from corefw.versions import InferenceCount, expose, inferring
@@ -36,7 +36,7 @@ for _name, _path, _doc in (
 @attribute
 def shape(self) -> Size:
     """The sizes of all dimensions."""
-    return Size(self.array.shape)
+    return sizes[self.array.shape]
 
 
 @overload
@@ -51,8 +51,8 @@ def size(self, dim=None):
     >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
     (torch.Size([2, 3]), 3)
     """
-    sizes = self.array.shape
-    return Size(sizes) if dim is None else sizes[_dimension(dim, len(sizes), "size")]
+    shape = self.array.shape
+    return sizes[shape] if dim is None else shape[_dimension(dim, len(shape), "size")]
 
 
 def is_tensor(obj) -> bool:
@@ -119,7 +119,7 @@ def numel(input) -> int:
     6
     """
     try:
-        return prod(input.array.shape)
+        return input.array.size
     except AttributeError:
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
 
@@ -127,7 +127,7 @@ def numel(input) -> int:
 @method
 def nelement(self) -> int:
     """The number of elements."""
-    return prod(self.array.shape)
+    return self.array.size
 
 
 @method

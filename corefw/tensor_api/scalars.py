@@ -28,10 +28,7 @@ def item(self) -> int | float | bool:
     array = self.array
     if array.ndim and self.numel() != 1:
         raise ValueAmbiguousError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    dispatch_key = self.dispatch_key
-    if dispatch_key.device.type == "meta":
-        raise ValueAmbiguousError("Tensor.item() cannot be called on meta tensors")
-    return dispatch_key.runtime.item(array)
+    return self.dispatch_key.runtime.item(array)
 
 
 @method
@@ -53,10 +50,11 @@ def _only(self):
 
 @method
 def __bool__(self) -> bool:
-    if self.array.ndim and (count := self.numel()) != 1:
-        values = "no values" if count == 0 else "more than one value"
+    array = self.array
+    if array.ndim and array.size != 1:
+        values = "more than one value" if array.size else "no values"
         raise ValueAmbiguousError(f"Boolean value of Tensor with {values} is ambiguous")
-    return bool(self.item())
+    return bool(self.dispatch_key.runtime.item(array))
 
 
 @method

@@ -59,7 +59,7 @@ def index_put_(input, indices, values, accumulate=DEFAULTS[3]):
             check_writable(input)
         try:
             if values.dispatch_key is dispatch_key:
-                inplace_table[dispatch_key](input.array, input.array, [None if t is None else t.array for t in indices], values.array, accumulate)
+                inplace_table[dispatch_key](input.array, [None if t is None else t.array for t in indices], values.array, accumulate, out=input.array)
             else:
                 mixed_into(OP, input, indices, values, accumulate)
         except Exception as error:

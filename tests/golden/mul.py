@@ -73,7 +73,7 @@ def mul_(input, other):
                 original.node = n0
         try:
             if other.dispatch_key is dispatch_key:
-                inplace_table[dispatch_key](input.array, input.array, other.array)
+                inplace_table[dispatch_key](input.array, other.array, out=input.array)
             else:
                 mixed_into(OP, input, other)
         except Exception as error:

@@ -28,6 +28,7 @@ def kernels(lib):
         view("diagonal", "diagonal"),
         view("equal_split", "parts", 0),
         view("expand", "expanded"),
+        view("squeeze", "without_dimensions"),
         view("unbind", "parts", 1),
         view("unsqueeze", "with_dimension"),
         view("view_size", "reshaped"),

@@ -10,7 +10,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.numbers import INTEGER_LIMITS
-from corefw.dispatch.random_generator import Generator, in_examples, source
+from corefw.dispatch.random_generator import Generator, defaults, in_examples, source
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap
@@ -29,7 +29,10 @@ def draw(
     """A tensor of numbers of a kind with these parameters, which are to be written `over` a tensor if there is one."""
     if LevelDevice.made:
         dispatch_key = in_examples(dispatch_key)
-    return source(generator, dispatch_key.device).draw(kind, dispatch_key, shape, parameters, over)
+    usual = defaults.generators.get(dispatch_key.device) if generator is None else None
+    if usual is None:
+        usual = source(generator, dispatch_key.device)
+    return usual.draw(kind, dispatch_key, shape, parameters, over)
 
 
 def wide_key(dispatch_key: DispatchKey) -> DispatchKey:

@@ -20,7 +20,8 @@ from corefw.errors import CorefwError, DtypeError, GradientError, OutOfMemoryErr
 from corefw.graph.nodes import leaf_node
 from corefw.layouts import preserve_format, strided
 from corefw.shapes import Shape, check_storage, contiguous_strides, permuted_strides, preserved_strides
-from corefw.tensor import Tensor, wrap
+from corefw.tensor import Tensor, new, wrap
+from corefw.versions import fresh_version, inferring
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
@@ -163,21 +164,23 @@ def checked_strides(shape, strides):
 
 
 def new_memory(dispatch_key: DispatchKey, shape: Shape):
-    """An array with arbitrary content; its device's error for too large a shape is explained."""
+    """An array with arbitrary content."""
+    return new_tensor(dispatch_key, shape).array
+
+
+def new_tensor(dispatch_key: DispatchKey, shape: Shape) -> Tensor:
+    """A tensor with arbitrary content; its device's error for too large a shape is explained."""
+    result = new(dispatch_key.kind.tensor_class if dispatch_key.__class__ is LayoutKey else Tensor)
     try:
-        return dispatch_key.runtime.empty(shape, dispatch_key.dtype, dispatch_key.device.index)
+        result.array = dispatch_key.runtime.empty(shape, dispatch_key.dtype, dispatch_key.device.index)
     except (ValueError, OverflowError, MemoryError) as error:
         check_storage(shape, dispatch_key.dtype.itemsize)
         if isinstance(error, MemoryError):
             raise OutOfMemoryError(str(error)) from error
         raise
-
-
-def new_tensor(dispatch_key: DispatchKey, shape: Shape) -> Tensor:
-    """A tensor with arbitrary content."""
-    result = wrap(new_memory(dispatch_key, shape), dispatch_key)
-    if dispatch_key.__class__ is LayoutKey:
-        result.__class__ = dispatch_key.kind.tensor_class
+    result.dispatch_key = dispatch_key
+    result.node = result.view_info = None
+    result.version = fresh_version() if inferring else [0]
     return result
 
 

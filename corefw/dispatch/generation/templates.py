@@ -244,7 +244,7 @@ if {needed}:
     original.node = n0
 """
 CALL_INTO = """
-inplace_table[dispatch_key]({first}.array, {kernel_arguments})
+inplace_table[dispatch_key]({kernel_arguments}, out={first}.array)
 """
 CALL_INTO_AGREEING = """
 if {agree}:

@@ -153,52 +153,63 @@ INLINE float atanh_f32(float x) {
 
 /* -- trigonometric functions -- */
 
-/* x - k pi/2 for the nearest integer k, whose low bits come in `quadrant`. */
-INLINE float reduced_f32(float x, uint32_t *quadrant) {
-    float k = x * 0.636619772f + ROUNDER_F32, n = k - ROUNDER_F32;
-    *quadrant = bits_f32(k);
-    return (float)((double)x - (double)n * 1.5707963267341256 - (double)n * 6.0771005065061922e-11);
+/* x - n pi for an n of modulus < 2^16 in steps of 1/2. */
+INLINE float less_half_turns_f32(float x, float n) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    float r = __builtin_fmaf(n, -3.14159274f, x); /* for |x| >= 1 exact */
+    r = __builtin_fmaf(n, 8.74227766e-08f, r);
+    return __builtin_fmaf(n, 3.43024902e-15f, r);
+#else
+    return (float)((double)x - (double)n * 3.1415926534682512 - (double)n * 1.2154201013012384e-10);
+#endif
 }
 
-/* sin(r) for |r| <= pi/4. */
-INLINE float sin_core_f32(float r) {
-    float z = r * r;
-    return r + r * z * ((-0.000195087414f * z + 0.0083321128f) * z - 0.166666538f);
-}
-
-/* cos(r) for |r| <= pi/4. */
-INLINE float cos_core_f32(float r) {
-    float z = r * r;
-    return 1 - (0.5f * z - z * z * ((2.44256826e-05f * z - 0.00138872513f) * z + 0.0416666456f));
+/* sin(r) for |r| <= pi/2, or its negative where the low bit of `turns` is set. */
+INLINE float sin_core_f32(float r, float turns) {
+    float z = r * r, p = (2.60609568e-06f * z - 0.000198097769f) * z + 0.00833306927f;
+    float result = r + r * z * (p * z - 0.166666597f);
+    return from_bits_f32(bits_f32(result) ^ bits_f32(turns) << 31);
 }
 
 INLINE float sin_f32(float x) {
-    uint32_t quadrant;
-    float r = reduced_f32(x, &quadrant);
-    float result = quadrant & 1 ? cos_core_f32(r) : sin_core_f32(r);
-    result = from_bits_f32(bits_f32(result) ^ (quadrant & 2) << 30);
+    float k = x * 0.318309886f + ROUNDER_F32;
+    float result = sin_core_f32(less_half_turns_f32(x, k - ROUNDER_F32), k);
     return x == 0 ? x : result;
 }
 
+/* The sine of x + pi/2. */
 INLINE float cos_f32(float x) {
-    uint32_t quadrant;
-    float r = reduced_f32(x, &quadrant);
-    float result = quadrant & 1 ? sin_core_f32(r) : cos_core_f32(r);
-    return from_bits_f32(bits_f32(result) ^ ((quadrant + 1) & 2) << 30);
+    float k = (x * 0.318309886f + 0.5f) + ROUNDER_F32;
+    return sin_core_f32(less_half_turns_f32(x, (k - ROUNDER_F32) - 0.5f), k);
 }
 
 INLINE float tan_f32(float x) { return (float)tan_f64(x); }
 INLINE float asin_f32(float x) { return (float)asin_f64(x); }
 INLINE float acos_f32(float x) { return (float)acos_f64(x); }
-INLINE float atan_f32(float x) { return (float)atan_f64(x); }
+
+/* atan(t) for 0 <= t <= 1, with a relative error of 2^-28. */
+INLINE double atan_brief(double t) {
+    double z = t * t, p = -0.0017936078390557791 * z + 0.010914543540721874;
+    p = p * z - 0.031177729433891986;
+    p = p * z + 0.057957475973109282;
+    p = p * z - 0.084034434042044165;
+    p = p * z + 0.10952183383416945;
+    p = p * z - 0.14264241218522655;
+    p = p * z + 0.19998548240481853;
+    p = p * z - 0.33333299087658802;
+    return t + t * z * p;
+}
 
 INLINE float atan2_f32(float y, float x) {
-    float a = abs_f32(y), b = abs_f32(x);
+    float a = abs_f32(y), b = abs_f32(x), low = b < a ? b : a, high = b < a ? a : b;
     int alike = (a == b) & ((a == 0) | (a == INFINITY)); /* then their quotient is no number */
-    double r = angle_f64(alike ? (a == 0 ? 0 : 1) : a, alike ? 1 : b);
+    double r = atan_brief((double)(alike ? (a == 0 ? 0 : 1) : low) / (alike ? 1 : high));
+    r = b < a ? 1.5707963267948966 - r : r;
     r = bits_f32(x) >> 31 ? 3.1415926535897931 - r : r;
     return copysign_f32((float)r, y);
 }
+
+INLINE float atan_f32(float x) { return atan2_f32(x, 1); }
 
 INLINE float hypot_f32(float x, float y) {
     float length = (float)sqrt_f64((double)x * x + (double)y * y);

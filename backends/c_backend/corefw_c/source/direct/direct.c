@@ -327,6 +327,24 @@ static PyObject *with_dimension(PyObject *self, PyObject *const *given, Py_ssize
     return step && add_strides(&size, a, (int)dim, a->ndim) ? new_view(a, &size, 0) : NULL;
 }
 
+/* Without dimensions of size 1: all of them, or those that a tuple names. */
+static PyObject *without_dimensions(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    struct sizes size = no_sizes();
+    (void)self;
+    if (count != 2 || !is_array(given[0])) return NULL;
+    array a = as_array(given[0]);
+    bool named[FEW_DIMS] = {false}, all = given[1] == Py_None;
+    if (a->ndim > FEW_DIMS || (!all && !PyTuple_Check(given[1]))) return NULL;
+    for (Py_ssize_t i = 0; !all && i < PyTuple_Size(given[1]); i++) {
+        long long dim;
+        if (!as_integer(PyTuple_GetItem(given[1], i), &dim) || dim < 0 || dim >= a->ndim) return NULL;
+        named[dim] = true;
+    }
+    for (int d = 0; d < a->ndim; d++)
+        if ((a->shape[d] != 1 || !(all || named[d])) && !add_stride(&size, a->shape[d], a->strides[d])) return NULL;
+    return new_view(a, &size, 0);
+}
+
 /* A plane's diagonal as the last dimension. */
 static PyObject *diagonal(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     struct sizes size = no_sizes();
@@ -438,6 +456,7 @@ void *direct_function(const char *name) {
         {"diagonal", diagonal},
         {"expanded", expanded},
         {"with_dimension", with_dimension},
+        {"without_dimensions", without_dimensions},
         {"parts", parts},
         {"random", random_numbers},
         {"permutation", permutation},
