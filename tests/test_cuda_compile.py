@@ -7,6 +7,7 @@ import pytest
 
 import corefw as torch
 from corefw import nn
+from tests.steps import classes, step_of
 from tests.test_cuda_training import ACCELERATOR, default_device
 
 pytestmark = pytest.mark.skipif(ACCELERATOR is None, reason="neither a GPU nor what emulates it")
@@ -27,20 +28,10 @@ def losses(model, how, steps=6):
     """The losses of some steps from one seed, and what was compiled."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     called = torch.compile(model) if how == "module" else model
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(called(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = step_of(optimizer, lambda x, y: nn.functional.cross_entropy(called(x), y))
     run = torch.compile(step) if how == "step" else step
     torch.manual_seed(1)
-    found = []
-    for i in range(steps):
-        x, y = torch.linspace(-1, 1 + i, 18).reshape(3, 6), torch.tensor([0, 3, i % 4])
-        found.append(run(x, y).item())
+    found = [run(x, y).item() for x, y in classes(steps)]
     return found, run if how == "step" else getattr(called, "_compiled", None)
 
 

@@ -8,6 +8,7 @@ pytest.importorskip("cupy")
 import corefw as torch
 from corefw_cupy import graphs, replaying
 from tests.emulation import compiler
+from tests.steps import classes, step_of
 
 pytestmark = pytest.mark.skipif(compiler.COMPILER is None, reason="no C++ compiler")
 
@@ -40,19 +41,10 @@ def network():
 def trained(optimizer_of, compiled):
     """The losses of some steps on other data each time, the gradients after each, and the compiled step."""
     model = network()
-    optimizer = optimizer_of(model.parameters())
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = step_of(optimizer_of(model.parameters()), lambda x, y: nn.functional.cross_entropy(model(x), y))
     run = torch.compile(step, options=AS_RECORDED) if compiled else step
     losses, gradients = [], []
-    for i in range(STEPS):
-        x, y = torch.linspace(-1, 1 + i, 18).reshape(3, 6), torch.tensor([0, 3, i % 4])
+    for x, y in classes(STEPS):
         losses.append(run(x.to("cuda"), y.to("cuda")))
         gradients.append(model[0].weight.grad)
     return [tensor.tolist() for tensor in losses], [tensor.tolist() for tensor in gradients], run

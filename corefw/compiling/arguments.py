@@ -1,9 +1,13 @@
-"""What arguments look like: the key of the recordings that are made for them, and whether others look the same."""
+"""What arguments look like: the key of the recordings that are made for them, and whether others look the same.
+
+`ASPECTS` and `ITEMS` say what counts of a value; keys and the lines of `Look` are made of these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from corefw.compiling.guards import PLAIN
 from corefw.graph.views import node_of
@@ -15,6 +19,42 @@ TENSORS = frozenset({Tensor, Parameter, Buffer})
 _MOST = 100  # tensors that are looked at one by one
 #: what is returned instead of a result where a recording does not hold
 OTHER = object()
+
+
+class Aspect(NamedTuple):
+    """Something that counts of a value ``x``: an expression, and how what it gives is compared."""
+
+    expression: str
+    differs: str = "!="
+
+
+_CLASS = Aspect("x.__class__", "is not")
+_HAS_NO_HISTORY = "((x.node if x.view_info is None else node_of(x)) is None)"
+#: by class what counts of a value beside its items; of others it is which object they are
+ASPECTS: dict[type, tuple[Aspect, ...]] = {
+    **dict.fromkeys(PLAIN, (_CLASS, Aspect("x"))),
+    **dict.fromkeys((float, complex), (_CLASS, Aspect("str(x)"))),  # 0.0 and -0.0 are equal, and nan is not
+    **dict.fromkeys((list, tuple), (_CLASS, Aspect("len(x)"))),
+    dict: (_CLASS, Aspect("tuple(x)")),
+    **dict.fromkeys(
+        TENSORS,
+        (
+            *(_CLASS, Aspect("x.dispatch_key", "is not"), Aspect("x.array.shape"), Aspect("x.array.strides")),
+            Aspect(_HAS_NO_HISTORY, "is not"),
+        ),
+    ),
+}
+#: by class of a container what gives its items
+ITEMS = {list: "x", tuple: "x", dict: "x.values()"}
+
+
+def _function(expression: str) -> Callable[[Any], Any]:
+    return eval(f"lambda x: {expression}", {"node_of": node_of})
+
+
+_PARTS = {kind: _function(f"({', '.join(a.expression for a in aspects)},)") for kind, aspects in ASPECTS.items()}
+_VALUES = {a.expression: _function(a.expression) for aspects in ASPECTS.values() for a in aspects}
+_ITEMS = {kind: _function(expression) for kind, expression in ITEMS.items()}
 
 
 def key_of(args: tuple, kwargs: dict) -> tuple[Any, list[Tensor], list]:
@@ -30,20 +70,14 @@ def _add(values: Iterable[Any], parts: list, tensors: list[Tensor], others: list
     """Add what values look like to `parts`; `versions` has the place of the first tensor with each."""
     for value in values:
         kind = value.__class__
-        if kind in TENSORS:
-            array = value.array
-            shared = versions.setdefault(id(value.version), len(tensors))
-            same = shared < len(tensors) and array is tensors[shared].array
-            parts.append((kind, value.dispatch_key, array.shape, array.strides, _is_new(value), shared, same))
-            tensors.append(value)
-        elif kind in PLAIN:
-            parts.append((kind, value, str(value) if kind is float else ""))
-        elif kind is list or kind is tuple:
-            parts.append((kind, len(value)))
-            _add(value, parts, tensors, others, versions)
-        elif kind is dict:
-            parts.append((kind, *value))
-            _add(value.values(), parts, tensors, others, versions)
+        if kind in _PARTS:
+            parts.append(_PARTS[kind](value))
+            if kind in TENSORS:
+                shared = versions.setdefault(id(value.version), len(tensors))
+                parts.append((shared, shared < len(tensors) and value.array is tensors[shared].array))
+                tensors.append(value)
+            elif kind in ITEMS:
+                _add(_ITEMS[kind](value), parts, tensors, others, versions)
         else:
             leaves, structure = tree_flatten(value)
             if structure.is_leaf():
@@ -52,11 +86,6 @@ def _add(values: Iterable[Any], parts: list, tensors: list[Tensor], others: list
             else:
                 parts.append((kind, str(structure)))
                 _add(leaves, parts, tensors, others, versions)
-
-
-def _is_new(tensor: Tensor) -> bool:
-    """Whether it has no history."""
-    return (tensor.node if tensor.view_info is None else node_of(tensor)) is None
 
 
 class Look:
@@ -68,7 +97,7 @@ class Look:
 
     def __init__(self, args: tuple, kwargs: dict):
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"is_new": _is_new, "key_of": key_of}
+        self.names: dict[str, Any] = {"node_of": node_of, "key_of": key_of}
         self._tensors: list[Tensor] = []
         self._first: dict[int, int] = {}  # by id of a version the number of the first tensor with it
         try:
@@ -106,39 +135,33 @@ class Look:
         kind = value.__class__
         if kind in TENSORS:
             self._look_at_tensor(place, value)
-        elif kind is float:
-            known = self.name(value)
-            self.check(f"{place} is not {known} and ({place}.__class__ is not float or str({place}) != str({known}))")
-        elif kind in PLAIN:
-            known, of = self.name(value), self.name(kind)
-            self.check(f"{place} is not {known} and ({place}.__class__ is not {of} or {place} != {known})")
-        elif kind is list or kind is tuple:
-            self.check(f"{place}.__class__ is not {kind.__name__}")
-            self._items(place, value)
-        elif kind is dict:
-            self.check(f"{place}.__class__ is not dict or tuple({place}) != {self.name(tuple(value))}")
+        elif kind in ITEMS:
+            self.check(self._differs(place, value))
             if value:
-                self._items(f"{place}.values()", tuple(value.values()))
+                self._items(_written(ITEMS[kind], place), tuple(_ITEMS[kind](value)))
+        elif kind in ASPECTS:
+            self.check(f"{place} is not {self.name(value)} and ({self._differs(place, value)})")
         elif tree_flatten(value)[1].is_leaf():
             self.check(f"{place} is not {self.name(value)}")
         else:
             raise _Structured
 
+    def _differs(self, place: str, value: Any) -> str:
+        """The condition under which something that counts of a value is not as it is now."""
+        return " or ".join(
+            f"{_written(aspect.expression, place)} {aspect.differs} {self.name(_VALUES[aspect.expression](value))}"
+            for aspect in ASPECTS[value.__class__]
+        )
+
     def _look_at_tensor(self, place: str, tensor: Tensor) -> None:
-        i, array = len(self._tensors), tensor.array
+        i = len(self._tensors)
         if i == _MOST:
             raise _Structured
-        kind, key = self.name(tensor.__class__), self.name(tensor.dispatch_key)
-        self.check(f"{place}.__class__ is not {kind} or {place}.dispatch_key is not {key}")
+        self.check(self._differs(place, tensor))
         self.lines.append(f"t{i} = {place}; r{i} = t{i}.array")
-        self.check(f"r{i}.shape != {self.name(array.shape)} or r{i}.strides != {self.name(array.strides)}")
-        if _is_new(tensor):
-            self.check(f"(t{i}.node is not None or t{i}.view_info is not None) and not is_new(t{i})")
-        else:
-            self.check(f"is_new(t{i})")
         first = self._first.setdefault(id(tensor.version), i)
         if first < i:
-            same = "not " if array is self._tensors[first].array else ""
+            same = "not " if tensor.array is self._tensors[first].array else ""
             self.check(f"t{first}.version is not t{i}.version or r{first} is {same}r{i}")
         self._tensors.append(tensor)
 
@@ -149,6 +172,11 @@ class Look:
             self.check(f"t{first[0]}.version is t{first[1]}.version")
         elif len(first) > 2:
             self.check(f"len({{{', '.join(f'id(t{i}.version)' for i in first)}}}) != {len(first)}")
+
+
+def _written(expression: str, place: str) -> str:
+    """An expression of ``x`` as one of a variable."""
+    return re.sub(r"\bx\b", place, expression)
 
 
 class _Structured(Exception):

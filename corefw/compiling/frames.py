@@ -18,6 +18,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 _PACKAGES_WITHOUT_STATE = ("corefw", "numpy", "ml_dtypes")
 _GENERATED = "<corefw "  # so begin the names of files of functions that corefw writes
+_TUPLES = "namedtuple_"  # so begin the names of what namedtuple takes for modules
 
 
 @cache
@@ -43,6 +44,11 @@ def _is_pythons(filename: str) -> bool:
     )
 
 
+def _is_generated(frame: FrameType | None) -> bool:
+    """Whether it is of a function that corefw writes: those of ops call kernels."""
+    return frame is not None and frame.f_code.co_filename.startswith(_GENERATED)
+
+
 def can_watch() -> bool:
     """Whether frames can be watched: not while a profiler written in C is, which could not be set again."""
     profiler = sys.getprofile()
@@ -61,6 +67,7 @@ class Watching:
         self.functions: dict[CodeType, dict[str, Any]] = {}
         self._skipped: set[CodeType] = set()
         self._kernel: FrameType | None = None  # that is running
+        self._shims: set[CodeType] = set()  # kernels that objects of C call
         self._modules, self._kernels = _kernels(tuple(registry.backends))
 
     def __enter__(self) -> Watching:
@@ -84,13 +91,18 @@ class Watching:
         code = frame.f_code
         if code in self.functions or code in self._skipped:
             return
-        if code in self._kernels:
+        if code in self._kernels or code in self._shims:
             self._kernel = frame
             return
         module = frame.f_globals.get("__name__", "__main__") or "corefw"  # functions without warnings are nameless
+        if module in self._modules and _is_generated(frame.f_back):
+            self._shims.add(code)
+            self._kernel = frame
+            return
         if (
             module.partition(".")[0] in _PACKAGES_WITHOUT_STATE
             or module in self._modules
+            or module.startswith(_TUPLES)
             or code.co_filename.startswith(_GENERATED)
             or _is_pythons(code.co_filename)
         ):

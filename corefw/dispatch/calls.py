@@ -52,17 +52,21 @@ def host_copy(runtime: Runtime, array) -> np.ndarray:
 def shares_memory(runtime: Runtime, first, second) -> bool:
     """Whether two arrays lie in one memory, which is so if the ranges overlap that reach from their first to their last
     bytes; False where a device has no addresses."""
-    if not first.nbytes or not second.nbytes or type(first) is not type(second):
+    if type(first) is not type(second):
         return False
+    one, other = reach(runtime, first), reach(runtime, second)
+    return one is not None and other is not None and one[0] < other[1] and other[0] < one[1]
+
+
+def reach(runtime: Runtime, array) -> tuple[int, int] | None:
+    """The addresses of an array's first byte and of what follows its last one; None if it has no bytes, or the device no
+    addresses."""
+    if not array.nbytes:
+        return None
     try:
-        (start, stop), (other_start, other_stop) = (_range(runtime, array) for array in (first, second))
+        address = runtime.address(array)
     except NotImplementedError:
-        return False
-    return start < other_stop and other_start < stop
-
-
-def _range(runtime: Runtime, array) -> tuple[int, int]:
-    address = runtime.address(array)
+        return None
     reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
     return address + sum(r for r in reaches if r < 0), address + sum(r for r in reaches if r > 0) + array.dtype.itemsize
 

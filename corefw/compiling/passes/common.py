@@ -47,9 +47,7 @@ def _key(call: Call, place: int, facts: Facts) -> tuple | None:
 
 def _of_argument(argument: Any, place: int, facts: Facts) -> Hashable:
     if argument.__class__ is Cell:
-        before = facts.writes_between(0, place - 1)
-        changes = sum(any(facts.may_share(argument, memory) for memory in written) for _, written in before)
-        return argument, changes
+        return argument, facts.changes(argument, place)
     if argument.__class__ in (list, tuple):
         return argument.__class__.__name__, tuple(_of_argument(item, place, facts) for item in argument)
     if argument.__class__ is float:

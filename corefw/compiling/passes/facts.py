@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from corefw.compiling.elementwise import is_constant
-from corefw.dispatch.calls import shares_memory
+from corefw.dispatch.calls import reach
 from corefw.dispatch.plan import Call, Cell, Plan, Rate, Seed
 from corefw.dispatch.runtime import Runtime
 
@@ -32,6 +33,7 @@ class Facts:
         makers: by result the call that it is of, by its place.
         uses: by cell the calls that read or write to it, by their places.
         writes: the calls that change memory, each with the cells that own it, in order.
+        written: by cell that owns memory the calls that change it, by their places.
         returned: the cells whose memory a run returns.
         shown: the cells whose memory views show.
     """
@@ -40,10 +42,12 @@ class Facts:
     makers: dict[Cell, int] = field(default_factory=dict)
     uses: dict[Cell, list[int]] = field(default_factory=dict)
     writes: list[tuple[int, list[Cell]]] = field(default_factory=list)
+    written: dict[Cell, list[int]] = field(default_factory=dict)
     returned: set[Cell] = field(default_factory=set)
     shown: set[Cell] = field(default_factory=set)
     _runtime: Runtime | None = None
-    _shared: dict[tuple[Cell, Cell], bool] = field(default_factory=dict)
+    _reaches: dict[Cell, Any] = field(default_factory=dict)
+    _changes: dict[Cell, list[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Facts:
@@ -56,6 +60,8 @@ class Facts:
                 made.uses.setdefault(cell, []).append(i)
             if written := [cell.memory for cell in call.changed()]:
                 made.writes.append((i, written))
+                for memory in dict.fromkeys(written):
+                    made.written.setdefault(memory, []).append(i)
         if plan.calls:
             made._runtime = plan.calls[0].dispatch_key.runtime
         return made
@@ -65,9 +71,17 @@ class Facts:
         first, last = (bisect(self.writes, place, key=lambda write: write[0]) for place in (start - 1, stop))
         return self.writes[first:last]
 
+    def changes(self, cell: Cell, place: int) -> int:
+        """How many calls before a place may change what lies in a cell's memory."""
+        memory = cell.memory
+        if memory not in self._changes:
+            others = (memory,) if _is_alone(memory) else (c for c in self.written if self.may_share(memory, c))
+            self._changes[memory] = sorted({at for other in others for at in self.written.get(other, ())})
+        return bisect_left(self._changes[memory], place)
+
     def is_written(self, cell: Cell) -> bool:
         """Whether a call changes what lies in its memory."""
-        return any(cell.memory in written for _, written in self.writes)
+        return cell.memory in self.written
 
     def may_run(self, members: Mapping[int, Iterable[Cell]], place: int, place_of: Callable[[int], int]) -> bool:
         """Whether calls may be made in the place of one of them: what they need is there, nobody has needed their
@@ -108,11 +122,21 @@ class Facts:
         cell, other = cell.memory, other.memory
         if cell is other:
             return True
-        if "result" in (cell.kind, other.kind) or is_constant(cell) or is_constant(other):
+        if _is_alone(cell) or _is_alone(other):
             return False
         if "given" in (cell.kind, other.kind):
             return True
-        if (cell, other) not in self._shared:
+        first, second = self._reach(cell), self._reach(other)
+        return first is not None and second is not None and first[0] < second[1] and second[0] < first[1]
+
+    def _reach(self, cell: Cell) -> tuple[int, int] | None:
+        """Between which addresses a cell from outside lies."""
+        if cell not in self._reaches:
             assert self._runtime is not None
-            self._shared[cell, other] = shares_memory(self._runtime, cell.array, other.array)
-        return self._shared[cell, other]
+            self._reaches[cell] = reach(self._runtime, cell.array)
+        return self._reaches[cell]
+
+
+def _is_alone(memory: Cell) -> bool:
+    """Whether no other cell's memory may be the same: it is the plan's own."""
+    return memory.kind == "result" or is_constant(memory)

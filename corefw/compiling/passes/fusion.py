@@ -50,11 +50,12 @@ class _Group:
 
 def fusion(plan: Plan) -> Plan:
     """The plan with one call in the place of several, whose intermediate results are not written to memory."""
-    groups = _Grouping(plan).found()
+    grouping = _Grouping(plan)
+    groups = grouping.found()
     if not groups:
         return plan
     gone = {i for group in groups for i in group.members}
-    made = {group.place: _fused(plan, group) for group in groups}
+    made = {group.place: _fused(plan, group, grouping.facts.uses) for group in groups}
     calls = [made.get(i, call) for i, call in enumerate(plan.calls) if i in made or i not in gone]
     return replace(plan, calls=calls)
 
@@ -189,9 +190,9 @@ def _is_needed(plan: Plan, cell: Cell, group: _Group, uses: dict[Cell, list[int]
     return cell in plan.returned or any(use not in group.members for use in uses.get(cell, ()))
 
 
-def _fused(plan: Plan, group: _Group) -> FusedCall:
+def _fused(plan: Plan, group: _Group, uses: dict[Cell, list[int]]) -> FusedCall:
     """The call that takes the place of a group's."""
-    made, inputs, results = _fusion(plan, group, Facts.of(plan).uses)
+    made, inputs, results = _fusion(plan, group, uses)
     members = [plan.calls[i] for i in group.members]
     last = members[-1]
     out = last.out if group.closed else None

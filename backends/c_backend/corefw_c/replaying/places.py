@@ -75,16 +75,16 @@ class Span(NamedTuple):
         """Whether they have bytes in common."""
         return self.begin < other.end and other.begin < self.end
 
-    def content(self) -> bytes:
-        """The bytes."""
-        return ctypes.string_at(self.begin, self.end - self.begin)
+    def content(self) -> np.ndarray:
+        """A copy of the bytes."""
+        return self.array().copy()
 
     def array(self) -> np.ndarray:
         """The bytes, where they are."""
         memory: Any = (ctypes.c_char * (self.end - self.begin)).from_address(self.begin)
         return np.ndarray(self.end - self.begin, np.uint8, memory)
 
-    def restore(self, content: bytes) -> None:
+    def restore(self, content: np.ndarray) -> None:
         """Write bytes back, where they are others."""
-        if self.content() != content:
-            ctypes.memmove(self.begin, content, len(content))
+        if not np.array_equal(self.array(), content):
+            self.array()[:] = content

@@ -282,7 +282,7 @@ class FirstRun:
         return next(iter(found.values()), None)
 
     def _proved(
-        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, bytes]
+        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, np.ndarray]
     ) -> list[Place]:
         """The places of a call's results, and of all operands, if its notes alone lead to the same; else Unproved."""
         recording = self.twins.recording
@@ -321,7 +321,7 @@ class FirstRun:
         return places
 
     def _try(
-        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, bytes],
+        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, np.ndarray],
         made: list[np.ndarray],
     ) -> None:  # fmt: skip
         """Make noted calls on other memory, also in place of what they have `made`; Unproved unless they lead to the
@@ -350,7 +350,7 @@ class FirstRun:
             for step in steps if argument.__class__ is Rate else ():
                 step.rates[REALS[p.name]] = filled(argument, {}, numbers)
 
-    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, bytes]) -> list[np.ndarray]:
+    def _expected(self, call: Call, numbers: Numbers, before: dict[Span, np.ndarray]) -> list[np.ndarray]:
         """The results, and what is changed, of a call with other numbers on copies of what it changes."""
         copies = Trial(before, self.twins.scratch)
         arrays = {cell: copies.of(self._arrays[cell]) for cell in call.cells()}

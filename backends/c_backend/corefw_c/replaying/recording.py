@@ -11,6 +11,7 @@ import numpy as np
 
 from corefw.dispatch.plan import Rate
 from corefw.dispatch.records import Layout
+from corefw_c.replaying.places import address_of
 
 #: functions that are given an array of addresses, unless `count` is 1: the numbers of these two parameters
 _OF_ADDRESSES = dict.fromkeys(("index_read", "index_write", "index_sum"), (2, 3))
@@ -178,12 +179,7 @@ class Recording:
         return Operand(array)
 
     def _is_unwritten(self, owner: np.ndarray) -> bool:
-        memory: Any = (ctypes.c_char * owner.nbytes).from_address(owner.ctypes.data)
-        count, rest = divmod(owner.nbytes, 8)
-        words = np.ndarray(count, np.uint64, memory)
-        mark = bytes([self.lib.MARK]) * 8
-        whole = int.from_bytes(mark, "little")
-        return memory[8 * count :] == mark[:rest] and bool((words[:1] == whole).all() and (words == whole).all())
+        return self.lib.is_filled(address_of(owner), owner.nbytes, self.lib.MARK)
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""

@@ -282,5 +282,8 @@ struct pointed { uintptr_t array; intptr_t source, offset; int flags; };
 int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list);
 /* Both, one after the other; -1 if the arrays cannot be shown. */
 intptr_t point_and_run(const struct pointed *pointed, intptr_t count, uintptr_t list, const struct prepared *calls, intptr_t end);
+/* What proves calls: whether all bytes from an address on are equal to one, and whether those at two addresses are equal. */
+_Bool is_filled(uintptr_t address, size_t size, int byte);
+_Bool is_same(uintptr_t address, uintptr_t other, size_t size);
 
 #endif

@@ -3,6 +3,8 @@
 #include "core/lists.h"
 #include "kernels.h"
 
+#include <string.h>
+
 intptr_t run_prepared(const struct prepared *calls, intptr_t begin, intptr_t end) {
     while (begin < end && calls[begin].run(calls[begin].arguments) == OK) begin++;
     return begin;
@@ -25,4 +27,13 @@ int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list) 
 intptr_t point_and_run(
     const struct pointed *pointed, intptr_t count, uintptr_t list, const struct prepared *calls, intptr_t end) {
     return point_arrays(pointed, count, list) == OK ? run_prepared(calls, 0, end) : -1;
+}
+
+_Bool is_filled(uintptr_t address, size_t size, int byte) {
+    const unsigned char *bytes = (const void *)address;
+    return !size || (bytes[0] == byte && !memcmp(bytes, bytes + 1, size - 1));
+}
+
+_Bool is_same(uintptr_t address, uintptr_t other, size_t size) {
+    return !size || !memcmp((const void *)address, (const void *)other, size);
 }
