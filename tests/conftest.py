@@ -85,7 +85,8 @@ def _register_levels() -> None:
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    corefw_c, *families = map(importlib.import_module, ("corefw_c", "corefw_c.linear_algebra", "corefw_c.convolution"))
+    corefw_c = importlib.import_module("corefw_c")
+    families = [importlib.import_module(f"corefw_c.{n}") for n in ("linear_algebra", "convolution", "quantization")]
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
     modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}
     for below, level in enumerate(library.levels(), 1):
