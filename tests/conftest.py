@@ -85,7 +85,7 @@ def _register_levels() -> None:
     plugins.load("cpu")
     if "c" not in registry.backends:
         return
-    multiplying = ("attention", "convolution", "linear_algebra", "recurrent")
+    multiplying = ("attention", "convolution", "linear_algebra", "quantization", "recurrent")
     corefw_c, *families = map(importlib.import_module, ("corefw_c", *(f"corefw_c.{name}" for name in multiplying)))
     library, best = corefw_c.library, registry.backends["c"].detail.partition(";")[0]
     modules, alone = {library.module_of(best)}, {"fuse": None, "executor": None}

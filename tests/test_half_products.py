@@ -104,7 +104,8 @@ def test_float16_is_exact_to_its_last_bit_and_its_smallest_number(level):
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", LEVELS)
 def test_few_rows_or_columns_whose_factors_are_contiguous_along_k(level, dtype):
-    for m, k, n in ((1, 300, 5), (2, 256, 33), (3, 777, 70), (4, 4100, 130), (5, 300, 1), (32, 261, 66), (70, 520, 7), (40, 300, 31)):
+    sizes = (1, 300, 5), (2, 256, 33), (3, 777, 70), (4, 4100, 130), (5, 300, 1), (32, 261, 66), (70, 520, 7)
+    for m, k, n in (*sizes, (40, 300, 31)):
         a, b = random(dtype, m, k), random(dtype, n, k)
         added = random(dtype, n)
         expected, moduli = f64(a) @ f64(b).T, np.abs(f64(a)) @ np.abs(f64(b)).T
@@ -116,8 +117,9 @@ def test_few_rows_or_columns_whose_factors_are_contiguous_along_k(level, dtype):
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_products_of_int8_are_exact(level, right):
-    """Their least and greatest numbers are among them; what AVX512-VNNI adds to bytes and takes away again is not left."""
-    for (m, k, n), left in zip(((20, 70, 130), (57, 1101, 300), (300, 2055, 40), (33, 3, 64), (17, 64, 8)), LAYOUTS.values()):
+    """With the least and the greatest numbers: what AVX512-VNNI adds to bytes is taken away again."""
+    sizes = (20, 70, 130), (57, 1101, 300), (300, 2055, 40), (33, 3, 64), (17, 64, 8)
+    for (m, k, n), left in zip(sizes, LAYOUTS.values()):
         numbers = [np.random.randint(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, n))]
         numbers[0][:2, :3], numbers[1][:3, :2] = -128, 127
         a, b = left(torch.from_numpy(numbers[0])), LAYOUTS[right](torch.from_numpy(numbers[1]))

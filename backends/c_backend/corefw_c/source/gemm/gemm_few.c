@@ -11,8 +11,9 @@
 #include <immintrin.h>
 
 enum {
-    LEAST_DEPTH = 256,    /* k for which adding up lanes is cheap */
-    FAR_HALVES = 1 << 19, /* of a matrix that is asked for before it meets the rows */
+    LEAST_DEPTH = 256,      /* k for which adding up lanes is cheap */
+    FAR_HALVES = 1 << 19,   /* of a matrix that is asked for before it meets the rows */
+    ALONE_HALVES = 1 << 22, /* of one beside a single row that rather comes from memory one line after the other */
 };
 
 #define LOAD_HALVES(there, from) _mm256_maskz_loadu_epi16((__mmask16)(there), from)
@@ -97,7 +98,7 @@ static bool multiply(const struct product *p, all_dots *dots, put_sums *put) {
     const struct product *few = &job.few;
     if (few->m > FEW_ROWS || few->k < LEAST_DEPTH || few->a_column != 1 || few->b_row != 1) return false;
     job.far = few->n * few->k > FAR_HALVES;
-    if (few->m == 1 && job.far) return false; /* a column at a time reads them in the order of memory */
+    if (few->m == 1 && few->n * few->k > ALONE_HALVES) return false;
     parallel_for((few->n + MOST_COLUMNS - 1) / MOST_COLUMNS, grain_for(few->m * few->k * MOST_COLUMNS / 16),
                  multiply_groups, &job);
     return true;
