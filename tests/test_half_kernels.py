@@ -230,8 +230,17 @@ def extra(function, *arguments, **options):
     return allocator.statistics().peak - before - sum(t.numel() * t.element_size() for t in kept)
 
 
+@pytest.fixture
+def two_threads():
+    """Scratch memory is that of two threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", HALVES)
-def test_no_array_is_converted_as_a_whole(dtype):
+def test_no_array_is_converted_as_a_whole(dtype, two_threads):
     """Inputs and gradients are not widened beside weights of float32, nor results narrowed."""
     x = random(dtype, 16, 32, 48, 48).requires_grad_()
     w, b = (random("float32", 32).requires_grad_() for _ in range(2))
