@@ -131,49 +131,8 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution/convolution_panel.inc"
 #include "core/each_real.h"
 
-#define REAL float
-#define OF_REAL(name) name##_f32
-#define ITEM float
-#define OF_ITEM(name) name##_f32
-#define LOAD(from) (*(const unaligned_vector_f32 *)(from))
-#define WIDE(item) (item)
-#include "convolution/convolution_copy.inc"
-#undef ITEM
-#undef OF_ITEM
-#undef LOAD
-#undef WIDE
-#define ITEM uint16_t
-#define OF_ITEM(name) name##_bf16
-#define LOAD load_bf16
-#define WIDE float_of_bfloat16
-#include "convolution/convolution_copy.inc"
-#undef OF_ITEM
-#undef LOAD
-#undef WIDE
-#define OF_ITEM(name) name##_f16
-#define LOAD load_f16
-#define WIDE float_of_float16
-#include "convolution/convolution_copy.inc"
-#undef ITEM
-#undef OF_ITEM
-#undef LOAD
-#undef WIDE
-#undef REAL
-#undef OF_REAL
-#define REAL double
-#define OF_REAL(name) name##_f64
-#define ITEM double
-#define OF_ITEM(name) name##_f64
-#define LOAD(from) (*(const unaligned_vector_f64 *)(from))
-#define WIDE(item) (item)
-#include "convolution/convolution_copy.inc"
-#undef ITEM
-#undef OF_ITEM
-#undef LOAD
-#undef WIDE
-#undef REAL
-#undef OF_REAL
-
+#define TEMPLATE "convolution/convolution_copy.inc"
+#include "convolution/each_storage.h"
 #define TEMPLATE "convolution/convolution_narrow.inc"
 #include "core/each_real.h"
 
@@ -283,17 +242,13 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     const struct engine *pairs = p.out_channels > FEW_CHANNELS ? engine_of(dtype, products) : NULL;
-    void *from = x->data, *by = w->data, *plus = b ? b->data : NULL, *to = y->data;
-    float *wide = NULL;
-    if (plus && stored->half.widen && !pairs) {
-        wide = allocate_items(count_of(b), sizeof *wide);
-        if (wide) stored->half.widen(count_of(b), plus, wide);
-        plus = wide;
-    }
-    bool done = b && !plus         ? false
-                : pairs            ? convolve_packed(pairs, &p, &order, from, by, plus, to)
+    float *wide = b && stored->half.widen ? allocate_items(count_of(b), sizeof *wide) : NULL; /* the bias */
+    if (wide) stored->half.widen(count_of(b), b->data, wide);
+    void *from = x->data, *by = w->data, *plus = b && !wide ? b->data : NULL, *to = y->data;
+    bool done = b && !plus && !wide ? false
+                : pairs            ? convolve_packed(pairs, &p, &order, from, by, wide, to)
                 : dtype == FLOAT64 ? convolve_f64(&p, &order, stored, from, by, plus, to)
-                                   : convolve_f32(&p, &order, stored, from, by, plus, to);
+                                   : convolve_f32(&p, &order, stored, from, by, wide ? wide : plus, to);
     release(wide);
     release_order(&order);
     return done ? OK : NO_MEMORY;

@@ -34,7 +34,8 @@ struct packed_job {
     const struct engine *with;
     const struct convolution *problem;
     const struct tap_order *order;
-    const uint16_t *input, *weight, *bias;
+    const uint16_t *input, *weight;
+    const float *bias;
     uint16_t *output;
     char *packed; /* weights [pass][group][block of rows] */
     struct slabs slabs;
@@ -299,7 +300,7 @@ static void fill_planes(void *context, ssize_t begin, ssize_t end) {
     const struct packed_job *job = context;
     const struct convolution *p = job->problem;
     for (ssize_t plane = begin; plane < end; plane++) {
-        uint16_t start = job->bias ? job->bias[plane % (p->groups * p->out_channels)] : 0;
+        uint16_t start = job->bias ? bfloat16_bits(job->bias[plane % (p->groups * p->out_channels)]) : 0;
         for (ssize_t i = 0; i < p->out_size; i++) job->output[plane * p->out_size + i] = start;
     }
 }
@@ -350,7 +351,7 @@ static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t p
                 if (from + depth < words) continue;
                 float bias[LINES];
                 for (int i = 0; i < rows; i++) /* -0 changes no sum */
-                    bias[i] = job->bias ? float_of_bfloat16(job->bias[group * p->out_channels + row + i]) : -0.0f;
+                    bias[i] = job->bias ? job->bias[group * p->out_channels + row + i] : -0.0f;
                 for (ssize_t i = 0; i < panels; i++)
                     put_block(rows, sums + i * tile, bias, &scratch->places[i], distance,
                               output + row * p->out_size, p->out_size);
@@ -406,7 +407,7 @@ static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
 }
 
 bool convolve_packed(const struct engine *e, const struct convolution *p, const struct tap_order *order,
-                     const uint16_t *input, const uint16_t *weight, const uint16_t *bias, uint16_t *output) {
+                     const uint16_t *input, const uint16_t *weight, const float *bias, uint16_t *output) {
     struct packed_job job = {
         e, p, order, input, weight, bias, output, .pairs = blocks_of(p->in_channels, 2), .row_parts = 1};
     ssize_t blocks = blocks_of(p->out_channels, e->rows), bytes = 0;

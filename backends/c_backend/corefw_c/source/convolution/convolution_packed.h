@@ -9,7 +9,7 @@
 /* The convolution of arrays of bfloat16, and the gradient of its weight, by an engine whose elements are pairs; `bias` may
  * be NULL. Return false without memory. */
 bool convolve_packed(const struct engine *engine, const struct convolution *problem, const struct tap_order *order,
-                     const uint16_t *input, const uint16_t *weight, const uint16_t *bias, uint16_t *output);
+                     const uint16_t *input, const uint16_t *weight, const float *bias, uint16_t *output);
 bool weight_gradient_packed(const struct engine *engine, const struct convolution *problem, const uint16_t *input,
                             const uint16_t *output_grad, uint16_t *weight_grad);
 
