@@ -6,6 +6,7 @@ import pytest
 
 import corefw as torch
 from corefw import nn
+from corefw.compiling.arguments import OTHER, Look, key_of
 
 SCALE = 2.0
 
@@ -34,7 +35,28 @@ def agree(function, compiled, *arguments):
     return got
 
 
+def many_arguments():
+    """Arguments of all kinds, most of them alike but for one thing."""
+    x, y = inputs(), inputs(1)
+    nan, leaf, text = float("nan"), inputs().requires_grad_(), "a"
+    numbers = (0, False, 0.0, -0.0, nan, float("nan"), 0j, -0j, 1, True, 1.0, None, text, b"a", torch.float32)
+    tensors = (x, x.double(), inputs(rows=6), inputs(rows=3), inputs(rows=3).t(), leaf, leaf * 2, x[:], nn.Parameter(x))
+    structured = ([0], (0,), [0, 0], [False], {"a": 0}, {"b": 0}, {"a": 0.0}, {}, [], (), slice(0, 1), slice(0, 2))
+    single = [(value,) for value in (*numbers, *tensors, *structured, object(), object())]
+    return [*single, (), (x, x), (x, y), (x, x[:]), (x, x, y), (x, y, x), (x, y, y), ([x, y],), ([x], y), (text, text)]
+
+
 class TestArguments:
+    def test_keys_and_lines_tell_the_same_arguments_apart(self):
+        """A look is at what keys are made of, which `arguments.ASPECTS` lists once."""
+        calls = [(args, kwargs) for args in many_arguments() for kwargs in ({}, {"k": args[0] if args else 0})]
+        for args, kwargs in calls:
+            look, key = Look(args, kwargs), key_of(args, kwargs)[0]
+            lines = ["def look(args, kwargs):", *look.lines, "return True"]
+            exec("\n    ".join(lines), names := {"OTHER": OTHER, **look.names})
+            for other in calls:
+                assert (names["look"](*other) is True) == (key_of(*other)[0] == key), (args, kwargs, other)
+
     def test_shape_dtype_and_strides(self):
         def function(x):
             return (x * 2 + x.shape[0]).sum(0)

@@ -25,6 +25,28 @@ def names(calls):
     return [call.op.name for call in calls]
 
 
+def test_steps_under_autocast_are_recorded_by_their_second_call():
+    """Kernels are found anew while a call is recorded; what that makes is no function of the program, and neither is
+    what their shims call."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(5, 8), nn.LayerNorm(8), nn.LSTM(8, 6))
+    optimizer, texts = torch.optim.SGD(model.parameters(), lr=0.1), torch.randint(0, 5, (3, 4))
+
+    def step():
+        with torch.autocast("cpu"):
+            loss = model(texts)[0].float().square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step()
+    compiled = torch.compile(step)
+    for _ in range(5):
+        compiled()
+    assert compiled.replays == 3 and len(compiled.programs) == 1, torch.explain(compiled)
+
+
 class Casting(nn.Module):
     """Two casts and a transposed copy of a parameter, and a cast of a buffer."""
 

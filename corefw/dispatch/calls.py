@@ -59,8 +59,7 @@ def shares_memory(runtime: Runtime, first, second) -> bool:
 
 
 def reach(runtime: Runtime, array) -> tuple[int, int] | None:
-    """The addresses of an array's first byte and of what follows its last one; None if it has no bytes, or the device no
-    addresses."""
+    """The addresses at which an array's bytes begin and end; None if it has no bytes, or the device no addresses."""
     if not array.nbytes:
         return None
     try:
