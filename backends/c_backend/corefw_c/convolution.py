@@ -2,7 +2,7 @@
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import FLOATS, REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
 
 

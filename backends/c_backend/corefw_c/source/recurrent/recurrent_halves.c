@@ -15,7 +15,7 @@
 #include <immintrin.h>
 
 /* -- pairs for few rows: of the left factor as they are, two panels of the large products side by side -- */
-enum { LANES = 16, FEW_ROWS = 8, PAIR_COLUMNS = 4 * LANES, HALF_PANEL = 2 * LANES };
+enum { LANES = 16, PAIR_ROWS = 8, PAIR_COLUMNS = 4 * LANES, HALF_PANEL = 2 * LANES };
 
 /* `rows` rows by `vectors` vectors from the vector `first` on: constants, so that the sums are kept in registers. As
  * much is asked for of the panel at `ahead` as is read of this one. */
@@ -23,7 +23,7 @@ static inline __attribute__((always_inline, target("avx512f,avx512bf16"))) void 
     const int rows, const int vectors, const int first, ssize_t pairs, const char *a, ssize_t line, const uint32_t *b,
     float *sums, const uint32_t *ahead) {
     const uint32_t *panel[2] = {b, b + pairs * HALF_PANEL};
-    __m512 total[FEW_ROWS][4];
+    __m512 total[PAIR_ROWS][4];
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) total[i][j] = _mm512_setzero_ps();
     for (ssize_t l = 0; l < pairs; l++) {
@@ -82,7 +82,7 @@ static void pack_pairs(ssize_t k, int lines, const void *source, ssize_t line, s
 }
 
 static const struct engine few_pairs = {
-    .rows = FEW_ROWS, .columns = PAIR_COLUMNS, .unit = 2, .size = 2, .right_bytes = PAIR_COLUMNS * sizeof(uint32_t),
+    .rows = PAIR_ROWS, .columns = PAIR_COLUMNS, .unit = 2, .size = 2, .right_bytes = PAIR_COLUMNS * sizeof(uint32_t),
     .direct = true, .pack_right = pack_pairs, .multiply = multiply_pairs,
 };
 #endif
