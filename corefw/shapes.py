@@ -122,17 +122,6 @@ def as_shape(sizes) -> Shape:
     return tuple(map(index, sizes))
 
 
-def padded_positions(places, size: int, before: int, after: int, mode: str):
-    """Which of `size` elements stand at `places`, integers in an array, of a dimension that is padded with its own
-    elements, of which the first is at place 0."""
-    if mode == "replicate":
-        return places.clip(0, size - 1)
-    if mode == "circular":
-        first, period = max(-before, 0), size + min(before, 0) + min(after, 0)  # it is what remains that goes round
-        return (places - first) % max(period, 1) + first
-    return (size - 1) - abs((size - 1) - abs(places))
-
-
 def roll_arguments(shifts, dims) -> tuple[Shape, Shape]:
     """The shifts of a roll and its dimensions, of which there are none if the flattened array is rolled.
 

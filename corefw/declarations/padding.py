@@ -9,7 +9,6 @@ from corefw.dispatch.declare import Sizes, composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
 from corefw.dispatch.rules import numbers, same
 from corefw.errors import KernelNotFoundError, ShapeError
-from corefw.shapes import padded_positions
 
 INDEXED = ("reflect", "replicate", "circular")
 
@@ -99,7 +98,13 @@ def indexed_pad_shape(input, pad, mode):
 
 def _positions(size: int, before: int, after: int, mode: str, device):
     """Which of `size` elements stands at each place of the padded dimension."""
-    return padded_positions(ops.arange(-before, size + after, device=device), size, before, after, mode)
+    places = ops.arange(-before, size + after, device=device)
+    if mode == "replicate":
+        return places.clamp(0, size - 1)
+    if mode == "circular":
+        first, period = max(-before, 0), size + min(before, 0) + min(after, 0)  # it is what remains that goes round
+        return (places - first).remainder(max(period, 1)) + first
+    return (size - 1) - ((size - 1) - places.abs()).abs()
 
 
 def _indexed_pad_name(pad, mode):
