@@ -48,6 +48,7 @@ class Facts:
     _runtime: Runtime | None = None
     _reaches: dict[Cell, Any] = field(default_factory=dict)
     _changes: dict[Cell, list[int]] = field(default_factory=dict)
+    _outside: list[tuple[Cell, Any]] | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> Facts:
@@ -75,9 +76,23 @@ class Facts:
         """How many calls before a place may change what lies in a cell's memory."""
         memory = cell.memory
         if memory not in self._changes:
-            others = (memory,) if _is_alone(memory) else (c for c in self.written if self.may_share(memory, c))
+            others = [memory] if _is_alone(memory) else self._written_over(memory)
             self._changes[memory] = sorted({at for other in others for at in self.written.get(other, ())})
         return bisect_left(self._changes[memory], place)
+
+    def _written_over(self, memory: Cell) -> list[Cell]:
+        """Those of the written memories from outside that may be the same as one."""
+        if self._outside is None:
+            outside = [cell for cell in self.written if not _is_alone(cell)]
+            self._outside = [(cell, None if cell.kind == "given" else self._reach(cell)) for cell in outside]
+        if memory.kind == "given":
+            return [cell for cell, _ in self._outside]
+        begin, end = self._reach(memory) or (0, 0)
+        return [
+            cell
+            for cell, reach in self._outside
+            if cell is memory or cell.kind == "given" or (reach is not None and reach[0] < end and begin < reach[1])
+        ]
 
     def is_written(self, cell: Cell) -> bool:
         """Whether a call changes what lies in its memory."""
