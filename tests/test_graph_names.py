@@ -42,7 +42,7 @@ DIFFERENT = {
     "other steps here and there": words("""
         linear_cross_entropy einsum kron diff trapezoid cumulative_trapezoid fft_fft fft_ifft fft_ihfft fft_ihfft2
         fft_ihfftn repeat_interleave pairwise_distance linalg_cond vander linalg_multi_dot stft linalg_tensorinv cov
-        quantile nanquantile
+        quantile nanquantile tensordot inner
     """),
     "the node does not know how its op was called": words("celu amax amin div round squeeze"),
     "no gradient there": words("conj_physical linalg_ldl_factor_ex linalg_ldl_factor linalg_ldl_solve"),
