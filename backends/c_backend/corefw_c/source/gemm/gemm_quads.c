@@ -64,12 +64,12 @@ static inline __attribute__((always_inline)) void add_rows(const int vectors, ss
 }
 
 static int32_t sum_of(ssize_t k, const int8_t *b, ssize_t step) {
-    int32_t sum = 0;
+    uint32_t sum = 0; /* may overflow */
     if (step == 1)
-        for (ssize_t l = 0; l < k; l++) sum += b[l];
+        for (ssize_t l = 0; l < k; l++) sum += (uint32_t)b[l];
     else
-        for (ssize_t l = 0; l < k; l++) sum += b[l * step];
-    return sum;
+        for (ssize_t l = 0; l < k; l++) sum += (uint32_t)b[l * step];
+    return (int32_t)sum;
 }
 
 /* The sums of groups begin to end of SIDE_BY_SIDE columns of the right factor. */
