@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 
 import numpy as np
 
@@ -103,7 +102,8 @@ class NumpyRuntime(Runtime):
     def is_writable(self, array):
         return array.flags.writeable
 
-    is_contiguous = staticmethod(attrgetter("flags.c_contiguous"))
+    def is_contiguous(self, array):
+        return array.flags.c_contiguous
 
     def storage_offset(self, array):
         memory = _memory(array)
