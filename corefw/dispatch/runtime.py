@@ -265,12 +265,8 @@ class MetaArray:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
 
 class MetaRuntime(Runtime):

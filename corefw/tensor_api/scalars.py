@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from corefw import dtypes, printing
 from corefw.dispatch.batching.arrays import BatchedDevice, LevelDevice
@@ -51,8 +52,8 @@ def _only(self):
 @method
 def __bool__(self) -> bool:
     array = self.array
-    if array.ndim and array.size != 1:
-        values = "more than one value" if array.size else "no values"
+    if array.ndim and (count := prod(array.shape)) != 1:
+        values = "more than one value" if count else "no values"
         raise ValueAmbiguousError(f"Boolean value of Tensor with {values} is ambiguous")
     return bool(self.dispatch_key.runtime.item(array))
 
