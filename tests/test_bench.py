@@ -297,7 +297,7 @@ def test_a_column_leaves_everything_as_it_was():
 
 def test_the_benchmarks_of_this_project_are_collected():
     """Whatever of their columns is installed: JAX, PyTorch, MPI."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENBLAS_", "PYTEST_"))}
     options = ["--collect-only", "-q", "--benchmark-enable", "--benchmark-only", "-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", "benchmarks", *options]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

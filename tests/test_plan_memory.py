@@ -24,8 +24,17 @@ def most_in_use(step, parameters):
     return allocator.statistics().peak - before
 
 
+@pytest.fixture
+def one_thread():
+    """What threads keep for scratch depends on which of them were in time for some work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("program", TRAINING)
-def test_compiled_steps_take_no_more_memory(program):
+def test_compiled_steps_take_no_more_memory(program, one_thread):
     torch.manual_seed(0)
     step = TRAINING[program](torch, **SMALL.get(program, {}))
     parameters = [*step.model.parameters()]
@@ -39,8 +48,8 @@ def test_compiled_steps_take_no_more_memory(program):
     memory = plan.memory()
     assert memory.kept > 0 and str(memory) in torch.explain(compiled)
     assert memory.returned == sum(p.grad.array.nbytes for p in parameters) + 4  # and the loss
-    # What the calls need at least, and 6 % for what fits in no gap and for constants; what eager's kernels borrow
-    # varies by 1 %.
+    # What the calls need at least, and 6 % for what fits in no gap, for constants, and for what eager's kernels borrow,
+    # which depends on the processor's caches: on Zen 5 no plan takes 0.1 % more.
     assert max(memory.before, memory.returned) <= eager and memory.peak <= 1.06 * eager
     ran = most_in_use(compiled, parameters)
     assert compiled.replays == replays + 1

@@ -1,0 +1,161 @@
+"""Normalisations and losses of half types, and their gradients, at every level of the C backend that this machine has,
+beside float32 and float64; no array is converted as a whole."""
+
+import numpy as np
+import pytest
+
+import corefw as torch
+from tests.test_half_kernels import WHOLE, F, rounded
+from tests.test_half_products import HALVES, f64, random
+
+pytest.importorskip("tests.compiled")
+from corefw_c import allocator
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_normalisations(level, dtype):
+    for shape in [(4, 8, 5, 5), (16, 64), (3, 6, 100), (2, 4, 40, 40), (5, 4, 1), (70, 300)]:
+        x, weight, bias = (random(dtype, *size) for size in (shape, shape[1:2], shape[1:2]))
+        for function in (
+            lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+            lambda x, w, b: F.group_norm(x, 2, w, b),
+            lambda x, w, b: F.layer_norm(x, x.shape[1:]),
+            lambda x, w, b: F.rms_norm(x.transpose(1, -1), w.shape, w, eps=1e-5),
+        ):
+            rounded(function, x, weight, bias, level=level)
+
+
+def near(found, exact, dtype):
+    """Check that a result is an exact one rounded once, but for what float32 loses before."""
+    once = HALVES[dtype] if found.dtype is getattr(torch, dtype) else 0
+    lost = 3e-6 * max(1, np.abs(f64(exact)).max(initial=0))
+    np.testing.assert_allclose(f64(found), f64(exact), rtol=once, atol=lost + 2.0**-25)
+
+
+def check_gradients(function, operands, level, dtype):
+    """Compare a function of half types, perhaps beside float32, and its gradients with those in float64."""
+    leaves = [t.detach().requires_grad_(t.is_floating_point()) for t in operands]
+    wide = [t.detach().double().requires_grad_() if t.requires_grad else t for t in leaves]
+    wanted = [t.requires_grad for t in leaves]
+    with torch.backend(level):
+        y = function(*leaves)
+        gradient = random(dtype, *y.shape)
+        found = torch.autograd.grad(y, [t for t in leaves if t.requires_grad], gradient, allow_unused=True)
+    with torch.backend("numpy"):
+        exact = function(*wide)
+        near(y, exact, dtype)
+        exact = torch.autograd.grad(exact, [t for t in wide if t.requires_grad], gradient.double(), allow_unused=True)
+    for leaf, one, other in zip([t for t, w in zip(leaves, wanted) if w], found, exact, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.dtype is leaf.dtype
+            near(one, other, dtype)
+
+
+def evaluated(x, w, b):
+    return F.batch_norm(x, torch.full_like(w, 0.25).detach(), torch.full_like(w, 3.0).detach(), w, b)
+
+
+NORMALISATIONS = {
+    "batch_norm": lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+    "batch_norm evaluated": evaluated,
+    "batch_norm plain": lambda x, w, b: F.batch_norm(x, None, None, training=True),
+    "group_norm": lambda x, w, b: F.group_norm(x, 2, w, b),
+    "instance_norm": lambda x, w, b: F.instance_norm(x, None, None, w, b),
+    "layer_norm": lambda x, w, b: F.layer_norm(x.transpose(1, -1), w.shape, w, b),
+    "layer_norm of several": lambda x, w, b: F.layer_norm(x, x.shape[1:]),
+    "rms_norm": lambda x, w, b: F.rms_norm(x.transpose(1, -1), w.shape, w, eps=1e-5),
+}
+
+
+@pytest.mark.parametrize("weights", ["float32", "half"])
+@pytest.mark.parametrize("name", NORMALISATIONS)
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_gradients_of_normalisations(level, dtype, name, weights):
+    """Beside weights of float32, as under autocast, and of the half type."""
+    for shape in [(4, 8, 5, 5), (16, 64), (3, 6, 100), (2, 4, 90, 100), (300, 70), (9, 2, 3)]:
+        if len(shape) > 2 or name != "instance_norm":
+            vectors = (random(dtype if weights == "half" else "float32", shape[1]) for _ in range(2))
+            check_gradients(NORMALISATIONS[name], [random(dtype, *shape), *vectors], level, dtype)
+
+
+LOSSES = {
+    "cross_entropy": lambda x, t, w: F.cross_entropy(x, t),
+    "cross_entropy of each": lambda x, t, w: F.cross_entropy(x, t, reduction="none"),
+    "nll_loss": lambda x, t, w: F.nll_loss(x, t, w),
+    "nll_loss of each": lambda x, t, w: F.nll_loss(x, t, w, reduction="none"),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_losses_of_classes(level, dtype, name):
+    for shape in [(5, 7), (40, 1000), (3, 9000), (2, 5, 9, 11), (3, 4, 200), (6,)]:
+        count = shape[1] if len(shape) > 1 else shape[0]
+        targets = np.random.default_rng(0).integers(0, count, shape[:1] + shape[2:] if len(shape) > 1 else ())
+        target = torch.tensor(np.where(targets == 1, -100, targets) if targets.ndim else targets)
+        weight = random(dtype, count).abs()
+        check_gradients(
+            lambda x, t, w: LOSSES[name](x, t, w.detach()), [random(dtype, *shape), target, weight], level, dtype
+        )
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", ["mse_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_losses_of_elements(level, dtype, name, reduction):
+    def loss(x, y):
+        return getattr(F, name)(x, y, reduction=reduction)
+
+    for shape in [(7,), (3, 1500), (50, 1000)]:
+        x, y = (torch.rand(*shape).mul(0.9).add(0.05).to(getattr(torch, dtype)) for _ in range(2))
+        if reduction == "none" or name == "mse_loss":  # others reduce half types that were rounded
+            rounded(loss, x, y, level=level)
+        if name == "mse_loss":
+            check_gradients(loss, [x, y], level, dtype)
+
+
+def extra(function, *arguments, **options):
+    """The memory that a call takes beyond its results, in bytes."""
+    function(*arguments, **options)  # what threads keep for scratch is there
+    allocator.reset_peak()
+    before, results = allocator.statistics().in_use, function(*arguments, **options)
+    kept = results if isinstance(results, tuple) else (results,)
+    return allocator.statistics().peak - before - sum(t.numel() * t.element_size() for t in kept)
+
+
+@pytest.fixture
+def two_threads():
+    """Scratch memory is that of two threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_no_array_is_converted_as_a_whole(dtype, two_threads):
+    """Inputs and gradients are not widened beside weights of float32, nor results narrowed."""
+    x = random(dtype, 16, 32, 48, 48).requires_grad_()
+    w, b = (random("float32", 32).requires_grad_() for _ in range(2))
+    scores, classes = random(dtype, 600, 1000).requires_grad_(), torch.arange(600)
+    others = scores.detach() * 2
+    calls = {
+        "batch_norm": ((x, w, b), lambda: F.batch_norm(x, None, None, w, b, True)),
+        "batch_norm evaluated": ((x,), lambda: evaluated(x, w.detach(), b.detach())),
+        "group_norm": ((x, w, b), lambda: F.group_norm(x, 4, w, b)),
+        "layer_norm": ((x,), lambda: F.layer_norm(x, x.shape[2:])),
+        "cross_entropy": ((scores,), lambda: F.cross_entropy(scores, classes)),
+        "mse_loss": ((scores,), lambda: F.mse_loss(scores, others)),
+    }
+    for name, (leaves, function) in calls.items():
+        half = leaves[0].numel()  # bytes of half a copy
+        with torch.backend("c"):
+            assert extra(function) < half, name
+            y = function()
+            gradient = torch.ones_like(y)
+            assert extra(torch.autograd.grad, y, leaves, gradient, retain_graph=True) < half, f"gradient of {name}"
