@@ -76,6 +76,14 @@ def beside_plugins(plugin_site):
     return run
 
 
+@pytest.fixture
+def set_threads():
+    """A function that sets the number of threads until the test ends."""
+    before = corefw.get_num_threads()
+    yield corefw.set_num_threads
+    corefw.set_num_threads(before)
+
+
 def _register_levels() -> None:
     """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
     of one module differ in products, convolutions, attention and recurrences alone, and the lower ones have no other

@@ -10,7 +10,7 @@ import corefw as torch
 from tests.test_half_products import HALVES, LEVELS, check, f64, random
 
 pytest.importorskip("tests.compiled")
-from corefw_c import allocator
+from tests.scratch import extra
 
 F = torch.nn.functional
 
@@ -66,18 +66,14 @@ def test_each_way(level, problem, dtype):
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("problem", FORWARD[:11:2], ids=str)
 @pytest.mark.parametrize("level", LEVELS)
-def test_bits_do_not_depend_on_the_number_of_threads(level, problem, dtype):
+def test_bits_do_not_depend_on_the_number_of_threads(level, problem, dtype, set_threads):
     input, weight, options = problem
-    before, found = torch.get_num_threads(), []
-    arrays, gradient = [random(dtype, *shape) for shape in (input, weight, weight[:1])], None
-    try:
-        for threads in (1, 2, 5):
-            torch.set_num_threads(threads)
-            with torch.backend(level):
-                gradient, given = results("conv", arrays, options, gradient)
-            found.append([t.view(torch.int16).tolist() for t in given])
-    finally:
-        torch.set_num_threads(before)
+    arrays, gradient, found = [random(dtype, *shape) for shape in (input, weight, weight[:1])], None, []
+    for threads in (1, 2, 5):
+        set_threads(threads)
+        with torch.backend(level):
+            gradient, given = results("conv", arrays, options, gradient)
+        found.append([t.view(torch.int16).tolist() for t in given])
     assert found[0] == found[1] == found[2]
 
 
@@ -98,34 +94,22 @@ def test_infinities_and_nan_spoil_only_what_they_meet(level, dtype):
     assert (y[0, :, 3:6, 8] == np.inf).all() and np.isnan(y[0, :, 9, 0]).all()
 
 
-def extra(call):
-    """The memory that a call takes beyond its result, in bytes."""
-    call()  # what threads keep for scratch is there
-    allocator.reset_peak()
-    before, result = allocator.statistics().in_use, call()
-    return allocator.statistics().peak - before - result.nbytes
-
-
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != "c-tiles"])
-def test_no_array_is_converted_as_a_whole(level, threads, dtype):
+def test_no_array_is_converted_as_a_whole(level, threads, dtype, set_threads):
     """The memory beside the results is less than half a copy of the input, or of the result's gradient, in float32."""
-    before = torch.get_num_threads()
+    set_threads(threads)
     for kernel, stride, groups in ((3, 1, 1), (5, 1, 1), (1, 2, 1), (3, 1, 32)):
         x, w = random(dtype, 32, 32, 60, 60), random(dtype, 32, 32 // groups, kernel, kernel)
         convolved = partial(F.conv2d, stride=stride, padding=kernel // 2, groups=groups)
-        try:
-            torch.set_num_threads(threads)
-            with torch.backend(level):
-                calls = [partial(convolved, x, w)]
-                for wanted in (0, 1):
-                    both = [x, w]
-                    leaf = both[wanted] = both[wanted].detach().requires_grad_()
-                    y = convolved(*both)
-                    calls.append(partial(torch.autograd.grad, y, leaf, random(dtype, *y.shape), retain_graph=True))
-                for number, call in enumerate(calls):
-                    taken = extra(call if number == 0 else lambda call=call: call()[0])
-                    assert taken < 2 * x.numel(), (kernel, number, taken)
-        finally:
-            torch.set_num_threads(before)
+        with torch.backend(level):
+            calls = [partial(convolved, x, w)]
+            for wanted in (0, 1):
+                both = [x, w]
+                leaf = both[wanted] = both[wanted].detach().requires_grad_()
+                y = convolved(*both)
+                calls.append(partial(torch.autograd.grad, y, leaf, random(dtype, *y.shape), retain_graph=True))
+            for number, call in enumerate(calls):
+                taken = extra(call if number == 0 else lambda call=call: call()[0])
+                assert taken < 2 * x.numel(), (kernel, number, taken)

@@ -9,7 +9,7 @@ from tests.test_half_kernels import WHOLE, F, rounded
 from tests.test_half_products import HALVES, f64, random
 
 pytest.importorskip("tests.compiled")
-from corefw_c import allocator
+from tests.scratch import extra
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -119,27 +119,10 @@ def test_losses_of_elements(level, dtype, name, reduction):
             check_gradients(loss, [x, y], level, dtype)
 
 
-def extra(function, *arguments, **options):
-    """The memory that a call takes beyond its results, in bytes."""
-    function(*arguments, **options)  # what threads keep for scratch is there
-    allocator.reset_peak()
-    before, results = allocator.statistics().in_use, function(*arguments, **options)
-    kept = results if isinstance(results, tuple) else (results,)
-    return allocator.statistics().peak - before - sum(t.numel() * t.element_size() for t in kept)
-
-
-@pytest.fixture
-def two_threads():
-    """Scratch memory is that of two threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("dtype", HALVES)
-def test_no_array_is_converted_as_a_whole(dtype, two_threads):
+def test_no_array_is_converted_as_a_whole(dtype, set_threads):
     """Inputs and gradients are not widened beside weights of float32, nor results narrowed."""
+    set_threads(2)
     x = random(dtype, 16, 32, 48, 48).requires_grad_()
     w, b = (random("float32", 32).requires_grad_() for _ in range(2))
     scores, classes = random(dtype, 600, 1000).requires_grad_(), torch.arange(600)

@@ -105,16 +105,13 @@ def test_what_is_kept_from_step_to_step_is_not_rounded(level):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_bits_do_not_depend_on_the_number_of_threads(level, kind):
-    before, results = torch.get_num_threads(), []
+def test_bits_do_not_depend_on_the_number_of_threads(level, kind, set_threads):
+    results = []
     given, gradient = arguments(kind, "bfloat16", 130, (33, 33, 20)), random("bfloat16", 86, 130)
-    try:
-        for threads in (1, 2, 5):
-            torch.set_num_threads(threads)
-            with torch.backend(level):
-                results.append([t.view(torch.int16).tolist() for t in run(kind, given, gradient)])
-    finally:
-        torch.set_num_threads(before)
+    for threads in (1, 2, 5):
+        set_threads(threads)
+        with torch.backend(level):
+            results.append([t.view(torch.int16).tolist() for t in run(kind, given, gradient)])
     assert results[0] == results[1] == results[2]
 
 

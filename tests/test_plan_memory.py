@@ -24,17 +24,9 @@ def most_in_use(step, parameters):
     return allocator.statistics().peak - before
 
 
-@pytest.fixture
-def one_thread():
-    """What threads keep for scratch depends on which of them were in time for some work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("program", TRAINING)
-def test_compiled_steps_take_no_more_memory(program, one_thread):
+def test_compiled_steps_take_no_more_memory(program, set_threads):
+    set_threads(1)  # what threads keep for scratch depends on which of them were in time for some work
     torch.manual_seed(0)
     step = TRAINING[program](torch, **SMALL.get(program, {}))
     parameters = [*step.model.parameters()]

@@ -16,6 +16,7 @@ from corefw_c import library
 REALS = frozenset({dtypes.float32, dtypes.float64})
 HALVES = frozenset({dtypes.float16, dtypes.bfloat16})
 FLOATS = REALS | HALVES
+FLOAT32 = np.dtype(np.float32)
 
 #: the reductions of losses, numbered as `loss_reduction` in kernels.h
 LOSS_REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
@@ -35,6 +36,11 @@ thread = _Thread()
 @cache
 def _best():
     return library.load(library.best_level())
+
+
+def of_statistics(dtype: np.dtype) -> np.dtype:
+    """The dtype in which statistics of a floating dtype are kept, and half types computed."""
+    return FLOAT32 if dtype.itemsize == 2 else dtype
 
 
 def dense(array: np.ndarray) -> np.ndarray:

@@ -1,9 +1,7 @@
 """Attention."""
 
-import numpy as np
-
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import FLOATS, dense, empty, rows_like
+from corefw_c.arrays import FLOATS, dense, empty, of_statistics, rows_like
 from corefw_c.library import fail
 
 
@@ -11,8 +9,7 @@ def kernels(lib):
     """The family's kernels."""
 
     def attention(query, key, value, bias, is_causal, scale):
-        statistic = np.float32 if query.itemsize == 2 else query.dtype
-        output, logsumexp = rows_like(query, value.shape[-1]), empty(query.shape[:-1], statistic)
+        output, logsumexp = rows_like(query, value.shape[-1]), empty(query.shape[:-1], of_statistics(query.dtype))
         mask = 0 if bias is None else id(bias)
         options, results = (mask, is_causal, scale, lib.products), (id(output), id(logsumexp))
         if status := lib.attention(id(query), id(key), id(value), *options, *results):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import FLOATS, LOSS_REDUCTIONS, dense, empty
+from corefw_c.arrays import FLOATS, LOSS_REDUCTIONS, dense, empty, of_statistics
 from corefw_c.library import OUT_OF_RANGE, fail
-from corefw_c.normalization import of_statistics
 
 
 def kernels(lib):

@@ -8,11 +8,9 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.pattern import Pattern
-from corefw_c.arrays import FLOATS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty, of_statistics
 from corefw_c.direct import direct
 from corefw_c.library import fail
-
-FLOAT32 = np.dtype(np.float32)
 
 
 def address(array) -> int:
@@ -79,11 +77,6 @@ def broadcast_dims(shape, weight_shape) -> tuple:
     """The dimensions along which a weight is repeated."""
     beside = (1,) * (len(shape) - len(weight_shape)) + weight_shape
     return tuple(d for d in range(len(shape)) if beside[d] == 1)
-
-
-def of_statistics(dtype):
-    """The dtype in which statistics of a dtype are kept."""
-    return FLOAT32 if dtype.itemsize == 2 else dtype
 
 
 def statistic(array, shape, dtype):

@@ -6,11 +6,8 @@ import numpy as np
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import FLOATS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty, of_statistics
 from corefw_c.library import fail
-from corefw_c.positions import HALF
-
-FLOAT32 = np.dtype(np.float32)
 
 
 # -- taps: (positions, weights), each (elements per place, places) ----------------------------------------------------
@@ -93,8 +90,7 @@ def kernels(lib):
 
     def resampling(op):
         def kernel(input, sizes, *options):
-            weighed_in = FLOAT32 if input.dtype in HALF else input.dtype
-            shape, arrays, addresses = _plan(op, input.shape, sizes, *options, weighed_in)
+            shape, arrays, addresses = _plan(op, input.shape, sizes, *options, of_statistics(input.dtype))
             input = dense(input)
             output = empty(shape, input.dtype)
             if status := lib.resample(id(input), addresses, len(arrays), id(output)):

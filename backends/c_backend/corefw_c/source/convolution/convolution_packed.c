@@ -180,12 +180,10 @@ static void copy_words(const struct packed_job *job, const struct slab *slab, ss
     places.first_sample = 0;
     if (!is_unpadded(p)) memset(copy, 0, (size_t)(layout->sample * slab->samples) * sizeof *copy);
     for (ssize_t plane = 0; plane < p->planes; plane++) {
-        struct walk rows = elements_of_plane(p, &places, layout, plane);
-        ssize_t step = rows.source[rows.axes - 1];
-        rows.size[0] = smaller(rows.size[0], 1), rows.size[1] = smaller(rows.size[1], 1);
+        struct walk rows;
+        ssize_t step = begin_plane(p, &places, layout, plane, &rows);
         struct run run[RUNS];
         int runs;
-        begin_walk(&rows);
         while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
             for (ssize_t s = 0; s < slab->samples; s++)
                 for (ssize_t q = 0; q < job->pairs; q++) {

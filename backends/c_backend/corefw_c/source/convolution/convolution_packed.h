@@ -28,6 +28,17 @@ static inline ssize_t block_start(const struct engine *e, ssize_t rows, ssize_t 
     return smaller(blocks_of(rows, e->least_rows) * block / blocks_of(rows, e->rows) * e->least_rows, rows);
 }
 
+/* Begin a walk over the elements of a plane in the first sample and the first channel, which others follow alike; returns
+ * how far neighbours in a row lie apart. */
+static inline ssize_t begin_plane(const struct convolution *p, const struct slab *places, const struct layout *layout,
+                                  ssize_t plane, struct walk *rows) {
+    *rows = elements_of_plane(p, places, layout, plane);
+    rows->size[0] = smaller(rows->size[0], 1), rows->size[1] = smaller(rows->size[1], 1);
+    ssize_t step = rows->source[rows->axes - 1];
+    begin_walk(rows);
+    return step;
+}
+
 /* Parts of a row: where it comes from, and its first column. */
 struct piece {
     ssize_t source, column;

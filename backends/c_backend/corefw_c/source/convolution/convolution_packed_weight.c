@@ -66,12 +66,10 @@ static void copy_channels(void *context, ssize_t begin, ssize_t end) {
         uint16_t *copy = w->copy + c * w->channel;
         memset(copy, 0, (size_t)w->channel * sizeof *copy);
         for (ssize_t plane = 0; plane < p->planes; plane++) {
-            struct walk rows = elements_of_plane(p, &places, &w->layout, plane);
-            ssize_t step = rows.source[rows.axes - 1];
-            rows.size[0] = smaller(rows.size[0], 1), rows.size[1] = smaller(rows.size[1], 1);
+            struct walk rows;
+            ssize_t step = begin_plane(p, &places, &w->layout, plane, &rows);
             struct run run[RUNS];
             int runs;
-            begin_walk(&rows);
             while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
                 for (ssize_t s = 0; s < w->slab.samples; s++) {
                     ssize_t plane_of_input = ((w->slab.first_sample + s) * p->groups + w->group) * p->in_channels + c;
