@@ -1,0 +1,43 @@
+"""The functions that PyTorch has in a module of this name too, beside its package."""
+
+from corefw import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block_diag,
+    broadcast_shapes,
+    broadcast_tensors,
+    cartesian_prod,
+    cdist,
+    chain_matmul,
+    einsum,
+    meshgrid,
+    norm,
+    split,
+    stft,
+    tensordot,
+    unique,
+    unique_consecutive,
+    unravel_index,
+)
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cdist",
+    "chain_matmul",
+    "einsum",
+    "meshgrid",
+    "norm",
+    "split",
+    "stft",
+    "tensordot",
+    "unique",
+    "unique_consecutive",
+    "unravel_index",
+]
