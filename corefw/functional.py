@@ -1,43 +1,12 @@
 """The functions that PyTorch has in a module of this name too, beside its package."""
 
-from corefw import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    block_diag,
-    broadcast_shapes,
-    broadcast_tensors,
-    cartesian_prod,
-    cdist,
-    chain_matmul,
-    einsum,
-    meshgrid,
-    norm,
-    split,
-    stft,
-    tensordot,
-    unique,
-    unique_consecutive,
-    unravel_index,
-)
+from corefw.dispatch.declare import ops
+from corefw.tensor_api import broadcast_shapes
 
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "cartesian_prod",
-    "cdist",
-    "chain_matmul",
-    "einsum",
-    "meshgrid",
-    "norm",
-    "split",
-    "stft",
-    "tensordot",
-    "unique",
-    "unique_consecutive",
-    "unravel_index",
-]
+_NAMES = """
+    atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum meshgrid norm
+    split stft tensordot unique unique_consecutive unravel_index
+"""
+globals().update({name: getattr(ops, name) for name in _NAMES.split()})
+
+__all__ = ["broadcast_shapes", *_NAMES.split()]

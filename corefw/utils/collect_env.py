@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-
-from corefw.cli import main as _command
+from importlib import import_module
 
 __all__ = ["get_pretty_env_info", "main"]
 
@@ -13,7 +12,7 @@ __all__ = ["get_pretty_env_info", "main"]
 def get_pretty_env_info() -> str:
     """Versions, processor, threads, environment and backends, as `corefw info` prints them."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        _command(["info"])
+        import_module("corefw.cli").main(["info"])
     return printed.getvalue()
 
 

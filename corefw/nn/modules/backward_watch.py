@@ -45,8 +45,9 @@ class BackwardWatch:
     def begin_at(self, args: tuple) -> tuple:
         """The arguments of the module, behind a node if they have gradients."""
         self.inputs = len(args)
-        passed, self.watched, node = _behind_a_node(args)
+        passed, places, node = _behind_a_node(args)
         if node is not None:
+            self.watched = places
             node.register_hook(self._of_inputs)
         return passed
 
@@ -107,12 +108,12 @@ class BackwardWatch:
         return given
 
 
-def _behind_a_node(values: tuple) -> tuple[tuple, list[int] | None, Any]:
-    """The values with their tensors taken through a node, which are tensors, and the node; None where nothing has a
-    gradient."""
+def _behind_a_node(values: tuple) -> tuple[tuple, list[int], Any]:
+    """The values with their tensors taken through a node, the tensors' places, and the node; None for it, and the
+    values as they are, where nothing has a gradient."""
     places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     if mode.recording is False or not any(values[i].requires_grad for i in places):
-        return values, None, None
+        return values, places, None
     passed = BackwardHookFunction.apply(*(values[i] for i in places))
     node = next(tensor.grad_fn for tensor in passed if tensor.grad_fn is not None)
     taken = dict(zip(places, passed, strict=True))
