@@ -62,6 +62,7 @@ from corefw.dtypes import (
     uint64,
 )
 from corefw.eigenpairs import lobpcg
+from corefw.errors import OutOfMemoryError
 from corefw.layouts import (
     channels_last,
     channels_last_3d,
@@ -128,17 +129,21 @@ globals().update(_published(__name__))
 
 _methods.attach_ops()
 _methods.attach_operators()
+as_strided_, detach_, resize_as_ = Tensor.as_strided_, Tensor.detach_, Tensor.resize_as_
 
 _AUTOCAST = """
     autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
     get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
-    set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled
+    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+    set_autocast_gpu_dtype
 """
+_SYMBOLIC = "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum"
 #: imported when first asked for: half of what importing all of them at once takes
 _LATER = {
     **{name: name for name in ("accelerator", "backends", "cpu", "cuda", "distributions", "fft", "func", "linalg")},
     **{name: name for name in ("ao", "masked", "nn", "optim", "quantization")},
     **{name: name for name in ("amp", "compiler", "distributed", "export", "futures", "fx", "hub", "jit", "library")},
+    **{name: name for name in ("functional", "mps", "mtia", "xpu")},
     **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
@@ -151,6 +156,8 @@ _LATER = {
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
         **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
+        **dict.fromkeys(_SYMBOLIC.split(), "symbolic"),
+        "GradScaler": "amp.grad_scaler",
         "PyTorchFileReader": "serialization.file_reader",
         **dict.fromkeys(_AUTOCAST.split(), "amp.autocast_mode"),
         **dict.fromkeys(("_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_"), "amp.grad_scaler"),

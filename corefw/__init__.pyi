@@ -18,6 +18,7 @@ from corefw import distributions as distributions
 from corefw import export as export
 from corefw import fft as fft
 from corefw import func as func
+from corefw import functional as functional
 from corefw import futures as futures
 from corefw import fx as fx
 from corefw import hub as hub
@@ -25,6 +26,8 @@ from corefw import jit as jit
 from corefw import library as library
 from corefw import linalg as linalg
 from corefw import masked as masked
+from corefw import mps as mps
+from corefw import mtia as mtia
 from corefw import multiprocessing as multiprocessing
 from corefw import nn as nn
 from corefw import onnx as onnx
@@ -43,6 +46,7 @@ from corefw import testing as testing
 from corefw import types as types
 from corefw import utils as utils
 from corefw import version as version
+from corefw import xpu as xpu
 from corefw.amp.autocast_mode import autocast as autocast
 from corefw.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from corefw.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
@@ -54,8 +58,12 @@ from corefw.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_ca
 from corefw.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from corefw.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from corefw.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from corefw.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from corefw.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from corefw.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from corefw.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from corefw.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from corefw.amp.grad_scaler import GradScaler as GradScaler
 from corefw.autograd.grad_mode import enable_grad as enable_grad
 from corefw.autograd.grad_mode import inference_mode as inference_mode
 from corefw.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -64,6 +72,8 @@ from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from corefw.compiler import compile as compile
 from corefw.debugging.shadowing import shadow as shadow
+from corefw.declarations.memory import as_strided_ as as_strided_
+from corefw.declarations.memory import detach_ as detach_
 from corefw.default_type import set_default_tensor_type as set_default_tensor_type
 from corefw.devices import device as device
 from corefw.devices import get_default_device as get_default_device
@@ -82,6 +92,7 @@ from corefw.dtypes import get_default_dtype as get_default_dtype
 from corefw.dtypes import iinfo as iinfo
 from corefw.dtypes import promote_types as promote_types
 from corefw.eigenpairs import lobpcg as lobpcg
+from corefw.errors import OutOfMemoryError as OutOfMemoryError
 from corefw.func.batches import vmap as vmap
 from corefw.futures import Future as Future
 from corefw.jit import ScriptFunction as ScriptFunction
@@ -139,6 +150,14 @@ from corefw.shapes import Size as Size
 from corefw.sparse.construction import sparse_coo_tensor as sparse_coo_tensor
 from corefw.sparse.construction import sparse_csr_tensor as sparse_csr_tensor
 from corefw.sparse.products import mm as spmm
+from corefw.symbolic import sym_float as sym_float
+from corefw.symbolic import sym_int as sym_int
+from corefw.symbolic import sym_ite as sym_ite
+from corefw.symbolic import sym_max as sym_max
+from corefw.symbolic import sym_min as sym_min
+from corefw.symbolic import sym_not as sym_not
+from corefw.symbolic import sym_sqrt as sym_sqrt
+from corefw.symbolic import sym_sum as sym_sum
 from corefw.tensor import Tensor as Tensor
 from corefw.tensor_api.construction import as_tensor as as_tensor
 from corefw.tensor_api.construction import asarray as asarray
@@ -152,6 +171,7 @@ from corefw.tensor_api.legacy import tensor_types as tensor_types
 from corefw.tensor_api.legacy import typename as typename
 from corefw.tensor_api.memory import UntypedStorage as UntypedStorage
 from corefw.tensor_api.memory import is_storage as is_storage
+from corefw.tensor_api.memory import resize_as_ as resize_as_
 from corefw.tensor_api.properties import broadcast_shapes as broadcast_shapes
 from corefw.tensor_api.properties import get_device as get_device
 from corefw.tensor_api.properties import is_inference as is_inference
@@ -196,14 +216,23 @@ __version__: str
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
 
+def abs_(input: Tensor) -> Tensor:
+    r"""In-place form of `abs`: the result is left in `input`."""
+
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The absolute value ``|input|``; of a complex number its modulus, a real number."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse cosine in radians; NaN outside [-1, 1]."""
 
+def acos_(input: Tensor) -> Tensor:
+    r"""In-place form of `acos`: the result is left in `input`."""
+
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic cosine; NaN below 1."""
+
+def acosh_(input: Tensor) -> Tensor:
+    r"""In-place form of `acosh`: the result is left in `input`."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None]) -> Tensor:
     r"""The means of windows that divide the input evenly into a result of `output_size`."""
@@ -271,6 +300,9 @@ def addmv(
     out: Tensor | None = None,
 ) -> Tensor:
     r"""A matrix-vector product added to a tensor: ``beta * input + alpha * (mat @ vec)``."""
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+    r"""In-place form of `addmv`."""
 
 def addr(
     input: Tensor,
@@ -384,14 +416,26 @@ def arange(
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse cosine in radians; NaN outside [-1, 1]."""
 
+def arccos_(input: Tensor) -> Tensor:
+    r"""In-place form of `acos`: the result is left in `input`."""
+
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic cosine; NaN below 1."""
+
+def arccosh_(input: Tensor) -> Tensor:
+    r"""In-place form of `acosh`: the result is left in `input`."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse sine in radians; NaN outside [-1, 1]."""
 
+def arcsin_(input: Tensor) -> Tensor:
+    r"""In-place form of `asin`: the result is left in `input`."""
+
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic sine."""
+
+def arcsinh_(input: Tensor) -> Tensor:
+    r"""In-place form of `asinh`: the result is left in `input`."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse tangent in radians."""
@@ -399,8 +443,14 @@ def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def arctan2(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
 
+def arctan_(input: Tensor) -> Tensor:
+    r"""In-place form of `atan`: the result is left in `input`."""
+
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
+
+def arctanh_(input: Tensor) -> Tensor:
+    r"""In-place form of `atanh`: the result is left in `input`."""
 
 def argmax(
     input: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Tensor | None = None
@@ -444,8 +494,14 @@ def as_strided_scatter(
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse sine in radians; NaN outside [-1, 1]."""
 
+def asin_(input: Tensor) -> Tensor:
+    r"""In-place form of `asin`: the result is left in `input`."""
+
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic sine."""
+
+def asinh_(input: Tensor) -> Tensor:
+    r"""In-place form of `asinh`: the result is left in `input`."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse tangent in radians."""
@@ -453,8 +509,14 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atan2(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The angle in radians, from -pi to pi, of the vector with abscissa `other` and ordinate `input`."""
 
+def atan_(input: Tensor) -> Tensor:
+    r"""In-place form of `atan`: the result is left in `input`."""
+
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse hyperbolic tangent; NaN outside [-1, 1]."""
+
+def atanh_(input: Tensor) -> Tensor:
+    r"""In-place form of `atanh`: the result is left in `input`."""
 
 @overload
 def atleast_1d(tensor: Tensor) -> Tensor:
@@ -626,6 +688,9 @@ cdouble: dtype
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The smallest integer that is not less."""
 
+def ceil_(input: Tensor) -> Tensor:
+    r"""In-place form of `ceil`: the result is left in `input`."""
+
 def celu(input: Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> Tensor:
     r"""The continuously differentiable exponential linear unit, ``max(x, 0) + min(0, alpha * expm1(x /
     alpha))`` (Barron 2017)."""
@@ -669,11 +734,22 @@ def clamp(
     r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
     crossed."""
 
+def clamp_(
+    input: Tensor, min: Tensor | builtins.complex | None = None, max: Tensor | builtins.complex | None = None
+) -> Tensor:
+    r"""In-place form of `clamp`: the result is left in `input`."""
+
 def clamp_max(input: Tensor, max: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Values above `max` become `max`, a number or tensor."""
 
+def clamp_max_(input: Tensor, max: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `clamp_max`: the result is left in `input`."""
+
 def clamp_min(input: Tensor, min: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Values below `min` become `min`, a number or tensor."""
+
+def clamp_min_(input: Tensor, min: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `clamp_min`: the result is left in `input`."""
 
 def clip(
     input: Tensor,
@@ -684,6 +760,11 @@ def clip(
 ) -> Tensor:
     r"""Values below `min` become `min`, those above `max` become `max`; `max` wins where the bounds are
     crossed."""
+
+def clip_(
+    input: Tensor, min: Tensor | builtins.complex | None = None, max: Tensor | builtins.complex | None = None
+) -> Tensor:
+    r"""In-place form of `clamp`: the result is left in `input`."""
 
 def clone(input: Tensor, *, memory_format: memory_format | None = ...) -> Tensor:
     r"""A copy of `input`."""
@@ -712,6 +793,9 @@ def conj(input: Tensor) -> Tensor:
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The complex conjugate in new memory."""
+
+def conj_physical_(input: Tensor) -> Tensor:
+    r"""In-place form of `conj_physical`: the result is left in `input`."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = 0) -> Tensor:
     r"""`input` extended by `value` at its borders."""
@@ -799,8 +883,14 @@ def corrcoef(input: Tensor) -> Tensor:
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The cosine of angles in radians."""
 
+def cos_(input: Tensor) -> Tensor:
+    r"""In-place form of `cos`: the result is left in `input`."""
+
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The hyperbolic cosine."""
+
+def cosh_(input: Tensor) -> Tensor:
+    r"""In-place form of `cosh`: the result is left in `input`."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = 0.0, reduction: builtins.int = 0
@@ -860,6 +950,9 @@ default_generator: Generator
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Angles given in degrees, in radians."""
+
+def deg2rad_(input: Tensor) -> Tensor:
+    r"""In-place form of `deg2rad`: the result is left in `input`."""
 
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The determinant of square matrices; `linalg.det`."""
@@ -1042,8 +1135,14 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to `input`."""
 
+def erf_(input: Tensor) -> Tensor:
+    r"""In-place form of `erf`: the result is left in `input`."""
+
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The complement of the error function, ``1 - erf(input)``, exact where that is small too."""
+
+def erfc_(input: Tensor) -> Tensor:
+    r"""In-place form of `erfc`: the result is left in `input`."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse of the error function; infinite at -1 and 1, NaN outside them."""
@@ -1054,8 +1153,17 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The power of two, ``2 ** input``."""
 
+def exp2_(input: Tensor) -> Tensor:
+    r"""In-place form of `exp2`: the result is left in `input`."""
+
+def exp_(input: Tensor) -> Tensor:
+    r"""In-place form of `exp`: the result is left in `input`."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The exponential minus one, ``e ** input - 1``, exact for small `input` too."""
+
+def expm1_(input: Tensor) -> Tensor:
+    r"""In-place form of `expm1`: the result is left in `input`."""
 
 def eye(
     n: builtins.int,
@@ -1104,8 +1212,14 @@ def feature_dropout_(
 def fill(input: Tensor, value: Tensor | builtins.complex) -> Tensor:
     r"""A tensor like `input` with `value` everywhere."""
 
+def fill_(input: Tensor, value: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `fill`: the result is left in `input`."""
+
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The integer part, rounded towards zero."""
+
+def fix_(input: Tensor) -> Tensor:
+    r"""In-place form of `trunc`: the result is left in `input`."""
 
 def flatten(input: Tensor, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
     r"""`input` with the dimensions from `start_dim` to `end_dim` joined into one."""
@@ -1136,6 +1250,9 @@ def float_power(input: Tensor, exponent: Tensor | builtins.complex, *, out: Tens
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The greatest integer that is not greater."""
 
+def floor_(input: Tensor) -> Tensor:
+    r"""In-place form of `floor`: the result is left in `input`."""
+
 def floor_divide(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The quotient rounded down, ``floor(input / other)``; an integer divided by zero raises RuntimeError."""
 
@@ -1150,6 +1267,9 @@ def fmod(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None 
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The part after the point, ``input - trunc(input)``."""
+
+def frac_(input: Tensor) -> Tensor:
+    r"""In-place form of `frac`: the result is left in `input`."""
 
 def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = None) -> _frexp:
     r"""The mantissa, of magnitude from 0.5 to 1, and the exponent of each number: ``input = mantissa * 2 **
@@ -1189,6 +1309,9 @@ def gather(
 
 def gcd(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The greatest common divisor; that of 0 and 0 is 0."""
+
+def gcd_(input: Tensor, other: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `gcd`: the result is left in `input`."""
 
 def ge(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input >= other``."""
@@ -1353,6 +1476,9 @@ def hypot(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The modified Bessel function of the first kind and order 0; NaN at infinities."""
 
+def i0_(input: Tensor) -> Tensor:
+    r"""In-place form of `i0`: the result is left in `input`."""
+
 def igamma(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The regularised lower incomplete gamma function, the integral of ``t ** (a - 1) * exp(-t) /
     gamma(a)`` from 0 to `other`, where a is `input`; NaN for negative arguments."""
@@ -1386,6 +1512,11 @@ def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False
 ) -> Tensor:
     r"""`input` with `values` at the positions that `indices` give together."""
+
+def index_put_(
+    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False
+) -> Tensor:
+    r"""In-place form of `index_put`: the result is left in `input`."""
 
 def index_reduce(
     input: Tensor,
@@ -1544,9 +1675,15 @@ def layer_norm(
 def lcm(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The least common multiple."""
 
+def lcm_(input: Tensor, other: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `lcm`: the result is left in `input`."""
+
 def ldexp(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The product of `input` and a power of two, ``input * 2 ** other``, also where the power is beyond
     the range."""
+
+def ldexp_(input: Tensor, other: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `ldexp`: the result is left in `input`."""
 
 def le(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""Where ``input <= other``."""
@@ -1586,11 +1723,23 @@ def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm to base 10."""
 
+def log10_(input: Tensor) -> Tensor:
+    r"""In-place form of `log10`: the result is left in `input`."""
+
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm of one more, ``log(1 + input)``, exact for small `input` too."""
 
+def log1p_(input: Tensor) -> Tensor:
+    r"""In-place form of `log1p`: the result is left in `input`."""
+
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm to base 2."""
+
+def log2_(input: Tensor) -> Tensor:
+    r"""In-place form of `log2`: the result is left in `input`."""
+
+def log_(input: Tensor) -> Tensor:
+    r"""In-place form of `log`: the result is left in `input`."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     r"""The logarithm of `softmax`, ``x - log(sum(exp(x)))``, computed without overflow or loss of small
@@ -1623,6 +1772,9 @@ def logical_xor(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor 
 
 def logit(input: Tensor, eps: builtins.float | None = None, *, out: Tensor | None = None) -> Tensor:
     r"""The inverse of `sigmoid`, ``log(input / (1 - input))``; NaN outside [0, 1]."""
+
+def logit_(input: Tensor, eps: builtins.float | None = None) -> Tensor:
+    r"""In-place form of `logit`: the result is left in `input`."""
 
 def logspace(
     start: builtins.complex,
@@ -1869,6 +2021,14 @@ def nan_to_num(
 ) -> Tensor:
     r"""NaN and the infinities replaced by numbers."""
 
+def nan_to_num_(
+    input: Tensor,
+    nan: builtins.float | None = None,
+    posinf: builtins.float | None = None,
+    neginf: builtins.float | None = None,
+) -> Tensor:
+    r"""In-place form of `nan_to_num`: the result is left in `input`."""
+
 def nanmean(
     input: Tensor,
     dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -1923,8 +2083,14 @@ def ne(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The opposite number, ``-input``."""
 
+def neg_(input: Tensor) -> Tensor:
+    r"""In-place form of `neg`: the result is left in `input`."""
+
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The opposite number, ``-input``."""
+
+def negative_(input: Tensor) -> Tensor:
+    r"""In-place form of `neg`: the result is left in `input`."""
 
 newaxis: None
 
@@ -2101,6 +2267,9 @@ def quantile(
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Angles given in radians, in degrees."""
 
+def rad2deg_(input: Tensor) -> Tensor:
+    r"""In-place form of `rad2deg`: the result is left in `input`."""
+
 def rand(
     *size: builtins.int | Sequence[builtins.int],
     generator: Generator | None = None,
@@ -2221,6 +2390,9 @@ def real(input: Tensor) -> Tensor:
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The reciprocal ``1 / input``."""
 
+def reciprocal_(input: Tensor) -> Tensor:
+    r"""In-place form of `reciprocal`: the result is left in `input`."""
+
 def relu(input: Tensor, inplace: builtins.bool = False) -> Tensor:
     r"""The positive part, ``max(input, 0)``; NaN stays."""
 
@@ -2338,6 +2510,9 @@ def rot90(input: Tensor, k: builtins.int = 1, dims: Sequence[builtins.int] = (0,
 def round(input: Tensor, *, decimals: builtins.int = 0, out: Tensor | None = None) -> Tensor:
     r"""The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one."""
 
+def round_(input: Tensor, *, decimals: builtins.int = 0) -> Tensor:
+    r"""In-place form of `round`: the result is left in `input`."""
+
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     r"""The tensors joined along their rows; a vector is a row."""
 
@@ -2367,6 +2542,9 @@ def rrelu_(
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The reciprocal of the square root, ``1 / sqrt(input)``."""
+
+def rsqrt_(input: Tensor) -> Tensor:
+    r"""In-place form of `rsqrt`: the result is left in `input`."""
 
 def rsub(input: Tensor, other: Tensor | builtins.complex, *, alpha: builtins.float = 1) -> Tensor:
     r"""The reversed difference ``other - alpha * input``."""
@@ -2444,6 +2622,9 @@ short: dtype
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The logistic function, ``1 / (1 + exp(-input))``."""
 
+def sigmoid_(input: Tensor) -> Tensor:
+    r"""In-place form of `sigmoid`: the result is left in `input`."""
+
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The sign: 1, 0 or -1; 0 for NaN."""
 
@@ -2453,11 +2634,20 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The sine of angles in radians."""
 
+def sin_(input: Tensor) -> Tensor:
+    r"""In-place form of `sin`: the result is left in `input`."""
+
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The normalised cardinal sine, ``sin(pi * input) / (pi * input)``, 1 at 0."""
 
+def sinc_(input: Tensor) -> Tensor:
+    r"""In-place form of `sinc`: the result is left in `input`."""
+
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The hyperbolic sine."""
+
+def sinh_(input: Tensor) -> Tensor:
+    r"""In-place form of `sinh`: the result is left in `input`."""
 
 def slice_scatter(
     input: Tensor,
@@ -2502,8 +2692,14 @@ def split_with_sizes(
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The square root; NaN for negative numbers."""
 
+def sqrt_(input: Tensor) -> Tensor:
+    r"""In-place form of `sqrt`: the result is left in `input`."""
+
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The square ``input * input``."""
+
+def square_(input: Tensor) -> Tensor:
+    r"""In-place form of `square`: the result is left in `input`."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
     r"""`input` without its dimensions of size 1, or without those among `dim` (none if it is empty) that
@@ -2605,8 +2801,14 @@ def take_along_dim(
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The tangent of angles in radians."""
 
+def tan_(input: Tensor) -> Tensor:
+    r"""In-place form of `tan`: the result is left in `input`."""
+
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The hyperbolic tangent."""
+
+def tanh_(input: Tensor) -> Tensor:
+    r"""In-place form of `tanh`: the result is left in `input`."""
 
 def tensor_split(
     input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
@@ -2709,6 +2911,9 @@ def true_divide(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor 
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""The integer part, rounded towards zero."""
+
+def trunc_(input: Tensor) -> Tensor:
+    r"""In-place form of `trunc`: the result is left in `input`."""
 
 uint16: dtype
 uint32: dtype
@@ -2828,6 +3033,12 @@ def where(
 def xlogy(input: Tensor, other: Tensor | builtins.complex, *, out: Tensor | None = None) -> Tensor:
     r"""The product ``input * log(other)``, which is 0 where `input` is 0, and NaN where `other` is."""
 
+def xlogy_(input: Tensor, other: Tensor | builtins.complex) -> Tensor:
+    r"""In-place form of `xlogy`: the result is left in `input`."""
+
+def zero_(input: Tensor) -> Tensor:
+    r"""Set every element of `input` to zero."""
+
 def zeros(
     *size: builtins.int | Sequence[builtins.int],
     out: Tensor | None = None,
@@ -2871,12 +3082,14 @@ __all__ = [
     "FloatTensor",
     "Future",
     "Generator",
+    "GradScaler",
     "HalfStorage",
     "HalfTensor",
     "IntStorage",
     "IntTensor",
     "LongStorage",
     "LongTensor",
+    "OutOfMemoryError",
     "PyTorchFileReader",
     "ScriptFunction",
     "ScriptModule",
@@ -2894,10 +3107,13 @@ __all__ = [
     "UntypedStorage",
     "__version__",
     "abs",
+    "abs_",
     "absolute",
     "accelerator",
     "acos",
+    "acos_",
     "acosh",
+    "acosh_",
     "adaptive_avg_pool1d",
     "adaptive_max_pool1d",
     "add",
@@ -2906,6 +3122,7 @@ __all__ = [
     "addcmul",
     "addmm",
     "addmv",
+    "addmv_",
     "addr",
     "adjoint",
     "all",
@@ -2921,26 +3138,37 @@ __all__ = [
     "ao",
     "arange",
     "arccos",
+    "arccos_",
     "arccosh",
+    "arccosh_",
     "arcsin",
+    "arcsin_",
     "arcsinh",
+    "arcsinh_",
     "arctan",
     "arctan2",
+    "arctan_",
     "arctanh",
+    "arctanh_",
     "are_deterministic_algorithms_enabled",
     "argmax",
     "argmin",
     "argsort",
     "argwhere",
     "as_strided",
+    "as_strided_",
     "as_strided_scatter",
     "as_tensor",
     "asarray",
     "asin",
+    "asin_",
     "asinh",
+    "asinh_",
     "atan",
     "atan2",
+    "atan_",
     "atanh",
+    "atanh_",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -2979,6 +3207,7 @@ __all__ = [
     "cdist",
     "cdouble",
     "ceil",
+    "ceil_",
     "celu",
     "celu_",
     "cfloat",
@@ -2993,10 +3222,14 @@ __all__ = [
     "cholesky_solve",
     "chunk",
     "clamp",
+    "clamp_",
     "clamp_max",
+    "clamp_max_",
     "clamp_min",
+    "clamp_min_",
     "clear_autocast_cache",
     "clip",
+    "clip_",
     "clone",
     "column_stack",
     "combinations",
@@ -3010,6 +3243,7 @@ __all__ = [
     "concatenate",
     "conj",
     "conj_physical",
+    "conj_physical_",
     "constant_pad_nd",
     "contiguous_format",
     "conv1d",
@@ -3022,7 +3256,9 @@ __all__ = [
     "copysign",
     "corrcoef",
     "cos",
+    "cos_",
     "cosh",
+    "cosh_",
     "cosine_embedding_loss",
     "cosine_similarity",
     "count_nonzero",
@@ -3038,8 +3274,10 @@ __all__ = [
     "cumulative_trapezoid",
     "default_generator",
     "deg2rad",
+    "deg2rad_",
     "det",
     "detach",
+    "detach_",
     "device",
     "diag",
     "diag_embed",
@@ -3073,12 +3311,17 @@ __all__ = [
     "eq",
     "equal",
     "erf",
+    "erf_",
     "erfc",
+    "erfc_",
     "erfinv",
     "exp",
     "exp2",
+    "exp2_",
+    "exp_",
     "explain",
     "expm1",
+    "expm1_",
     "export",
     "eye",
     "feature_alpha_dropout",
@@ -3087,8 +3330,10 @@ __all__ = [
     "feature_dropout_",
     "fft",
     "fill",
+    "fill_",
     "finfo",
     "fix",
+    "fix_",
     "flatten",
     "flip",
     "fliplr",
@@ -3104,11 +3349,13 @@ __all__ = [
     "float64",
     "float_power",
     "floor",
+    "floor_",
     "floor_divide",
     "fmax",
     "fmin",
     "fmod",
     "frac",
+    "frac_",
     "frexp",
     "from_dlpack",
     "from_numpy",
@@ -3116,10 +3363,12 @@ __all__ = [
     "full",
     "full_like",
     "func",
+    "functional",
     "futures",
     "fx",
     "gather",
     "gcd",
+    "gcd_",
     "ge",
     "geqrf",
     "ger",
@@ -3156,6 +3405,7 @@ __all__ = [
     "hub",
     "hypot",
     "i0",
+    "i0_",
     "igamma",
     "igammac",
     "iinfo",
@@ -3164,6 +3414,7 @@ __all__ = [
     "index_copy",
     "index_fill",
     "index_put",
+    "index_put_",
     "index_reduce",
     "index_select",
     "inf",
@@ -3210,7 +3461,9 @@ __all__ = [
     "layer_norm",
     "layout",
     "lcm",
+    "lcm_",
     "ldexp",
+    "ldexp_",
     "le",
     "ledger",
     "lerp",
@@ -3224,8 +3477,12 @@ __all__ = [
     "lobpcg",
     "log",
     "log1p",
+    "log1p_",
     "log2",
+    "log2_",
     "log10",
+    "log10_",
+    "log_",
     "log_softmax",
     "logaddexp",
     "logaddexp2",
@@ -3236,6 +3493,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logit",
+    "logit_",
     "logspace",
     "logsumexp",
     "long",
@@ -3268,7 +3526,9 @@ __all__ = [
     "mode",
     "moveaxis",
     "movedim",
+    "mps",
     "msort",
+    "mtia",
     "mul",
     "multinomial",
     "multiply",
@@ -3277,6 +3537,7 @@ __all__ = [
     "mvlgamma",
     "nan",
     "nan_to_num",
+    "nan_to_num_",
     "nanmean",
     "nanmedian",
     "nanquantile",
@@ -3286,7 +3547,9 @@ __all__ = [
     "native_dropout",
     "ne",
     "neg",
+    "neg_",
     "negative",
+    "negative_",
     "newaxis",
     "nextafter",
     "nn",
@@ -3331,6 +3594,7 @@ __all__ = [
     "quantile",
     "quantization",
     "rad2deg",
+    "rad2deg_",
     "rand",
     "rand_like",
     "randint",
@@ -3343,12 +3607,14 @@ __all__ = [
     "ravel",
     "real",
     "reciprocal",
+    "reciprocal_",
     "relu",
     "relu_",
     "remainder",
     "renorm",
     "repeat_interleave",
     "reshape",
+    "resize_as_",
     "resolve_conj",
     "resolve_neg",
     "result_type",
@@ -3361,10 +3627,12 @@ __all__ = [
     "roll",
     "rot90",
     "round",
+    "round_",
     "row_stack",
     "rrelu",
     "rrelu_",
     "rsqrt",
+    "rsqrt_",
     "rsub",
     "save",
     "scalar_tensor",
@@ -3379,8 +3647,11 @@ __all__ = [
     "selu_",
     "serialization",
     "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled",
     "set_autocast_dtype",
     "set_autocast_enabled",
+    "set_autocast_gpu_dtype",
     "set_default_device",
     "set_default_dtype",
     "set_default_tensor_type",
@@ -3397,12 +3668,16 @@ __all__ = [
     "shadow",
     "short",
     "sigmoid",
+    "sigmoid_",
     "sign",
     "signal",
     "signbit",
     "sin",
+    "sin_",
     "sinc",
+    "sinc_",
     "sinh",
+    "sinh_",
     "slice_scatter",
     "slogdet",
     "softmax",
@@ -3417,7 +3692,9 @@ __all__ = [
     "split_with_sizes",
     "spmm",
     "sqrt",
+    "sqrt_",
     "square",
+    "square_",
     "squeeze",
     "stack",
     "std",
@@ -3432,11 +3709,21 @@ __all__ = [
     "svd_lowrank",
     "swapaxes",
     "swapdims",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
     "t",
     "take",
     "take_along_dim",
     "tan",
+    "tan_",
     "tanh",
+    "tanh_",
     "tensor",
     "tensor_split",
     "tensor_types",
@@ -3458,6 +3745,7 @@ __all__ = [
     "triu_indices",
     "true_divide",
     "trunc",
+    "trunc_",
     "typename",
     "types",
     "uint8",
@@ -3487,6 +3775,9 @@ __all__ = [
     "vstack",
     "where",
     "xlogy",
+    "xlogy_",
+    "xpu",
+    "zero_",
     "zeros",
     "zeros_like",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Self
 
+from corefw.cuda._runtime import named_statistics
 from corefw.cuda.graphs import CUDAGraph
 from corefw.devices import device
 from corefw.dispatch.registry import registry
@@ -213,14 +214,7 @@ def max_memory_reserved(device_index: Any = None, /) -> int:
 def memory_stats(device_index: Any = None, /) -> OrderedDict[str, int]:
     """All that is counted, under PyTorch's names: "allocated_bytes.all.current", "reserved_bytes.all.peak" and so on;
     empty if there is no accelerator."""
-    if not is_available():
-        return OrderedDict()
-    found = _statistics(device_index)
-    return OrderedDict(
-        (f"{what}_bytes.all.{when}", found[name])
-        for what in ("allocated", "reserved")
-        for when, name in (("current", what), ("peak", f"max_{what}"))
-    )
+    return named_statistics(_statistics(device_index) if is_available() else {})
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:

@@ -270,7 +270,7 @@ class finfo:
         self.dtype = type.to_real().name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 1.0 if type in _BYTES else float(info.resolution)  # a power of ten
+        self.resolution = 1.0 if type in _BYTES else float(f"{float(info.resolution):.0e}")  # a power of ten
 
     def __repr__(self) -> str:
         return (

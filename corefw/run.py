@@ -33,17 +33,37 @@ from corefw.tracebacks import hide_internal_frames
 
 #: the packages that are another's
 ALIASES = {"torch": "corefw", "torchvision": "corefw.vision"}
-#: {module: that of PyTorch whose classes it has in part}: where programs look for them by the module's name
+#: {module of PyTorch: that of corefw which has its names}: where programs look for them by the module's name
 MODULES = {
-    f"corefw.nn.modules.{name}": f"corefw.nn.modules.{ours}"
+    f"corefw.{name}": f"corefw.{ours}"
     for name, ours in {
-        "batchnorm": "normalization",
-        "conv": "convolution",
-        "fold": "convolution",
-        "instancenorm": "normalization",
-        "rnn": "recurrent",
-        "sparse": "embedding",
-        "upsampling": "resampling",
+        "cpu.amp.autocast_mode": "cpu.amp",
+        "cpu.amp.grad_scaler": "cpu.amp",
+        "cuda.amp.autocast_mode": "cuda.amp",
+        "cuda.amp.grad_scaler": "cuda.amp",
+        "cuda.memory": "cuda",
+        "cuda.random": "cuda",
+        "cuda.streams": "cuda",
+        "multiprocessing.reductions": "multiprocessing.sharing",
+        "multiprocessing.spawn": "multiprocessing.spawning",
+        "nn.modules.batchnorm": "nn.modules.normalization",
+        "nn.modules.channelshuffle": "nn.modules.resampling",
+        "nn.modules.conv": "nn.modules.convolution",
+        "nn.modules.flatten": "nn.modules.linear",
+        "nn.modules.fold": "nn.modules.convolution",
+        "nn.modules.instancenorm": "nn.modules.normalization",
+        "nn.modules.pixelshuffle": "nn.modules.resampling",
+        "nn.modules.rnn": "nn.modules.recurrent",
+        "nn.modules.sparse": "nn.modules.embedding",
+        "nn.modules.upsampling": "nn.modules.resampling",
+        "nn.parallel.parallel_apply": "nn.parallel.replicas",
+        "nn.parallel.replicate": "nn.parallel.replicas",
+        "optim.adamw": "optim.adam",
+        "profiler.profiler": "profiler",
+        "signal.windows.windows": "signal.windows",
+        "utils.data._utils": "utils.data",
+        "utils.data._utils.collate": "utils.data.collate",
+        "utils.data._utils.worker": "utils.data.worker",
     }.items()
 }
 #: the main modules that programs have replaced, kept alive because what called `run` lives there
@@ -89,10 +109,26 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """
         name, target = module.__name__, str(target_of(module.__name__))
         found = sys.modules[name] = importlib.import_module(target)
+        _add_modules(found)
         for loaded, part in list(sys.modules.items()):
             parent, _, child = loaded.rpartition(".")
             if parent == target and getattr(found, child, part) is not part:
                 sys.modules[f"{name}.{child}"] = part
+
+
+def _add_modules(package: ModuleType) -> None:
+    """Let a package, or a module that is a package in PyTorch, have the modules that stand elsewhere in corefw."""
+    for name, ours in MODULES.items():
+        parent, _, child = name.rpartition(".")
+        if parent != package.__name__:
+            continue
+        if not hasattr(package, "__path__"):
+            package.__path__ = []
+        part = importlib.import_module(ours)
+        if not hasattr(package, child):
+            setattr(package, child, part)
+        elif getattr(package, child) is not part:  # a function of the same name, as `multiprocessing.spawn`
+            sys.modules[f"torch{name.removeprefix('corefw')}"] = part
 
 
 class _Distribution(importlib.metadata.Distribution):
@@ -143,9 +179,7 @@ def install() -> None:
 
 def _wear_names() -> None:
     """Give corefw the version whose API it has, and its modules and classes the names that libraries ask for."""
-    layers = importlib.import_module("corefw.nn.modules")
-    for name, ours in MODULES.items():
-        setattr(layers, name.rpartition(".")[2], importlib.import_module(ours))
+    _add_modules(importlib.import_module("corefw.nn.modules"))
     package = sys.modules["corefw"]
     vars(package).update(__version__=TorchVersion(COMPATIBLE), __name__="torch", torch=package)
     Tensor.__module__ = "torch"

@@ -283,3 +283,61 @@ def test_anomaly_mode_explains_version_errors_and_stacks_with_hooks():
         ):
             w.sum().backward()
     assert torch.is_grad_enabled() and mode.recorder is True
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_multi_grad_hooks_are_of_one_backward(mode):
+    """A backward that reaches some of the tensors only is whole with these, and leaves nothing to the next."""
+    x, y, found = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True), []
+    graph.register_multi_grad_hook([x, y], lambda given: found.append(listed(given)), mode=mode)
+    (y * 2).backward()
+    (x * 3).backward()
+    (x * y * 4).backward()
+    torch.autograd.grad(x * y * 5, y)
+    each = {"all": [[None, 2], [3, None], [4, 4], [None, 5]], "any": [2, 3, 4, 5]}
+    assert found == each[mode]
+
+
+def test_multi_grad_hooks_of_several_outputs_and_of_backwards_inside():
+    x, found = torch.arange(4.0, requires_grad=True), []
+    first, second = x.split(2)
+
+    def inside(given):
+        found.append([None if one is None else one.tolist() for one in given])
+        if len(found) == 1:
+            with torch.enable_grad():
+                (first.detach().requires_grad_() * second).sum().backward()
+
+    graph.register_multi_grad_hook([first, second], inside)
+    (first * 2).sum().backward()
+    assert found == [[[2, 2], None], [None, [0, 1]]]
+
+
+def test_a_failed_backward_leaves_nothing_to_the_next():
+    x, y, found = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True), []
+    graph.register_multi_grad_hook([x, y], lambda given: found.append(listed(given)))
+
+    def fail(gradient):
+        raise ValueError("no")
+
+    handle = x.register_hook(fail)
+    with pytest.raises(ValueError, match="no"):
+        (x * 2 + y * 3).backward()
+    handle.remove()
+    (x * 2 + y * 3).backward()
+    assert found[-1] == [2, 3] and len(found) in (1, 2)
+
+
+def listed(given):
+    return [None if one is None else one.item() for one in given] if isinstance(given, list) else given.item()
+
+
+def test_pack_hooks_may_take_tensors_with_a_graph_to_numpy():
+    """Nothing is recorded in them, so that nothing is lost."""
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with graph.saved_tensors_hooks(lambda tensor: tensor.numpy().copy(), torch.from_numpy):
+        y = (x * x.exp()).sum()
+    y.backward()
+    assert torch.allclose(x.grad, 2 * x.detach().exp())

@@ -14,8 +14,9 @@ from tests import models
 NAMES = sorted(module.name for module in iter_modules(models.__path__))
 MODELS = {name: import_module(f"tests.models.{name}") for name in NAMES}
 UPDATES = 3
-#: the allowed difference from PyTorch relative to the greatest element, by what the models compute in
-TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
+#: the allowed difference from PyTorch relative to the greatest element, by what the models compute in; in float64 it is
+#: Adam's, whose steps divide gradients that are rounding errors, as those of the keys' biases, by 1e-8
+TOLERANCES = {"float32": 1e-4, "float64": 1e-7}
 
 
 def batch_of(model, torch, dtype="float32"):

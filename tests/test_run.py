@@ -78,6 +78,43 @@ def test_paths_into_torchvision(program):
     assert done.stdout == "googlenet roi_align\n"
 
 
+PATHS = {
+    "torch.cpu.amp.autocast_mode": "autocast",
+    "torch.cuda.amp.autocast_mode": "autocast",
+    "torch.cuda.amp.grad_scaler": "GradScaler",
+    "torch.cuda.memory": "memory_allocated",
+    "torch.cuda.random": "manual_seed_all",
+    "torch.cuda.streams": "Stream",
+    "torch.functional": "einsum",
+    "torch.multiprocessing.reductions": "_rebuild",
+    "torch.multiprocessing.spawn": "ProcessRaisedException",
+    "torch.nn.common_types": "_size_2_t",
+    "torch.nn.modules.batchnorm": "_BatchNorm",
+    "torch.nn.modules.conv": "_ConvNd",
+    "torch.nn.modules.flatten": "Flatten",
+    "torch.nn.modules.module": "register_module_forward_hook",
+    "torch.nn.modules.pixelshuffle": "PixelShuffle",
+    "torch.nn.modules.rnn": "RNNBase",
+    "torch.nn.parallel.parallel_apply": "parallel_apply",
+    "torch.nn.parallel.replicate": "replicate",
+    "torch.optim.adamw": "AdamW",
+    "torch.profiler.profiler": "profile",
+    "torch.signal.windows.windows": "hann",
+    "torch.utils.data._utils.collate": "default_collate",
+}
+
+
+def test_paths_into_pytorch(program):
+    """As programs import from PyTorch's files, whose names are not all those of ours, and as they name them."""
+    lines = [f"from {module} import {name}" for module, name in PATHS.items()]
+    calls = ["torch.multiprocessing.spawn", "torch.nn.parallel.replicate", "torch.nn.parallel.parallel_apply"]
+    dotted = ["torch.utils.data._utils.collate.default_collate", "torch.nn.modules.batchnorm._BatchNorm"]
+    lines += ["import torch", f"assert all(map(callable, [{', '.join([*calls, *dotted])}]))"]
+    lines += [f"print({', '.join(dict.fromkeys(PATHS.values()))}, sep='\\n')"]
+    shown = program("\n".join(lines)).stdout.splitlines()
+    assert len(shown) == len({*PATHS.values()})
+
+
 def test_modules_are_the_same_objects(program):
     done = program(
         "import corefw, corefw.vision.transforms\n"

@@ -133,6 +133,11 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     settle()
 
 
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """The same of the CPU."""
+    set_autocast_enabled("cpu", enabled)
+
+
 def get_autocast_dtype(device_type: str) -> dtype:
     """The lower precision of a type of devices.
 
@@ -156,6 +161,16 @@ def get_autocast_gpu_dtype() -> dtype:
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Choose the lower precision of a type of devices, in this thread."""
     state.dtypes = {**state.dtypes, device_type: dtype}
+
+
+def set_autocast_cpu_dtype(dtype: dtype) -> None:
+    """The same of the CPU."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: dtype) -> None:
+    """The same of a GPU."""
+    set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_cache_enabled() -> bool:

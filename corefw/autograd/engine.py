@@ -18,7 +18,7 @@ from corefw.dispatch.sparse.keys import LayoutKey
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.dispatch.tables import run_into
 from corefw.errors import GradientError, LayoutError, ShapeError
-from corefw.graph.grad_mode import mode
+from corefw.graph.grad_mode import Run, mode
 from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, new, wrap
 
 _add = registry.declared["add"]
@@ -294,7 +294,7 @@ def run(
     call_node = mode.call_node
     before, mode.recording = mode.recording, mode.recorder if create_graph else False
     outer = begun(roots) if LevelDevice.made else None
-    inside, mode.running = mode.running, True
+    inside, mode.running, mode.run = (mode.running, mode.run), True, Run(roots, needed)
     try:
         for node, gradient in roots:
             if needed is not None and node not in needed:
@@ -367,7 +367,7 @@ def run(
                     pending[following] = ops.add(present, g)
             gradients = g = present = None
     finally:
-        mode.running = inside
+        mode.running, mode.run = inside
         mode.recording = before
         if outer is not None:
             ended(outer)

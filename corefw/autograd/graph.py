@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from corefw.autograd.differentiate import GradientEdge, edge_of
 from corefw.autograd.drawing import dot
 from corefw.autograd.recorder import exchange_step
 from corefw.autograd.saved import pack_saved
+from corefw.graph.grad_mode import Run
+from corefw.graph.grad_mode import mode as grad_mode
 from corefw.tensor import Node, Tensor
 
 
@@ -123,20 +126,46 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    nodes = [edge_of(tensor).target for tensor in tensors]
+    states: WeakKeyDictionary[Run, _Arrivals] = WeakKeyDictionary()
     lock = threading.Lock()
-    found: dict[int, Tensor] = {}
 
     def arrived(index: int, gradient: Tensor) -> None:
+        run = grad_mode.run
+        assert run is not None
         with lock:
-            found[index] = gradient
-            complete = len(found) == (len(tensors) if mode == "all" else 1)
-            gradients = [found[i] for i in range(len(tensors))] if complete and mode == "all" else gradient
-            if len(found) == len(tensors):
-                found.clear()
-        if complete:
-            fn(gradients)
+            state = states.get(run) or states.setdefault(run, _Arrivals(nodes, run))
+            state.gradients[index] = gradient
+            state.left -= 1
+            first, state.first = state.first, False
+        if mode == "any" and first:
+            fn(gradient)
+        elif mode == "all" and state.left == 0:
+            fn(state.gradients)
 
     return _Handles(t.register_hook(partial(arrived, i)) for i, t in enumerate(tensors))
+
+
+class _Arrivals:
+    """The gradients of some nodes that have arrived in a backward, and how many are still to come."""
+
+    def __init__(self, nodes: Sequence[Node], run: Run):
+        self.gradients: list[Tensor | None] = [None] * len(nodes)
+        self.left = _awaited(nodes, run)
+        self.first = True
+
+
+def _awaited(nodes: Sequence[Node], run: Run) -> int:
+    """How many of some nodes get a gradient in a backward."""
+    oldest = min(node.sequence for node in nodes)
+    stack = [node for node, _ in run.roots]
+    reached = set(stack)
+    while stack:
+        for node in stack.pop().inputs:
+            if node is not None and node.sequence >= oldest and node not in reached:
+                reached.add(node)
+                stack.append(node)
+    return sum(node in reached and (run.needed is None or node in run.needed) for node in nodes)
 
 
 __all__ = [

@@ -3,16 +3,26 @@ it."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, Self
 
-from corefw.cuda._runtime import CudaUnavailableError, generator_of, index_of, is_initialized, runtime
+from corefw.cuda._runtime import (
+    CudaUnavailableError,
+    generator_of,
+    index_of,
+    is_initialized,
+    named_statistics,
+    runtime,
+)
 from corefw.cuda.graphed_callables import make_graphed_callables
 from corefw.cuda.graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from corefw.errors import OutOfMemoryError
 from corefw.tensor_api.legacy import tensor_types
 
 __all__ = [
     "CUDAGraph",
     "Event",
+    "OutOfMemoryError",
     "Stream",
     "StreamContext",
     "current_device",
@@ -42,12 +52,15 @@ __all__ = [
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
+    "memory_summary",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
     "stream",
     "synchronize",
 ]
@@ -166,6 +179,22 @@ def max_memory_reserved(device: Any = None) -> int:
     return _memory("max_reserved", device)
 
 
+def memory_stats(device: Any = None) -> OrderedDict[str, int]:
+    """All that is counted, under PyTorch's names: "allocated_bytes.all.current", "reserved_bytes.all.peak" and so on;
+    empty while no backend is loaded."""
+    return named_statistics(runtime().memory_statistics(index_of(device)) if is_initialized() else {})
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The same as a table for people to read.
+
+    Args:
+        abbreviated: accepted; the table is short.
+    """
+    rows = (f"{name:<28}{count / 2**20:>14.1f} MiB" for name, count in memory_stats(device).items())
+    return "\n".join(["memory of a GPU", *rows])
+
+
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """Bytes of a GPU's memory: (free, all)."""
     return runtime().memory_info(index_of(device))
@@ -256,6 +285,12 @@ def current_stream(device: Any = None):
 def default_stream(device: Any = None):
     """The stream that work goes to unless another one is chosen."""
     return runtime().default_stream(index_of(device))
+
+
+def set_stream(stream: Any) -> None:
+    """Let work go to another stream from now on; None changes nothing."""
+    if stream is not None:
+        stream.__enter__()
 
 
 class stream:

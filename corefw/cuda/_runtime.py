@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 from corefw.devices import device
@@ -35,6 +37,16 @@ def index_of(given: Any = None) -> int:
     if chosen.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {chosen}")
     return runtime().current_device() if chosen.index is None else chosen.index
+
+
+def named_statistics(found: Mapping[str, int]) -> OrderedDict[str, int]:
+    """What a runtime counts of its memory under PyTorch's names; nothing if it is nothing."""
+    return OrderedDict(
+        (f"{what}_bytes.all.{when}", found[name])
+        for what in ("allocated", "reserved")
+        for when, name in (("current", what), ("peak", f"max_{what}"))
+        if found
+    )
 
 
 def generator_of(given: Any = None) -> Generator:

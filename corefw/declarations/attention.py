@@ -8,6 +8,7 @@ from corefw import dtypes
 from corefw.declarations._shared.batching import from_the_end_together, full
 from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.declare import Index, Statistic, composite, ops
+from corefw.dispatch.random_generator import Generator
 from corefw.dispatch.registry import registry
 from corefw.dispatch.resolution import decide
 from corefw.dispatch.rules import promoted_real_floats, real_floats, statistic
@@ -388,7 +389,8 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     queries, samples, width = query.shape
     keys, count = key.shape[0], samples * num_heads
-    samples_first = query.stride(0) < query.stride(1)  # as (N, L, E) it lies in order, and so shall what follows
+    # As (N, L, E) it lies in order, and so shall what follows, unless PyTorch's numbers are to fall as they do there.
+    samples_first = query.stride(0) < query.stride(1) and not Generator.engines
     if samples_first:
         shared = query is key is value
         query = query.transpose(0, 1)

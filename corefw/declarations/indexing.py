@@ -345,7 +345,7 @@ fill.gradients(
 fill.linear("input value")
 
 
-@composite(public="Tensor")
+@composite(public="corefw Tensor")
 def zero_(input):
     """Set every element of `input` to zero.
 

@@ -12,6 +12,14 @@ from corefw.dispatch.registry import registry
 #: where an op can be public: modules, without the package's name but for itself, and the methods of Tensor
 NAMESPACES = ("nn.functional", "corefw", "fft", "linalg", "signal.windows", "special", "Tensor")
 
+#: the in-place forms that PyTorch has as functions too, beside the methods
+_INPLACE_FUNCTIONS = """
+    abs acos acosh addmv arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max
+    clamp_min clip conj_physical cos cosh deg2rad erf erfc exp exp2 expm1 fill fix floor frac gcd i0 index_put lcm ldexp
+    log log10 log1p log2 logit nan_to_num neg negative rad2deg reciprocal round rsqrt sigmoid sin sinc sinh sqrt square
+    tan tanh trunc xlogy
+"""
+
 _named: set[FunctionType] = set()
 
 
@@ -28,7 +36,7 @@ def public_names(op: Op, public: str | None) -> dict[str, tuple[str, ...]]:
         if namespace in NAMESPACES:
             return {namespace: (name,)}
         public = "corefw Tensor" if op.parameters and op.parameters[0].name in ("input", "tensor") else "corefw"
-    everywhere = (op.name, *op.aliases)
+    everywhere, inplace = (op.name, *op.aliases), _INPLACE_FUNCTIONS.split()
     found: dict[str, tuple[str, ...]] = {}
     for place in public.split():
         namespace, _, name = (place, "", "") if place in NAMESPACES else place.rpartition(".")
@@ -36,8 +44,8 @@ def public_names(op: Op, public: str | None) -> dict[str, tuple[str, ...]]:
             known = ", ".join(NAMESPACES)
             raise ValueError(f"op {op.name!r}: {place!r} is neither a namespace nor a name in one; there are {known}")
         found[namespace] = (*found.get(namespace, ()), *((name,) if name else everywhere))
-        if place == "Tensor" and op.inplace:
-            found[place] += tuple(f"{name}_" for name in everywhere)
+        if place in ("Tensor", "corefw") and op.inplace:
+            found[place] += tuple(f"{name}_" for name in everywhere if place == "Tensor" or name in inplace)
     return found
 
 

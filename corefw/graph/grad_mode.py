@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from corefw.tensor import Node
+
+
+class Run:
+    """A backward that goes on: ``roots``, the nodes that it began at, and ``needed``, those that it is for, None for
+    all."""
+
+    __slots__ = ("__weakref__", "needed", "roots")
+
+    def __init__(self, roots: Sequence[tuple[Node, Any]], needed: set[Node] | None):
+        self.roots, self.needed = roots, needed
 
 
 class GradMode(threading.local):
@@ -15,7 +25,7 @@ class GradMode(threading.local):
     Attributes: ``recording`` False while gradients are off, else ``recorder``; ``recorder`` True, or a callable that is
     given each new node (anomaly mode, saved-tensor hooks); ``inference`` whether inside inference_mode; ``call_node``
     what the engine calls instead of ``node.backward``, None for nothing (anomaly mode); ``targeted`` whether inside a
-    backward for the gradients of some tensors only; ``running`` whether inside any backward.
+    backward for the gradients of some tensors only; ``running`` whether inside any backward, ``run`` the innermost one.
     """
 
     recording: bool | Callable[[Node], None] = True
@@ -24,6 +34,7 @@ class GradMode(threading.local):
     call_node: Callable[[Node, Any], Any] | None = None
     targeted = False
     running = False
+    run: Run | None = None
 
 
 mode: GradMode = GradMode()

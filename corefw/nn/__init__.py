@@ -1,6 +1,6 @@
 """Neural networks: layers, losses, initialisers and their functional forms."""
 
-from corefw.nn import attention, functional, init, parallel, utils
+from corefw.nn import attention, functional, grad, init, parallel, utils
 from corefw.nn.modules.activation import (
     CELU,
     ELU,

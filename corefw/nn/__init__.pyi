@@ -2,6 +2,7 @@
 
 from corefw.nn import attention as attention
 from corefw.nn import functional as functional
+from corefw.nn import grad as grad
 from corefw.nn import init as init
 from corefw.nn import modules as modules
 from corefw.nn import parallel as parallel
@@ -342,6 +343,7 @@ __all__ = [
     "ZeroPad3d",
     "attention",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

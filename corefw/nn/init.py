@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.graph.grad_mode import no_recording
@@ -228,3 +231,30 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
 
 #: the name of `fans` in PyTorch, which much code imports
 _calculate_fan_in_and_fan_out = fans
+
+
+# -- PyTorch's older names --------------------------------------------------------------------------------------------
+def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function` under its name without the underscore, which warns."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def initialize(*args: Any, **kwargs: Any) -> Tensor:
+        text = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    initialize.__name__ = initialize.__qualname__ = name[:-1]
+    initialize.__doc__ = f"`{name}` under an older name."
+    return initialize
+
+
+uniform, normal, constant, eye, dirac = (
+    _older(uniform_),
+    _older(normal_),
+    _older(constant_),
+    _older(eye_),
+    _older(dirac_),
+)
+xavier_uniform, xavier_normal, orthogonal = _older(xavier_uniform_), _older(xavier_normal_), _older(orthogonal_)
+kaiming_uniform, kaiming_normal, sparse = _older(kaiming_uniform_), _older(kaiming_normal_), _older(sparse_)

@@ -15,6 +15,7 @@ from corefw.dispatch import plugins
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.dtypes import dtype
 from corefw.errors import CorefwError, GradientError
+from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import attribute, method
 from corefw.versions import expose
@@ -105,8 +106,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     Args:
         force: detach the tensor and copy it to the CPU if need be, instead of refusing.
 
-    Raises RuntimeError if the tensor requires a gradient, TypeError if it is not on the CPU or NumPy has no such
-    element type (bfloat16).
+    Raises RuntimeError if the tensor requires a gradient and gradients are being recorded, TypeError if it is not on
+    the CPU or NumPy has no such element type (bfloat16).
 
     >>> import corefw as torch
     >>> torch.ones(2).numpy()
@@ -114,7 +115,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     """
     dispatch_key = self.dispatch_key
     if not force:
-        if self.requires_grad:
+        if self.requires_grad and mode.recording is not False:
             raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if dispatch_key.device.type != "cpu":
             raise TypeError(

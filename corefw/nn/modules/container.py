@@ -246,7 +246,7 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({i}): {_describe(value)}" for i, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(value)}" for i, value in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -316,7 +316,7 @@ class ParameterDict(Module):
             self[name] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
 
 
 def _describe(value: Any) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from corefw.autograd.handles import RemovableHandle
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.compiled_calls import CompiledCalls
+from corefw.nn.modules.hooked_calls import HookedCalls
+from corefw.nn.modules.hooked_calls import register_module_backward_hook as register_module_backward_hook
+from corefw.nn.modules.hooked_calls import register_module_forward_hook as register_module_forward_hook
+from corefw.nn.modules.hooked_calls import register_module_forward_pre_hook as register_module_forward_pre_hook
+from corefw.nn.modules.hooked_calls import register_module_full_backward_hook as register_module_full_backward_hook
+from corefw.nn.modules.hooked_calls import (
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+)
 from corefw.nn.modules.module_state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from corefw.nn.modules.module_state import ModuleState
 from corefw.nn.modules.module_state import _IncompatibleKeys as _IncompatibleKeys
@@ -41,7 +47,7 @@ class Members(dict):
         return dict.pop(self, name, *default)
 
 
-class Module(PrivateNames, ModuleState, CompiledCalls):
+class Module(PrivateNames, HookedCalls, ModuleState, CompiledCalls):
     """A model or a part of one.
 
     Assign Parameters, Buffers and Modules as attributes, and define ``forward``; calling the module runs it.
@@ -60,7 +66,6 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
     """
 
     training: bool
-    _hooked = False  # whether any hook is registered: a call without hooks goes straight to forward
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         state = self.__dict__
@@ -127,80 +132,6 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
         15 parameters (15 trainable), 60 bytes; outputs of all layers 24 bytes
         """
         return summarize(self, inputs, keywords)
-
-    def _hook_list(self, kind: str):
-        return tuple(self._hooks.get(kind, {}).values())
-
-    def _call_plainly(self, *args, **kwargs):
-        for hook, options in self._hook_list("forward_pre"):
-            if options["with_kwargs"]:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    args, kwargs = changed
-            else:
-                changed = hook(self, args)
-                if changed is not None:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-        try:
-            result = self.forward(*args, **kwargs)
-        except Exception:
-            for hook, options in self._hook_list("forward"):
-                if options["always_call"]:
-                    hook(self, args, *((kwargs,) if options["with_kwargs"] else ()), None)
-            raise
-        for hook, options in self._hook_list("forward"):
-            changed = hook(self, args, kwargs, result) if options["with_kwargs"] else hook(self, args, result)
-            if changed is not None:
-                result = changed
-        if self._hooks.get("full_backward") or self._hooks.get("full_backward_pre"):
-            result = self._watch_gradients(args, result)
-        return result
-
-    def _watch_gradients(self, args, result):
-        """Call the backward hooks when the gradients of the inputs have been computed."""
-        outputs = [t for t in (result if isinstance(result, tuple | list) else (result,)) if isinstance(t, Tensor)]
-        state: dict[str, Any] = {"out": [None] * len(outputs), "in": {}}
-        watched = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
-
-        def output_hook(index):
-            def hook(gradient):
-                state["out"][index] = gradient
-                changed = None
-                for pre, _ in self._hook_list("full_backward_pre"):
-                    changed = pre(self, tuple(state["out"]))
-                if changed is not None:
-                    gradient = changed[index] if isinstance(changed, tuple) else changed
-                    state["out"][index] = gradient
-                if not watched:
-                    finish()
-                return gradient
-
-            return hook
-
-        def input_hook(index):
-            def hook(gradient):
-                state["in"][index] = gradient
-                if len(state["in"]) == len(watched):
-                    changed = finish()
-                    if changed is not None:
-                        return (changed if isinstance(changed, tuple) else (changed,))[watched.index(index)]
-                return None
-
-            return hook
-
-        def finish():
-            gradients = tuple(state["in"].get(i) for i in range(len(args)))
-            changed = None
-            for hook, _ in self._hook_list("full_backward"):
-                changed = hook(self, gradients, tuple(state["out"]))
-            return changed
-
-        for i, output in enumerate(outputs):
-            if output.requires_grad:
-                output.register_hook(output_hook(i))
-        for i in watched:
-            args[i].register_hook(input_hook(i))
-        return result
 
     # -- attributes -----------------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value) -> None:
@@ -514,57 +445,6 @@ class Module(PrivateNames, ModuleState, CompiledCalls):
                 if parameter.grad.grad_fn is not None:
                     parameter.grad.detach_()
                 parameter.grad.zero_()
-
-    # -- hooks ----------------------------------------------------------------------------------------------------
-    def _add_hook(self, kind: str, hook: Callable, prepend: bool = False, **options) -> RemovableHandle:
-        hooks = self._hooks.setdefault(kind, OrderedDict())
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = (hook, options)
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
-        self._hooked = self._hooked or kind in ("forward_pre", "forward", "full_backward", "full_backward_pre")
-        return handle
-
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before forward; it may return other arguments."""
-        return self._add_hook("forward_pre", hook, prepend, with_kwargs=with_kwargs)
-
-    def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after forward; it may return another output."""
-        return self._add_hook("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
-
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the inputs' gradients are there; it may return others."""
-        return self._add_hook("full_backward", hook, prepend)
-
-    register_backward_hook = register_full_backward_hook
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` before the module's backward; it may return another gradient."""
-        return self._add_hook("full_backward_pre", hook, prepend)
-
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after the state was collected."""
-        return self._add_hook("state_dict", hook)
-
-    _register_state_dict_hook = register_state_dict_post_hook
-
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, prefix, keep_vars)`` before the state is collected."""
-        return self._add_hook("state_dict_pre", hook)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before
-        loading."""
-        return self._add_hook("load_state_dict_pre", hook)
-
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, incompatible_keys)`` after loading."""
-        return self._add_hook("load_state_dict", hook)
 
     # -- showing --------------------------------------------------------------------------------------------------
     def extra_repr(self) -> str:

@@ -1,0 +1,5 @@
+"""PyTorch's questions about Meta's accelerators, which no backend serves."""
+
+from corefw.unserved import device_count, is_available, manual_seed, manual_seed_all
+
+__all__ = ["device_count", "is_available", "manual_seed", "manual_seed_all"]
