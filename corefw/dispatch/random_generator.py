@@ -24,8 +24,10 @@ DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
 
 # 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
 # where the dtype has 53 bits.
-_WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+_WORDS = {"integers_at": 2, "geometric_at": 2}
 _DTYPE_WORDS = {d: (2 if d.to_real() is float64 else 1) * (2 if d.is_complex else 1) for d in ALL}
+_ORDER_WORDS = 2  # of a place in a permutation, and of a choice
+_BLOCK_WORDS = 4
 
 
 class StateError(CorefwError, RuntimeError):
@@ -111,9 +113,16 @@ class Generator:
         self._outside_captures("set_offset")
         self._offset = int(offset) & _MASK
 
-    def take(self, blocks: int) -> tuple[Any, int]:
-        """Reserve `blocks` blocks of the stream; returns the seed and the first block's number (while a graph is
-        captured the device's state, and the number from the capture's start)."""
+    def take(self, count: int, words: int = _BLOCK_WORDS, where: device | None = None) -> tuple[Any, int]:
+        """Reserve the blocks of the stream that `count` values take, of so many words each: without `words`, `count`
+        blocks. On a device `where`, each of the examples that draw numbers of their own has as many.
+
+        Returns the seed and the first block's number (while a graph is captured the device's state, and the number from
+        the capture's start).
+        """
+        blocks = -(count * words // -_BLOCK_WORDS)
+        if LevelDevice.made and where is not None:
+            blocks *= drawn_by_examples(where)
         lock = self._lock
         lock.acquire()  # in a with-block it costs twice as much
         try:
@@ -210,8 +219,8 @@ class Generator:
             over: the tensor that the numbers are written to, for engines that heed its order in memory; Philox's do
                 not.
         """
-        words = prod(shape) * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
-        seed, offset = self.take(-(-words // 4) if not LevelDevice.made else _blocks(words, dispatch_key))
+        words = _WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype]
+        seed, offset = self.take(prod(shape), words, dispatch_key.device)
         if len(parameters) == 2:  # most kinds; a call with the items of a sequence takes longer
             low, high = parameters
             return _functions[kind](dispatch_key, shape, seed, offset, low, high, dispatch_key.dtype.numpy)
@@ -219,36 +228,27 @@ class Generator:
 
     def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
         """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
-        seed, offset = self._reserve("bernoulli_at", dispatch_key, prod(shape))
+        seed, offset = self.take(prod(shape), _DTYPE_WORDS[dispatch_key.dtype], dispatch_key.device)
         return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
 
     def permutation(self, dispatch_key: DispatchKey, n: int) -> Tensor:
         """A permutation of the numbers below `n`."""
-        seed, offset = self._reserve("permutation_at", dispatch_key, n)
+        seed, offset = self.take(n, _ORDER_WORDS, dispatch_key.device)
         return ops.permutation_at(dispatch_key, n, seed, offset, dispatch_key.dtype.numpy)
 
     def multinomial(self, input: Tensor, num_samples: int, replacement: bool) -> Tensor:
         """Positions along the last dimension, in proportion to the weights there."""
         shape = tuple(input.array.shape)
         count = prod(shape[:-1]) * (num_samples if replacement else shape[-1])
-        seed, offset = self._reserve("multinomial_at", input.dispatch_key, count)
+        seed, offset = self.take(count, _ORDER_WORDS, input.dispatch_key.device)
         return ops.multinomial_at(input, num_samples, replacement, seed, offset)
 
     def dropout(self, input: Tensor, p: float) -> tuple[Tensor, Tensor]:
         """`input` with each element zero with probability `p`, else scaled by ``1 / (1 - p)``; and where it was
         kept."""
-        seed, offset = self._reserve("bernoulli_at", input.dispatch_key, prod(input.array.shape))
+        dispatch_key = input.dispatch_key
+        seed, offset = self.take(prod(input.array.shape), _DTYPE_WORDS[dispatch_key.dtype], dispatch_key.device)
         return ops.masked_dropout(input, p, seed, offset)
-
-    def _reserve(self, kind: str, dispatch_key: DispatchKey, count: int) -> tuple[Any, int]:
-        """Seed and offset for `count` values of a kind."""
-        words = count * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
-        return self.take(_blocks(words, dispatch_key))
-
-
-def _blocks(words: int, dispatch_key: DispatchKey) -> int:
-    """How many blocks of a stream have so many words, for each of the examples that draw numbers of their own."""
-    return -(-words // 4) * (drawn_by_examples(dispatch_key.device) if LevelDevice.made else 1)
 
 
 def _empty(cls: type[Generator]) -> Generator:

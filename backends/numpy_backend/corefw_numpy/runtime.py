@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -102,8 +103,7 @@ class NumpyRuntime(Runtime):
     def is_writable(self, array):
         return array.flags.writeable
 
-    def is_contiguous(self, array):
-        return array.flags.c_contiguous
+    is_contiguous = attrgetter("flags.c_contiguous")  # read in C, without a Python frame
 
     def storage_offset(self, array):
         memory = _memory(array)
