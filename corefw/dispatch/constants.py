@@ -67,8 +67,8 @@ def _element(number, dispatch_key) -> Constant:
 
 
 class _OfKey(dict):
-    """{number: its operand beside tensors of a dispatch key}, made when first asked for. Programs with very many numbers
-    begin anew from time to time. Zeros of type float are (1.0,) and (-1.0,), since 0.0 and -0.0 are equal keys."""
+    """{number: its operand beside tensors of a dispatch key}, made when first asked for. Programs with very many
+    numbers begin anew from time to time. Zeros of type float are (1.0,) and (-1.0,), since 0.0 and -0.0 are equal."""
 
     __slots__ = ("dispatch_key", "make")
 

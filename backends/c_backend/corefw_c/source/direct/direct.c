@@ -388,7 +388,7 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
     enum { UNIFORM, NORMAL, INTEGERS };
     struct sizes size;
     uint64_t seed, offset;
-    if (count != 6 || !as_sizes(given[0], &size)) return NULL;
+    if (count < 6 || count > 7 || !as_sizes(given[0], &size)) return NULL;
     if (!as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
     long kind = number(self, 0);
     double first = 0, second = 0;
@@ -397,7 +397,7 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
         if (!as_integer(given[3], &low) || !as_integer(given[4], &high) || low >= high) return NULL;
     } else if (!as_real(given[3], &first) || !as_real(given[4], &second)) return NULL;
     if (as_dtype(given[5]) == NO_DTYPE || (kind == UNIFORM && (first != 0 || second != 1))) return NULL;
-    PyObject *made = new_array(&size, given[5], false);
+    PyObject *made = target_array(count == 7 ? given[6] : NULL, &size, given[5]);
     if (!made) return NULL;
     uintptr_t out = address(made);
     int status = kind == UNIFORM  ? uniform_at(seed, offset, 0, 1, 1, out)
