@@ -241,10 +241,43 @@ static PyObject *blocks_at(PyObject *input, PyObject *index, bool from_end) {
     return if_done(index_read(address(x), 0, address(i), 1, from_end, address(made)), made);
 }
 
+/* Blocks of the first dimensions at the positions of arrays of one shape, one for each of these dimensions. */
+static PyObject *blocks_at_several(array x, PyObject *list, int count) {
+    array indices[FEW_DIMS];
+    struct sizes size = no_sizes();
+    if (count > FEW_DIMS || x->ndim < count || dtype_of(x) == NO_DTYPE || !is_contiguous(x)) return NULL;
+    for (int i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        array index = indices[i] = as_array(item);
+        if (!is_array(item) || dtype_of(index) != INT64 || !is_contiguous(index)) return NULL;
+        if (!has_shape(index, indices[0]->ndim, indices[0]->shape)) return NULL;
+    }
+    if (!add_sizes(&size, indices[0], 0, indices[0]->ndim)) return NULL;
+    const ssize_t n = size.count;
+    if (!add_sizes(&size, x, count, x->ndim)) return NULL;
+    PyObject *made = new_array(&size, x->descriptor, false);
+    if (!made) return NULL;
+    const size_t bytes = n ? (size_t)(size.count / n) * size_of(dtype_of(x)) : 0;
+    char *out = as_array(made)->data;
+    for (ssize_t j = 0; j < n; j++, out += bytes) {
+        const char *block = x->data;
+        for (int i = 0; i < count; i++) {
+            int64_t at = ((const int64_t *)indices[i]->data)[j];
+            if (at < 0) at += x->shape[i];
+            if (at < 0 || at >= x->shape[i]) return Py_DECREF(made), NULL;
+            block += at * x->strides[i];
+        }
+        memcpy(out, block, bytes);
+    }
+    return made;
+}
+
 static PyObject *indexed(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     (void)self;
-    if (count != 2 || !PyList_CheckExact(given[1]) || PyList_Size(given[1]) != 1) return NULL;
-    return blocks_at(given[0], PyList_GetItem(given[1], 0), true);
+    if (count != 2 || !is_array(given[0]) || !PyList_CheckExact(given[1])) return NULL;
+    int found = (int)PyList_Size(given[1]);
+    if (found == 1) return blocks_at(given[0], PyList_GetItem(given[1], 0), true);
+    return found ? blocks_at_several(as_array(given[0]), given[1], found) : NULL;
 }
 
 static PyObject *rows(PyObject *self, PyObject *const *given, Py_ssize_t count) {
