@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 
 import numpy as np
 
@@ -103,7 +102,8 @@ class NumpyRuntime(Runtime):
     def is_writable(self, array):
         return array.flags.writeable
 
-    is_contiguous = attrgetter("flags.c_contiguous")  # read in C, without a Python frame
+    def is_contiguous(self, array):
+        return array.flags.c_contiguous
 
     def storage_offset(self, array):
         memory = _memory(array)
