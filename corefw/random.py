@@ -10,7 +10,7 @@ from corefw.devices import device
 from corefw.dispatch.random_generator import Generator, defaults
 from corefw.tensor import Tensor
 
-default_generator = defaults.of(device("cpu"))
+default_generator = defaults[device("cpu")]
 
 
 class use:
@@ -125,10 +125,10 @@ def fork_rng(
         yield
         return
     if devices is None:
-        kept = list(defaults.generators.values())
+        kept = list(defaults.values())
     else:
         wanted = [device(device_type, d) if isinstance(d, int) else device(d) for d in devices]
-        kept = [default_generator, *(defaults.of(d) for d in wanted)]
+        kept = [default_generator, *(defaults[d] for d in wanted)]
     states = [(generator, generator.get_state()) for generator in kept]
     try:
         yield

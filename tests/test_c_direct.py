@@ -30,7 +30,11 @@ TAKEN = {
     "eye_at": [(2, 3, F32), (3, 2, I64), (2, 2, BOOL), (0, 2, F64), (1, 1, U8)],
     "full_at": [((2, 3), 1.5, F32), ((), 7, I64), ((0,), 0.1, F64), ((4,), 3, F32)],
     "gather": [(a(2, 3), 1, np.array([[2, 0], [1, 1]])), (a(4), 0, np.array([3, 3]))],
-    "index": [(a(4, 2), [np.array([[-1, 0], [2, 3]])]), (a(3, dtype=BOOL), [np.array([0, -3], I32)])],
+    "index": [
+        (a(4, 2), [np.array([[-1, 0], [2, 3]])]), (a(3, dtype=BOOL), [np.array([0, -3], I32)]),
+        (a(3, 3), [POSITIONS, POSITIONS]), (a(3, 2, 4), [POSITIONS, np.array([-1, 1, 0])]),
+        (a(2, 3, 2), [POSITIONS[:, None]] * 3), (a(3, 2), [POSITIONS[::2]]), (a(2, 2, 0), [POSITIONS, POSITIONS]),
+    ],
     "index_select": [(a(3, 2), 0, POSITIONS), (a(3), 0, np.array([2], I32))],
     "integers_at": [((5,), SEED, OFFSET, -3, 10, I64), ((2, 2), 0, 1 << 63, 0, 2, F32)],
     "layer_normalization": [
@@ -64,7 +68,12 @@ LEFT = {
     "expand": [(a(3), (2,)), (a(3), (2, 4)), (a(2, 3), (3,)), (a(1), (0,))],
     "full_at": [((2,), 1, BOOL), ((2,), 1 << 70, F64), ((100, 100), 1.0, F32)],
     "gather": [(a(2, 3), 1, np.array([[3]])), (a(2, 3).T, 0, np.array([[1]]))],
-    "index": [(a(3), [np.array([3])]), (a(3), [np.array([True, False, True])]), (a(3, 3), [POSITIONS, POSITIONS])],
+    "index": [
+        (a(3), [np.array([3])]), (a(3), [np.array([True, False, True])]), (a(3, 2), [POSITIONS, np.array([0, 1, 2])]),
+        (a(3, 3), [POSITIONS, POSITIONS[:1]]), (a(3, 3), [None, POSITIONS]), (a(3), [POSITIONS, POSITIONS]),
+        (a(3), []), (a(3, 3).T, [POSITIONS, POSITIONS]), (a(3, 3), [POSITIONS, POSITIONS.astype(I32)]),
+        (a(3, 3), [np.arange(6)[::2], POSITIONS]), (a(3, 3), [POSITIONS, POSITIONS - 4]),
+    ],
     "index_select": [(a(3, 2), 1, POSITIONS), (a(3), 0, np.array([5]))],
     "integers_at": [((5,), SEED, OFFSET, 0, 1 << 64, np.dtype("u8")), ((5,), 0, 0, 3, 3, I64)],
     "layer_normalization": [
@@ -129,6 +138,36 @@ def test_what_a_shim_in_c_does_not_take_is_left_to_the_one_in_python(kernels, op
     with pytest.raises(AssertionError, match="left to"):
         in_c_alone(kernels[op])(*arguments)
     assert outcome(kernels[op], arguments) == outcome(kernels[op].__self__[0], arguments)
+
+
+DRAWN = [
+    pytest.param(op, arguments, id=f"{op}-{i}")
+    for op in ("uniform_at", "normal_at", "integers_at")
+    for i, arguments in enumerate(TAKEN[op])
+]
+
+
+@pytest.mark.parametrize(("op", "arguments"), DRAWN)
+def test_numbers_are_drawn_into_an_array(kernels, op, arguments):
+    shape, dtype = arguments[0], arguments[-1]
+    out = np.ones(shape, dtype)
+    assert in_c_alone(kernels[op])(*arguments, out=out) is out
+    assert out.tobytes() == kernels[op](*arguments).tobytes()
+
+
+@pytest.mark.parametrize(("op", "arguments"), DRAWN)
+def test_numbers_for_other_arrays_are_left_to_the_shim_in_python(kernels, op, arguments):
+    shape, dtype = arguments[0], arguments[-1]
+    gaps, fixed, expected = np.ones((*shape, 2), dtype)[..., 0], np.ones(shape, dtype), kernels[op](*arguments)
+    fixed.flags.writeable = False
+    for out in (gaps, fixed, np.ones((7, *shape), dtype), np.ones(shape, "u2")):
+        with pytest.raises(AssertionError, match="left to"):
+            in_c_alone(kernels[op])(*arguments, out=out)
+    kernels[op](*arguments, out=gaps)
+    assert gaps.tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match="read-only"):
+        kernels[op](*arguments, out=fixed)
+    assert (fixed == 1).all()
 
 
 def written(function, value):

@@ -3,9 +3,11 @@
 from functools import partial
 from itertools import product
 
+import numpy as np
 import pytest
 
 import corefw
+from corefw.dispatch.constants import operand, set_default_dtype
 from tests.parity import import_torch
 
 DTYPES = ("bool", "uint8", "int8", "int32", "int64", "bfloat16", "float32", "float64", "complex64")
@@ -196,3 +198,25 @@ def test_assigned_tensors_of_another_dtype(key):
         same_outcome(
             f"put(x, {key}, v)", x=partial(lambda t, d: t.zeros(3, 4, dtype=getattr(t, d)), d=d), v=value, e=e, d=d
         )
+
+
+# -- operands ---------------------------------------------------------------------------------------------------------
+def test_operands_are_shared_and_tell_numbers_apart_that_are_equal():
+    key = corefw.ones(1).dispatch_key
+    for numbers in ((0, 0.0, -0.0, False, 0j), (1, 1.0, True, 1 + 0j)):
+        made = [operand(number, key) for number in numbers]
+        assert len(set(map(id, made))) == len(numbers)
+        assert all(operand(number, key) is found for number, found in zip(numbers, made, strict=True))
+        assert [str(found.number) for found in made] == list(map(str, numbers))
+    x = corefw.ones(2)
+    assert np.signbit(x.fill_(-0.0).numpy()).all() and not np.signbit(x.fill_(0.0).numpy()).any()
+    assert not np.signbit(x.fill_(-0.0).zero_().numpy()).any()
+
+
+def test_operands_of_very_many_numbers_are_not_kept():
+    key = corefw.ones(1).dispatch_key
+    for number in range(10_000):
+        assert operand(number + 0.5, key).array.item() == number + 0.5
+    assert 0 < len(operand.made[float][key]) <= 4096
+    set_default_dtype(corefw.float32)
+    assert not operand.made[float]

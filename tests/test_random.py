@@ -10,6 +10,8 @@ from scipy import stats
 import corefw as torch
 import corefw.nn.functional as F
 from corefw.dispatch.declare import ops
+from corefw.dispatch.registry import registry
+from corefw.tensor import wrap
 from corefw_numpy import philox
 
 SEED = 1234
@@ -374,3 +376,71 @@ def test_in_place_on_a_result_stops_its_gradient():
     y[1:].uniform_()
     y.sum().backward()
     assert x.grad.tolist() == [2, 0, 0]
+
+
+# -- over what a tensor holds -----------------------------------------------------------------------------------------
+FILLS = {
+    "uniform_": lambda x: x.uniform_(),
+    "uniform_ in bounds": lambda x: x.uniform_(-1, 3),
+    "normal_": lambda x: x.normal_(1, 2),
+    "random_": lambda x: x.random_(100),
+    "exponential_": lambda x: x.exponential_(),
+    "cauchy_": lambda x: x.cauchy_(),
+    "log_normal_": lambda x: x.log_normal_(),
+    "geometric_": lambda x: x.geometric_(0.3),
+}
+fills = pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
+
+
+def filled(fill, x):
+    """What a tensor holds once it is filled from the start of a stream, and where the stream is then."""
+    torch.manual_seed(3)
+    assert fill(x) is x
+    return x.tolist(), torch.random.default_generator.get_offset()
+
+
+@fills
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("backend", [name for name in registry.backends if name in ("numpy", "c")])
+def test_memory_is_filled_with_what_a_view_of_it_is(fill, dtype, backend):
+    with torch.backend(backend):
+        expected = filled(fill, torch.zeros(2, 5, 3, dtype=getattr(torch, dtype))[1])
+        x = torch.zeros(5, 3, dtype=getattr(torch, dtype))
+        before = x.array
+        assert filled(fill, x) == expected
+        assert x.array is before and x._version == 1
+        parameter = torch.nn.Parameter(torch.zeros(5, 3, dtype=x.dtype))
+        with torch.no_grad():
+            assert filled(fill, parameter) == expected
+        gaps = torch.zeros(5, 3, 2, dtype=x.dtype)
+        assert filled(fill, wrap(gaps.array[..., 0], gaps.dispatch_key)) == expected
+
+
+@fills
+def test_filling_is_refused_where_gradients_could_not_follow(fill):
+    leaf = torch.zeros(4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        fill(leaf)
+    with torch.inference_mode():
+        x = torch.zeros(4)
+        fill(x)
+    with pytest.raises(RuntimeError, match="inference tensor outside"):
+        fill(x)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        fill(torch.zeros(1).expand(4))
+    with torch.no_grad():
+        view = leaf[:2]
+    with pytest.raises(RuntimeError, match="leaf"):
+        fill(view)
+    assert leaf.tolist() == [0] * 4
+
+
+@fills
+def test_what_cannot_be_filled_takes_its_numbers_once(fill):
+    expected = filled(fill, torch.zeros(9))[1]
+    with pytest.warns(UserWarning, match="not writable"):
+        x = torch.from_numpy(np.frombuffer(bytes(36), np.float32))
+    torch.manual_seed(3)
+    with pytest.raises(ValueError, match="read-only"):
+        fill(x)
+    assert torch.random.default_generator.get_offset() == expected and not x.any()

@@ -317,3 +317,24 @@ def test_a_filled_diagonal(shape, wrap):
     assert y.tolist() == expected.tolist() and x.grad.tolist() == kept.tolist()
     backwards = corefw.tensor(values.T.copy()).permute(*reversed(range(len(shape))))
     assert backwards.fill_diagonal_(-5, wrap).tolist() == expected.tolist()
+
+
+def test_zeros_follow_the_rules_of_changes_in_place():
+    leaf = corefw.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf.zero_()
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf[:2].zero_()
+    one = corefw.ones(1)
+    assert one.expand(3).zero_().tolist() == [0] * 3 and one.item() == 0
+    y = leaf * 2
+    z = y * y
+    y.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    y = leaf * 2
+    y.zero_()
+    y.sum().backward()
+    assert leaf.grad.tolist() == [0] * 3 and leaf.tolist() == [1] * 3
+    with corefw.no_grad():
+        assert leaf.zero_() is leaf and leaf.tolist() == [0] * 3 and leaf._version == 1

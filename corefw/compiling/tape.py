@@ -279,10 +279,10 @@ class Tape(Listening):
         return seeding
 
     def _taking(self, take: Callable) -> Callable:
-        def taking(generator: Generator, blocks: int) -> tuple[Any, Any]:
+        def taking(generator: Generator, *arguments: Any) -> tuple[Any, Any]:
             if self._paused:
-                return take(generator, blocks)
-            seed, offset = take(generator, blocks)
+                return take(generator, *arguments)
+            seed, offset = take(generator, *arguments)
             if not isinstance(seed, int):  # what a graph of launches reads at its replay
                 self.refuse("random numbers are drawn while a graph is captured")
                 return seed, offset

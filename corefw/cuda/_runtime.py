@@ -55,4 +55,4 @@ def generator_of(given: Any = None) -> Generator:
         there = runtime().device_count() > 0
     except CudaUnavailableError:
         there = False
-    return defaults.of(device("cuda", index_of(given) if there else 0))
+    return defaults[device("cuda", index_of(given) if there else 0)]

@@ -19,6 +19,7 @@ from corefw.declarations._shared.factories import (
     number_argument,
     out_key,
     require_grad,
+    size_and_target,
     size_argument,
     target,
 )
@@ -81,11 +82,10 @@ def zeros(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    shape = size_argument("zeros", size, named)
     if out is not None:
-        dispatch_key = out_key("zeros", out, dtype, device)
+        shape, dispatch_key = size_argument("zeros", size, named), out_key("zeros", out, dtype, device)
         return into_out("zeros", out, zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy))
-    dispatch_key = target("zeros", dtype, device, layout, pin_memory)
+    shape, dispatch_key = size_and_target("zeros", size, named, dtype, device, layout, pin_memory)
     result = zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
@@ -99,11 +99,10 @@ def ones(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **n
     >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
-    shape = size_argument("ones", size, named)
     if out is not None:
-        dispatch_key = out_key("ones", out, dtype, device)
+        shape, dispatch_key = size_argument("ones", size, named), out_key("ones", out, dtype, device)
         return into_out("ones", out, full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy))
-    dispatch_key = target("ones", dtype, device, layout, pin_memory)
+    shape, dispatch_key = size_and_target("ones", size, named, dtype, device, layout, pin_memory)
     result = full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
@@ -120,11 +119,10 @@ def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, me
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    shape = size_argument("empty", size, named)
     if out is not None:
-        dispatch_key = out_key("empty", out, dtype, device)
+        shape, dispatch_key = size_argument("empty", size, named), out_key("empty", out, dtype, device)
         return into_out("empty", out, new_tensor(dispatch_key, shape))
-    dispatch_key = target("empty", dtype, device, layout, pin_memory)
+    shape, dispatch_key = size_and_target("empty", size, named, dtype, device, layout, pin_memory)
     if memory_format is None or memory_format is contiguous_format:
         result = new_tensor(dispatch_key, shape)
     else:

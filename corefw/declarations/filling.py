@@ -13,24 +13,23 @@ from corefw.declarations._shared.drawing import (
     check_probabilities,
     check_probability,
     check_std,
-    draw,
     draw_bernoulli,
     integer_argument,
     probability_tensor,
     refusal,
 )
 from corefw.declarations._shared.factories import ArgumentError
-from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.declare import composite
 from corefw.dispatch.numbers import LARGEST
-from corefw.dispatch.random_generator import Generator
+from corefw.dispatch.random_generator import Generator, defaults, source
 from corefw.dtypes import dtype
 from corefw.tensor import Tensor
 
 
-def _fill(input: Tensor, kind: str, generator: Generator | None, *parameters) -> Tensor:
+def _fill(input: Tensor, kind: str, generator: Generator | None, parameters: tuple) -> Tensor:
     """Overwrite a tensor with random numbers; no gradient flows to what was there."""
-    drawn = draw(kind, input.dispatch_key, tuple(input.array.shape), generator, parameters, input)
-    return ops.copy.op.inplace_function(input, drawn)
+    where = input.dispatch_key.device
+    return (defaults[where] if generator is None else source(generator, where)).fill(kind, input, parameters)
 
 
 def _keyword_from(name: str, low, named: dict[str, Any]):
@@ -46,8 +45,8 @@ def _keyword_from(name: str, low, named: dict[str, Any]):
 _LARGEST = {d: LARGEST[d.to_real()] for d in dtypes.ALL if d.category >= dtypes.FLOATING}
 
 
-def _refuse_bounds(d: dtype, low: float, to: float) -> None:
-    """Raise what is wrong with a range of real numbers."""
+def _check_range(d: dtype, low: float, to: float) -> None:
+    """Refuse a range of real numbers that the dtype does not hold."""
     check_floating("check_uniform_bounds", d)
     largest = _LARGEST[d]
     for argument, value in (("from", low), ("to", to)):
@@ -78,10 +77,11 @@ def uniform_(input, low: float = 0.0, to: float = 1.0, *, generator: Generator |
     """
     low = _keyword_from("uniform_", low, named) if named else low
     d = input.dispatch_key.dtype
-    largest = _LARGEST.get(d, -1)
-    if not (-largest <= low <= to <= largest and to - low <= largest):
-        _refuse_bounds(d, low, to)
-    return _fill(input, "uniform_at", generator, float(low), float(to))
+    if not 0 <= low <= to <= 1 or d.category < dtypes.FLOATING:
+        _check_range(d, low, to)
+    if not low.__class__ is to.__class__ is float:
+        low, to = float(low), float(to)
+    return _fill(input, "uniform_at", generator, (low, to))
 
 
 @composite(public="Tensor")
@@ -94,7 +94,7 @@ def normal_(input, mean: float = 0.0, std: float = 1.0, *, generator: Generator 
     """
     check_floating("normal_kernel_cpu", input.dispatch_key.dtype)
     check_std(std)
-    return _fill(input, "normal_at", generator, float(mean), float(std))
+    return _fill(input, "normal_at", generator, (float(mean), float(std)))
 
 
 @composite(public="Tensor")
@@ -124,7 +124,7 @@ def random_(input, low: int = MISSING, to: int | None = MISSING, *, generator: G
             to = (1 << SIGNIFICAND[d]) + 1 if d.is_floating_point else dtypes.iinfo(d).max + 1
     to = integer_argument("random_", "to", to)
     check_bounds(low, to, d)
-    return _fill(input, "integers_at", generator, low, to)
+    return _fill(input, "integers_at", generator, (low, to))
 
 
 @composite(public="Tensor")
@@ -164,7 +164,7 @@ def exponential_(input, lambd: float = 1.0, *, generator: Generator | None = Non
     _check_continuous("Exponential", input.dispatch_key.dtype)
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _fill(input, "exponential_at", generator, float(lambd))
+    return _fill(input, "exponential_at", generator, (float(lambd),))
 
 
 @composite(public="Tensor")
@@ -178,7 +178,7 @@ def cauchy_(input, median: float = 0.0, sigma: float = 1.0, *, generator: Genera
     _check_continuous("Cauchy", input.dispatch_key.dtype)
     if not sigma > 0:
         raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return _fill(input, "cauchy_at", generator, float(median), float(sigma))
+    return _fill(input, "cauchy_at", generator, (float(median), float(sigma)))
 
 
 @composite(public="Tensor")
@@ -192,7 +192,7 @@ def log_normal_(input, mean: float = 1.0, std: float = 2.0, *, generator: Genera
     check_floating("log_normal_cpu", input.dispatch_key.dtype, complex_too=False)
     if not std > 0:
         raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return _fill(input, "log_normal_at", generator, float(mean), float(std))
+    return _fill(input, "log_normal_at", generator, (float(mean), float(std)))
 
 
 @composite(public="Tensor")
@@ -208,4 +208,4 @@ def geometric_(input, p: float, *, generator: Generator | None = None):
         raise refusal("geometric_cpu", d)
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return _fill(input, "geometric_at", generator, float(p))
+    return _fill(input, "geometric_at", generator, (float(p),))

@@ -18,6 +18,7 @@ from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
 from corefw.dispatch.promotion import check_same_shape
 from corefw.dispatch.rules import first, promote, same
 from corefw.errors import PositionError, ShapeError
+from corefw.graph.grad_mode import mode as grad_mode
 from corefw.shapes import broadcast
 from corefw.tensor import Tensor
 from corefw.tracebacks import hide_internal_frames, warn
@@ -345,6 +346,9 @@ fill.gradients(
 fill.linear("input value")
 
 
+_elements = element_operand.made[int]  # type: ignore[attr-defined]
+
+
 @composite(public="corefw Tensor")
 def zero_(input):
     """Set every element of `input` to zero.
@@ -353,6 +357,14 @@ def zero_(input):
     >>> torch.ones(2).zero_()
     tensor([0., 0.])
     """
+    if input.view_info is None and (input.node is None or not grad_mode.recording):
+        dispatch_key, array = input.dispatch_key, input.array
+        try:
+            fill.op.inplace_table[dispatch_key](array, _elements[dispatch_key][0].array, out=array)
+        except Exception:
+            return input.fill_(0)  # which explains what is wrong
+        input.version[0] += 1
+        return input
     return input.fill_(0)
 
 

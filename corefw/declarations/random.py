@@ -13,7 +13,6 @@ from corefw.declarations._shared.drawing import (
     MISSING,
     SIGNIFICAND,
     check_bounds,
-    draw,
     integer_argument,
     refusal,
 )
@@ -26,6 +25,7 @@ from corefw.declarations._shared.factories import (
     order_like,
     out_key,
     require_grad,
+    size_and_target,
     size_argument,
     target,
     target_like,
@@ -35,7 +35,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.batching.calls import one_by_one
 from corefw.dispatch.declare import composite, ops, primitive
 from corefw.dispatch.numbers import fitting_number
-from corefw.dispatch.random_generator import Generator, in_examples, source
+from corefw.dispatch.random_generator import Generator, defaults, in_examples, source
 from corefw.dispatch.rules import floats, index, ordered, real_floats, real_numbers
 from corefw.errors import ShapeError
 from corefw.tensor import Tensor, wrap
@@ -156,13 +156,15 @@ def _drawn(name: str, kind: str, refused_by: str):
     def function(
         *size: Ints, generator: Generator | None = None, out, dtype, layout, device, requires_grad, pin_memory, **named
     ):
-        shape = size_argument(name, size, named)
-        dispatch_key = (
-            target(name, dtype, device, layout, pin_memory) if out is None else out_key(name, out, dtype, device)
-        )
+        if out is None:
+            shape, dispatch_key = size_and_target(name, size, named, dtype, device, layout, pin_memory)
+        else:
+            shape, dispatch_key = size_argument(name, size, named), out_key(name, out, dtype, device)
         if dispatch_key.dtype.category < dtypes.FLOATING:
             raise refusal(refused_by, dispatch_key.dtype)
-        result = draw(kind, dispatch_key, shape, generator, (0.0, 1.0))
+        where = dispatch_key.device
+        usual = defaults[where] if generator is None else source(generator, where)
+        result = usual.draw(kind, dispatch_key, shape, (0.0, 1.0))
         if out is not None:
             return into_out(name, out, result)
         return require_grad(result) if requires_grad else result
@@ -241,7 +243,9 @@ def randint(
     else:
         dispatch_key = out_key("randint", out, dtype, device)
     check_bounds(low, high, dispatch_key.dtype)
-    result = draw("integers_at", dispatch_key, shape, generator, (low, high))
+    where = dispatch_key.device
+    usual = defaults[where] if generator is None else source(generator, where)
+    result = usual.draw("integers_at", dispatch_key, shape, (low, high))
     if out is not None:
         return into_out("randint", out, result)
     return require_grad(result) if requires_grad else result
@@ -275,8 +279,8 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
     if d.is_floating_point and n > (1 << SIGNIFICAND[d]) + 1:
         raise ArgumentError(f"n cannot be greater than {(1 << SIGNIFICAND[d]) + 1} for {d.title} type.")
     fitting_number(max(n - 1, 0), d)
-    dispatch_key = in_examples(dispatch_key)
-    result = source(generator, dispatch_key.device).permutation(dispatch_key, n)
+    where = dispatch_key.device
+    result = (defaults[where] if generator is None else source(generator, where)).permutation(dispatch_key, n)
     if out is not None:
         return into_out("randperm", out, result)
     return require_grad(result) if requires_grad else result
@@ -286,13 +290,15 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
 def _draw_like(kind: str, dispatch_key: DispatchKey, input, memory_format, generator, *parameters) -> Tensor:
     """Numbers of a kind in the shape and memory order of `input`."""
     shape, strides = tuple(input.array.shape), order_like(input, memory_format)
+    where = dispatch_key.device
+    usual = defaults[where] if generator is None else source(generator, where)
     if strides is None:
-        return draw(kind, dispatch_key, shape, generator, parameters)
+        return usual.draw(kind, dispatch_key, shape, parameters)
     dispatch_key = in_examples(dispatch_key)
     runtime = dispatch_key.runtime
     memory = runtime.empty((math.prod(shape),), dispatch_key.dtype, dispatch_key.device.index)
     result = wrap(runtime.as_strided(memory, shape, strides, 0), dispatch_key)
-    runtime.copy(result.array, draw(kind, dispatch_key, shape, generator, parameters, result).array)
+    runtime.copy(result.array, usual.draw(kind, dispatch_key, shape, parameters, result).array)
     return result
 
 

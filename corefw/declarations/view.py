@@ -140,9 +140,11 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
     >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
     torch.Size([2, 12])
     """
-    shape = input.array.shape
+    array = input.array
+    shape = array.shape
     if start_dim == 0 and end_dim == -1 and len(shape) > 1:
-        return _reshaped(input, (prod(shape),))
+        contiguous = input.dispatch_key.runtime.is_contiguous(array)
+        return _view_size(input, (-1,)) if contiguous else _reshaped(input, (prod(shape),))
     first, last = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
     if first > last:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import copysign
 from typing import Any
 
@@ -47,8 +46,7 @@ def _beside(number, dispatch_key):
     return dispatch_key, kind.category == dispatch_key.dtype.category
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _constant(number, dispatch_key, sign) -> Constant:
+def _constant(number, dispatch_key) -> Constant:
     found, alike = _beside(number, dispatch_key)
     if found.dtype.category == dtypes.INTEGER and number.__class__ is int:
         fitting_number(number, dtypes.int64)
@@ -57,33 +55,52 @@ def _constant(number, dispatch_key, sign) -> Constant:
     return _shared(number, number, found)
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _bound(number, dispatch_key, sign) -> Constant:
+def _bound(number, dispatch_key) -> Constant:
     found, _ = _beside(number, dispatch_key)
     value = number if _is_half(dispatch_key) else fitting_number(number, found.dtype)
     return _shared(value, value, found)
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _element(number, dispatch_key, sign) -> Constant:
+def _element(number, dispatch_key) -> Constant:
     value = fitting_number(number, dispatch_key.dtype)
     return _shared(value, value, dispatch_key)
 
 
-def constant(number, dispatch_key) -> Constant:
-    """A Python number as an operand beside a tensor of `dispatch_key`: of its dtype unless the number's category is
-    higher.
+class _OfKey(dict):
+    """{number: its operand beside tensors of a dispatch key}, made when first asked for. Programs with very many
+    numbers begin anew from time to time. Zeros of type float are (1.0,) and (-1.0,), since 0.0 and -0.0 are equal."""
 
-    The tensor is shared between calls and never written to.
-    """
-    sign = copysign(1.0, number) if number.__class__ is float else 1.0  # 0.0 and -0.0 are equal keys
-    return _constant(number, dispatch_key, sign)
+    __slots__ = ("dispatch_key", "make")
+
+    def __init__(self, make: Callable[..., Constant], dispatch_key):
+        self.make, self.dispatch_key = make, dispatch_key
+
+    def __missing__(self, number) -> Constant:
+        if len(self) == 4096:
+            self.clear()
+        value = copysign(0.0, *number) if number.__class__ is tuple else number
+        return self.setdefault(number, self.make(value, self.dispatch_key))
+
+
+class _OfType(dict):
+    """{dispatch key: {number: its operand}} of numbers of a type."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[..., Constant]):
+        self.make = make
+
+    def __missing__(self, dispatch_key) -> _OfKey:
+        return self.setdefault(dispatch_key, _OfKey(self.make, dispatch_key))
+
+
+_made: list[_OfType] = []
 
 
 def forget() -> None:
     """Drop all operands, so that each is asked of its runtime again."""
-    for made in (_constant, _bound, _element, _assigned, _exponent):
-        made.cache_clear()
+    for operands in _made:
+        operands.clear()
 
 
 def set_default_dtype(d: dtype) -> None:
@@ -101,14 +118,15 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def _operands(make: Callable[..., Constant]) -> Callable:
+    made = {kind: _OfType(make) for kind in (int, float, bool, complex)}  # 1, 1.0 and True are equal keys
+    _made.extend(made.values())
+
     def operand(value, dispatch_key):
-        """`value` as a tensor beside one of `dispatch_key`, if it is a number; else itself, for the caller to
-        refuse."""
+        """`value` as a tensor beside one of `dispatch_key`, if it is a number; else itself, for the caller to refuse.
+        The tensor is shared between calls and never written to."""
         kind = value.__class__
-        if kind is float:
-            return make(value, dispatch_key, copysign(1.0, value))  # 0.0 and -0.0 are equal keys
-        if kind is int or kind is bool or kind is complex:
-            return make(value, dispatch_key, 1.0)
+        if kind in made:
+            return made[kind][dispatch_key][value if value or kind is not float else (copysign(1.0, value),)]
         if isinstance(value, np.generic):
             return operand(value.item(), dispatch_key)
         plain: Any
@@ -117,24 +135,23 @@ def _operands(make: Callable[..., Constant]) -> Callable:
                 return operand(plain(value), dispatch_key)
         return value
 
+    operand.made = made  # type: ignore[attr-defined]  # for those who know the type
     return operand
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _assigned(number, dispatch_key, sign) -> Constant:
+def _assigned(number, dispatch_key) -> Constant:
     """As `_element`, but half types take every real number: beyond their range it is infinite."""
     if _is_half(dispatch_key) and number.__class__ is not complex:
-        return _constant(number, dispatch_key, sign)
-    return _element(number, dispatch_key, sign)
+        return _constant(number, dispatch_key)
+    return _element(number, dispatch_key)
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _exponent(number, dispatch_key, sign) -> Constant:
+def _exponent(number, dispatch_key) -> Constant:
     if dispatch_key.dtype.category == dtypes.INTEGER and number.__class__ is int:
         if number < 0:
             raise ConversionError("Integers to negative integer powers are not allowed.")
         number = fitting_number(number, dispatch_key.dtype)
-    return _constant(number, dispatch_key, sign)
+    return _constant(number, dispatch_key)
 
 
 #: numbers in arithmetic; exponents; numbers that the common dtype must hold; numbers that become elements of a tensor

@@ -11,7 +11,7 @@ from corefw.dispatch import plugins
 from corefw.dispatch.batching.arrays import BatchedDevice, LevelDevice, base_of, depths
 from corefw.dispatch.batching.calls import how, refused, said
 from corefw.dispatch.composition import named_ops, rehearse
-from corefw.dispatch.constants import constant
+from corefw.dispatch.constants import operand
 from corefw.dispatch.measured import figures
 from corefw.dispatch.op import Op
 from corefw.dispatch.overriding import Explaining, stand_ins
@@ -257,5 +257,5 @@ def _dispatch_key(op: Op, args, kwargs) -> DispatchKey:
     reference = next((t for t in tensors if isinstance(t, Tensor)), None)
     if reference is None:
         return dispatch_key_of(get_default_device(), dtypes.get_default_dtype())
-    tensors = [t if isinstance(t, Tensor) else constant(t, reference.dispatch_key) for t in tensors]
+    tensors = [t if isinstance(t, Tensor) else operand(t, reference.dispatch_key) for t in tensors]
     return dispatch_key_of(reference.dispatch_key.device, result_type(*tensors))

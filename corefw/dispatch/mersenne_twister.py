@@ -9,7 +9,7 @@ import numpy as np
 
 from corefw.devices import DispatchKey
 from corefw.dispatch.batching.arrays import BatchingError, LevelDevice
-from corefw.dispatch.random_generator import Generator, StateError, drawn_by_examples
+from corefw.dispatch.random_generator import Generator, StateError, drawn_by_examples, in_examples
 from corefw.dispatch.registry import ops
 from corefw.dtypes import ALL, bfloat16, bool_, dtype, float16, float64, int32
 from corefw.shapes import Shape
@@ -117,7 +117,7 @@ class MersenneTwister(Generator):
         self, kind: str, dispatch_key: DispatchKey, shape: Shape, parameters: tuple, over: Tensor | None = None
     ) -> Tensor:
         """A tensor of numbers of a kind: in the order in memory of `over`, the tensor that they are written to."""
-        _check_batches(dispatch_key)
+        dispatch_key = _one_stream(dispatch_key)
         order = _memory_order(over)
         d, count = dispatch_key.dtype, math.prod(shape) * (2 if dispatch_key.dtype.is_complex else 1)
         blocks = kind == "normal_at" and count >= _BLOCK and order is None
@@ -133,9 +133,14 @@ class MersenneTwister(Generator):
 
         return _in_order(lambda laid: op(dispatch_key, laid, *drawn, *parameters, d.numpy), shape, order)
 
+    def fill(self, kind: str, tensor: Tensor, parameters: tuple) -> Tensor:
+        """Numbers of a kind, written over a tensor, in its order in memory."""
+        drawn = self.draw(kind, tensor.dispatch_key, tuple(tensor.array.shape), parameters, tensor)
+        return ops.copy.op.inplace_function(tensor, drawn)
+
     def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
         """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
-        _check_batches(dispatch_key)
+        dispatch_key = _one_stream(dispatch_key)
         with self._lock:
             words = self._offset.words(math.prod(shape) * _WORDS[p.dispatch_key.dtype])
         order = _memory_order(over)
@@ -147,14 +152,14 @@ class MersenneTwister(Generator):
 
     def permutation(self, dispatch_key: DispatchKey, n: int) -> Tensor:
         """A permutation of the numbers below `n`."""
-        _check_batches(dispatch_key)
+        dispatch_key = _one_stream(dispatch_key)
         with self._lock:
             words = self._offset.words(max(n - 1, 0) * (1 if n < _LARGE else 2))
         return ops.permutation_of_words(dispatch_key, n, words, dispatch_key.dtype.numpy)
 
     def multinomial(self, input: Tensor, num_samples: int, replacement: bool) -> Tensor:
         """Positions along the last dimension, in proportion to the weights there."""
-        _check_batches(input.dispatch_key)
+        _one_stream(input.dispatch_key)
         shape = tuple(input.array.shape)
         if replacement and num_samples > 1:
             with self._lock:
@@ -212,13 +217,17 @@ _OF_WORDS = {
 } | {"normal_at": "normal_pairs_of_words"}
 
 
-def _check_batches(dispatch_key: DispatchKey) -> None:
-    """Refuse numbers that are to differ between the examples of a running `vmap`."""
-    if LevelDevice.made and drawn_by_examples(dispatch_key.device) > 1:
+def _one_stream(dispatch_key: DispatchKey) -> DispatchKey:
+    """Where numbers are drawn; refused where they are to differ between the examples of a running `vmap`."""
+    if not LevelDevice.made:
+        return dispatch_key
+    dispatch_key = in_examples(dispatch_key)
+    if drawn_by_examples(dispatch_key.device) > 1:
         raise BatchingError(
             "vmap: the generator MT19937 has one stream for all examples. Draw outside of vmap, say randomness='same', "
             'or choose corefw.random.use("philox")'
         )
+    return dispatch_key
 
 
 def _memory_order(over: Tensor | None) -> tuple[int, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from math import prod
 from typing import Any, ClassVar
 
@@ -15,17 +16,19 @@ from corefw.dispatch.batching.tensors import into
 from corefw.dispatch.registry import dispatch_key_of, ops
 from corefw.dtypes import ALL, float64, uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
+from corefw.graph.grad_mode import mode as grad_mode
 from corefw.shapes import Shape
-from corefw.tensor import Tensor, wrap
+from corefw.tensor import Tensor, new, wrap
+from corefw.versions import fresh_version, inferring
 
 _functions: dict[str, Any] = vars(ops)
 _MASK = (1 << 64) - 1
 DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
 
-# 32-bit words per value of the kinds whose words do not depend on the dtype; the others take one per real number, two
-# where the dtype has 53 bits.
-_WORDS = {"integers_at": 2, "geometric_at": 2, "permutation_at": 2, "multinomial_at": 2}
+# 32-bit words per value: one per real number, two where the dtype has 53 bits; of some kinds always two.
 _DTYPE_WORDS = {d: (2 if d.to_real() is float64 else 1) * (2 if d.is_complex else 1) for d in ALL}
+_WORDS = defaultdict(lambda: _DTYPE_WORDS, dict.fromkeys(("integers_at", "geometric_at"), dict.fromkeys(ALL, 2)))
+_ORDER_WORDS = 2  # of a place in a permutation, and of a choice
 
 
 class StateError(CorefwError, RuntimeError):
@@ -111,9 +114,16 @@ class Generator:
         self._outside_captures("set_offset")
         self._offset = int(offset) & _MASK
 
-    def take(self, blocks: int) -> tuple[Any, int]:
-        """Reserve `blocks` blocks of the stream; returns the seed and the first block's number (while a graph is
-        captured the device's state, and the number from the capture's start)."""
+    def take(self, count: int, words: int = 4, where: device | None = None) -> tuple[Any, int]:
+        """Reserve the blocks of the stream that `count` values take, of so many words each: without `words`, `count`
+        blocks. On a device `where`, each of the examples that draw numbers of their own has as many.
+
+        Returns the seed and the first block's number (while a graph is captured the device's state, and the number from
+        the capture's start).
+        """
+        blocks = (count * words + 3) >> 2
+        if LevelDevice.made and where is not None:
+            blocks *= drawn_by_examples(where)
         lock = self._lock
         lock.acquire()  # in a with-block it costs twice as much
         try:
@@ -210,45 +220,74 @@ class Generator:
             over: the tensor that the numbers are written to, for engines that heed its order in memory; Philox's do
                 not.
         """
-        words = prod(shape) * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
-        seed, offset = self.take(-(-words // 4) if not LevelDevice.made else _blocks(words, dispatch_key))
-        if len(parameters) == 2:  # most kinds; a call with the items of a sequence takes longer
-            low, high = parameters
-            return _functions[kind](dispatch_key, shape, seed, offset, low, high, dispatch_key.dtype.numpy)
-        return _functions[kind](dispatch_key, shape, seed, offset, *parameters, dispatch_key.dtype.numpy)
+        if LevelDevice.made:
+            dispatch_key = in_examples(dispatch_key)
+        seed, offset = self.take(prod(shape), _WORDS[kind][dispatch_key.dtype], dispatch_key.device)
+        function, dtype = _functions[kind], dispatch_key.dtype.numpy
+        try:
+            kernel, dispatch_key, array_type, _ = function.op.table[dispatch_key]
+            if len(parameters) == 2:  # most kinds; a call with the items of a sequence takes longer
+                low, high = parameters
+                array = kernel(shape, seed, offset, low, high, dtype)
+            else:
+                array = kernel(shape, seed, offset, *parameters, dtype)
+        except Exception:  # which the op's function explains
+            return function(dispatch_key, shape, seed, offset, *parameters, dtype)
+        result = new(Tensor)
+        result.array = array if array.__class__ is array_type else dispatch_key.runtime.wrap(array)
+        result.dispatch_key = dispatch_key
+        result.node = result.view_info = None
+        result.version = fresh_version() if inferring else [0]
+        return result
+
+    def fill(self, kind: str, tensor: Tensor, parameters: tuple) -> Tensor:
+        """Numbers of a kind, written over a tensor; as for `draw`."""
+        dispatch_key, array = tensor.dispatch_key, tensor.array
+        if LevelDevice.made or tensor.view_info is not None or (tensor.node is not None and grad_mode.recording):
+            drawn = self.draw(kind, dispatch_key, tuple(array.shape), parameters, tensor)
+            return _functions["copy"].op.inplace_function(tensor, drawn)
+        seed, offset = self.take(array.size, _WORDS[kind][dispatch_key.dtype])
+        function, dtype = _functions[kind], dispatch_key.dtype.numpy
+        try:
+            into = function.op.inplace_table[dispatch_key]
+            if len(parameters) == 2:
+                low, high = parameters
+                into(array.shape, seed, offset, low, high, dtype, out=array)
+            else:
+                into(array.shape, seed, offset, *parameters, dtype, out=array)
+        except Exception:  # which a copy explains
+            drawn = function(dispatch_key, tuple(array.shape), seed, offset, *parameters, dtype)
+            return _functions["copy"].op.inplace_function(tensor, drawn)
+        tensor.version[0] += 1
+        return tensor
 
     def bernoulli(self, dispatch_key: DispatchKey, p: Tensor, shape: Shape, over: Tensor | None = None) -> Tensor:
         """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
-        seed, offset = self._reserve("bernoulli_at", dispatch_key, prod(shape))
+        if LevelDevice.made:
+            dispatch_key = in_examples(dispatch_key)
+        seed, offset = self.take(prod(shape), _DTYPE_WORDS[dispatch_key.dtype], dispatch_key.device)
         return ops.bernoulli_at(dispatch_key, p, shape, seed, offset, dispatch_key.dtype.numpy)
 
     def permutation(self, dispatch_key: DispatchKey, n: int) -> Tensor:
         """A permutation of the numbers below `n`."""
-        seed, offset = self._reserve("permutation_at", dispatch_key, n)
+        if LevelDevice.made:
+            dispatch_key = in_examples(dispatch_key)
+        seed, offset = self.take(n, _ORDER_WORDS, dispatch_key.device)
         return ops.permutation_at(dispatch_key, n, seed, offset, dispatch_key.dtype.numpy)
 
     def multinomial(self, input: Tensor, num_samples: int, replacement: bool) -> Tensor:
         """Positions along the last dimension, in proportion to the weights there."""
         shape = tuple(input.array.shape)
         count = prod(shape[:-1]) * (num_samples if replacement else shape[-1])
-        seed, offset = self._reserve("multinomial_at", input.dispatch_key, count)
+        seed, offset = self.take(count, _ORDER_WORDS, input.dispatch_key.device)
         return ops.multinomial_at(input, num_samples, replacement, seed, offset)
 
     def dropout(self, input: Tensor, p: float) -> tuple[Tensor, Tensor]:
         """`input` with each element zero with probability `p`, else scaled by ``1 / (1 - p)``; and where it was
         kept."""
-        seed, offset = self._reserve("bernoulli_at", input.dispatch_key, prod(input.array.shape))
+        dispatch_key = input.dispatch_key
+        seed, offset = self.take(prod(input.array.shape), _DTYPE_WORDS[dispatch_key.dtype], dispatch_key.device)
         return ops.masked_dropout(input, p, seed, offset)
-
-    def _reserve(self, kind: str, dispatch_key: DispatchKey, count: int) -> tuple[Any, int]:
-        """Seed and offset for `count` values of a kind."""
-        words = count * (_WORDS.get(kind) or _DTYPE_WORDS[dispatch_key.dtype])
-        return self.take(_blocks(words, dispatch_key))
-
-
-def _blocks(words: int, dispatch_key: DispatchKey) -> int:
-    """How many blocks of a stream have so many words, for each of the examples that draw numbers of their own."""
-    return -(-words // 4) * (drawn_by_examples(dispatch_key.device) if LevelDevice.made else 1)
 
 
 def _empty(cls: type[Generator]) -> Generator:
@@ -260,25 +299,22 @@ _as_device = device  # the constructor's argument has this name too
 _CPU = device("cpu")
 
 
-class _Defaults:
-    """The generator of each device that is used when none is given, made when first asked for."""
+class _Defaults(dict):
+    """{device: the generator that is used when none is given}, made when first asked for."""
 
-    def __init__(self):
-        self.seed = DEFAULT_SEED
-        self.generators: dict[device, Generator] = {}
+    seed = DEFAULT_SEED
 
-    def of(self, where: device) -> Generator:
-        found = self.generators.get(where)
-        if found is None:
-            found = self.generators.setdefault(where, Generator(where).manual_seed(self.seed))
-        return found
+    def __missing__(self, where: device) -> Generator:
+        if isinstance(where, LevelDevice):
+            return self[base_of(where)]
+        return self.setdefault(where, Generator(where).manual_seed(self.seed))
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed` on every device."""
         self.seed = _seed(seed)
-        for generator in self.generators.values():
+        for generator in self.values():
             generator.manual_seed(self.seed)
-        return self.of(_CPU)
+        return self[_CPU]
 
 
 defaults = _Defaults()
@@ -321,12 +357,8 @@ def differing(tensor: Tensor) -> Tensor:
 
 def source(generator: Generator | None, where: device) -> Generator:
     """The generator to draw from on a device: `generator`, or the device's default one."""
-    if generator is None and (found := defaults.generators.get(where)) is not None:
-        return found
-    if isinstance(where, LevelDevice):
-        where = base_of(where)
     if generator is None:
-        return defaults.of(where)
+        return defaults[where]
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     if generator.device.type != where.type and where.type != "meta":

@@ -113,7 +113,8 @@ def to(self, *arguments, **named) -> Tensor:
         if wanted.__class__ is dtype:
             return convert(self, dispatch_key.with_dtype(wanted))
         if wanted.__class__ is str or wanted.__class__ is devices.device:
-            return convert(self, dispatch_key_of(devices.device(wanted), dispatch_key.dtype))
+            where = devices.device(wanted)
+            return self if where is dispatch_key.device else convert(self, dispatch_key_of(where, dispatch_key.dtype))
     try:
         first, rest = _first_form(arguments, named)
         where, wanted = _target(first, rest, named, dispatch_key)

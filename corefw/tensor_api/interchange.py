@@ -82,7 +82,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not ndarray.flags.writeable:
         warn_read_only("NumPy array", 3)
     array = ndarray if ndarray.__class__ is np.ndarray else np.asarray(ndarray)
-    return over(array, dispatch_key_of(_CPU, d))
+    tensor = wrap(array, _CPU._keys.get(d) or dispatch_key_of(_CPU, d))
+    expose(tensor.version)
+    return tensor
 
 
 def over(array: Any, dispatch_key: Any) -> Tensor:

@@ -119,7 +119,7 @@ def numel(input) -> int:
     6
     """
     try:
-        return prod(input.array.shape)
+        return input.array.size
     except AttributeError:
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
 
@@ -127,7 +127,7 @@ def numel(input) -> int:
 @method
 def nelement(self) -> int:
     """The number of elements."""
-    return prod(self.array.shape)
+    return self.array.size
 
 
 @method

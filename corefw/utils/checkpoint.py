@@ -35,11 +35,11 @@ class _RandomState:
         self.states = self._read() if enabled else []
 
     def _read(self) -> list:
-        return [defaults.of(d).get_state() for d in self.devices]
+        return [defaults[d].get_state() for d in self.devices]
 
     def _write(self, states: list) -> None:
         for place, state in zip(self.devices, states, strict=True):
-            defaults.of(place).set_state(state)
+            defaults[place].set_state(state)
 
     @contextmanager
     def again(self) -> Iterator[None]:

@@ -28,21 +28,33 @@ def _bounds(low, high, dtype):
 def kernels(lib):
     """The family's kernels."""
 
-    def uniform_at(size, seed, offset, low, high, dtype):
-        output = empty(size, dtype)
-        low, span, largest = (0, 1, 1) if low == 0 and high == 1 else _bounds(low, high, dtype)
-        if status := lib.uniform_at(seed, offset, low, span, largest, id(output)):
-            fail("uniform_at", status)
-        return output
+    def drawing(name, draw):
+        """The kernel of a kind: `draw` writes the numbers of its parameters and a dtype to the array at an address."""
 
-    def integers_at(size, seed, offset, low, high, dtype):
-        output = empty(size, dtype)
+        def kernel(size, seed, offset, *arguments, out=None):
+            output = out if out is not None and out.flags.carray else empty(size, arguments[-1])
+            if status := draw(seed, offset, *arguments, id(output)):
+                fail(name, status)
+            if out is not None and output is not out:
+                np.copyto(out, output)
+            return output
+
+        return kernel
+
+    def uniform(seed, offset, low, high, dtype, output):
+        low, span, largest = (0, 1, 1) if low == 0 and high == 1 else _bounds(low, high, dtype)
+        return lib.uniform_at(seed, offset, low, span, largest, output)
+
+    def integers(seed, offset, low, high, dtype, output):
         signed = high <= _HALF
         if not (-_HALF if signed else 0) <= low < high <= _ALL:
             raise ValueError(f"integers_at: [{low}, {high}) is empty, or no type of 64 bits holds it")
-        if status := lib.integers_at(seed, offset, low % _ALL, (high - low) % _ALL, signed, id(output)):
-            fail("integers_at", status)
-        return output
+        return lib.integers_at(seed, offset, low % _ALL, (high - low) % _ALL, signed, output)
+
+    def of_reals(name):
+        """The function of C of a kind with real parameters."""
+        draw = getattr(lib, name)
+        return lambda seed, offset, *arguments: draw(seed, offset, *arguments[:-2], arguments[-1])
 
     def bernoulli_at(p, size, seed, offset, dtype):
         output = empty(size, dtype)
@@ -85,29 +97,22 @@ def kernels(lib):
             fail("masked_dropout_backward", status)
         return output
 
-    def drawing(name):
-        """The kernel of a kind with real parameters."""
-        draw = getattr(lib, name)
-
-        def kernel(size, seed, offset, *arguments):
-            output = empty(size, arguments[-1])
-            if status := draw(seed, offset, *arguments[:-1], id(output)):
-                fail(name, status)
-            return output
-
-        return kernel
+    def numbers(name, dtypes, draw=None, number=None):
+        """The kernel of a kind, before it the shim in C of this `number`, if there is one."""
+        kernel = drawing(name, draw or of_reals(name))
+        return Kernel(name, kernel if number is None else direct(lib, "random", kernel, number), dtypes, out=True)
 
     return [
         Kernel("bernoulli_at", bernoulli_at, NUMBERS),
-        Kernel("cauchy_at", drawing("cauchy_at"), REAL_NUMBERS),
-        Kernel("exponential_at", drawing("exponential_at"), REAL_NUMBERS),
-        Kernel("geometric_at", drawing("geometric_at"), NUMBERS - {dtypes.bool_}),
-        Kernel("integers_at", direct(lib, "random", integers_at, 2), NUMBERS),
-        Kernel("log_normal_at", drawing("log_normal_at"), REAL_NUMBERS),
+        numbers("cauchy_at", REAL_NUMBERS),
+        numbers("exponential_at", REAL_NUMBERS),
+        numbers("geometric_at", NUMBERS - {dtypes.bool_}),
+        numbers("integers_at", NUMBERS, integers, 2),
+        numbers("log_normal_at", REAL_NUMBERS),
         Kernel("masked_dropout", masked_dropout, FLOATS),
         Kernel("masked_dropout_backward", masked_dropout_backward, FLOATS),
         Kernel("multinomial_at", multinomial_at, REAL_NUMBERS),
-        Kernel("normal_at", direct(lib, "random", drawing("normal_at"), 1), FLOATING),
+        numbers("normal_at", FLOATING, number=1),
         Kernel("permutation_at", direct(lib, "permutation", permutation_at), NUMBERS - {dtypes.bool_}),
-        Kernel("uniform_at", direct(lib, "random", uniform_at, 0), FLOATING),
+        numbers("uniform_at", FLOATING, uniform, 0),
     ]

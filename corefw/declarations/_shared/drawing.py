@@ -7,10 +7,9 @@ from typing import Any
 from corefw import dtypes
 from corefw.declarations._shared.factories import ArgumentError
 from corefw.devices import DispatchKey
-from corefw.dispatch.batching.arrays import LevelDevice
 from corefw.dispatch.batching.tensors import all_examples
 from corefw.dispatch.numbers import INTEGER_LIMITS
-from corefw.dispatch.random_generator import Generator, defaults, in_examples, source
+from corefw.dispatch.random_generator import Generator, source
 from corefw.dtypes import dtype
 from corefw.errors import KernelNotFoundError
 from corefw.tensor import Tensor, wrap
@@ -27,12 +26,7 @@ def draw(
     over: Tensor | None = None,
 ) -> Tensor:
     """A tensor of numbers of a kind with these parameters, which are to be written `over` a tensor if there is one."""
-    if LevelDevice.made:
-        dispatch_key = in_examples(dispatch_key)
-    usual = defaults.generators.get(dispatch_key.device) if generator is None else None
-    if usual is None:
-        usual = source(generator, dispatch_key.device)
-    return usual.draw(kind, dispatch_key, shape, parameters, over)
+    return source(generator, dispatch_key.device).draw(kind, dispatch_key, shape, parameters, over)
 
 
 def wide_key(dispatch_key: DispatchKey) -> DispatchKey:
@@ -53,8 +47,6 @@ def draw_bernoulli(
     """Ones with the probabilities `p`, which broadcast to `shape`, and zeros; `over` as for `draw`."""
     if dispatch_key.dtype.is_complex:
         raise refusal("bernoulli_scalar_cpu_", dispatch_key.dtype)
-    if LevelDevice.made:
-        dispatch_key = in_examples(dispatch_key)
     return source(generator, dispatch_key.device).bernoulli(dispatch_key, p, shape, over)
 
 

@@ -140,6 +140,23 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
     return tuple(shape)
 
 
+def size_and_target(
+    name: str, size: tuple, named: dict, dtype, device, layout, pin_memory
+) -> tuple[Shape, DispatchKey]:
+    """What `size_argument` and `target` find, in the frame of one call."""
+    if named or not size:
+        size = size_argument(name, size, named)
+    for n in size:
+        if n.__class__ is not int or n < 0:
+            size = size_argument(name, size)
+            break
+    if dtype is device is layout is None and not pin_memory:
+        found = default.device._keys.get(Default.dtype)
+        if found is not None:
+            return size, found
+    return size, target(name, dtype, device, layout, pin_memory)
+
+
 def given_size(size: Shape, *attributes) -> Shape:
     """The shape rule of a kernel that makes a tensor: the argument `size`."""
     return size

@@ -5,6 +5,7 @@ All else is computed by ops on the values, which are ordinary tensors: their gra
 
 from __future__ import annotations
 
+from math import prod
 from typing import NoReturn
 
 from corefw.dispatch.registry import ops
@@ -35,6 +36,11 @@ class Entries:
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, zeros included."""
+        return prod(self.shape)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise LayoutError(f"a tensor of layout {self.pattern.layout} has no {name}: convert it by .to_dense() first")

@@ -6,6 +6,7 @@ All else is computed by ops on the parts, which are ordinary tensors: their grad
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NoReturn
 
 from corefw.devices import DispatchKey
@@ -42,6 +43,11 @@ class Parts:
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise LayoutError(f"a DTensor has no {name} of its own: take .to_local(), or .full_tensor()")

@@ -241,10 +241,43 @@ static PyObject *blocks_at(PyObject *input, PyObject *index, bool from_end) {
     return if_done(index_read(address(x), 0, address(i), 1, from_end, address(made)), made);
 }
 
+/* Blocks of the first dimensions at the positions of arrays of one shape, one for each of these dimensions. */
+static PyObject *blocks_at_several(array x, PyObject *list, int count) {
+    array indices[FEW_DIMS];
+    struct sizes size = no_sizes();
+    if (count > FEW_DIMS || x->ndim < count || dtype_of(x) == NO_DTYPE || !is_contiguous(x)) return NULL;
+    for (int i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        array index = indices[i] = as_array(item);
+        if (!is_array(item) || dtype_of(index) != INT64 || !is_contiguous(index)) return NULL;
+        if (!has_shape(index, indices[0]->ndim, indices[0]->shape)) return NULL;
+    }
+    if (!add_sizes(&size, indices[0], 0, indices[0]->ndim)) return NULL;
+    const ssize_t n = size.count;
+    if (!add_sizes(&size, x, count, x->ndim)) return NULL;
+    PyObject *made = new_array(&size, x->descriptor, false);
+    if (!made) return NULL;
+    const size_t bytes = n ? (size_t)(size.count / n) * size_of(dtype_of(x)) : 0;
+    char *out = as_array(made)->data;
+    for (ssize_t j = 0; j < n; j++, out += bytes) {
+        const char *block = x->data;
+        for (int i = 0; i < count; i++) {
+            int64_t at = ((const int64_t *)indices[i]->data)[j];
+            if (at < 0) at += x->shape[i];
+            if (at < 0 || at >= x->shape[i]) return Py_DECREF(made), NULL;
+            block += at * x->strides[i];
+        }
+        memcpy(out, block, bytes);
+    }
+    return made;
+}
+
 static PyObject *indexed(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     (void)self;
-    if (count != 2 || !PyList_CheckExact(given[1]) || PyList_Size(given[1]) != 1) return NULL;
-    return blocks_at(given[0], PyList_GetItem(given[1], 0), true);
+    if (count != 2 || !is_array(given[0]) || !PyList_CheckExact(given[1])) return NULL;
+    int found = (int)PyList_Size(given[1]);
+    if (found == 1) return blocks_at(given[0], PyList_GetItem(given[1], 0), true);
+    return found ? blocks_at_several(as_array(given[0]), given[1], found) : NULL;
 }
 
 static PyObject *rows(PyObject *self, PyObject *const *given, Py_ssize_t count) {
@@ -388,7 +421,7 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
     enum { UNIFORM, NORMAL, INTEGERS };
     struct sizes size;
     uint64_t seed, offset;
-    if (count != 6 || !as_sizes(given[0], &size)) return NULL;
+    if (count < 6 || count > 7 || !as_sizes(given[0], &size)) return NULL;
     if (!as_word(given[1], &seed) || !as_word(given[2], &offset)) return NULL;
     long kind = number(self, 0);
     double first = 0, second = 0;
@@ -397,7 +430,7 @@ static PyObject *random_numbers(PyObject *self, PyObject *const *given, Py_ssize
         if (!as_integer(given[3], &low) || !as_integer(given[4], &high) || low >= high) return NULL;
     } else if (!as_real(given[3], &first) || !as_real(given[4], &second)) return NULL;
     if (as_dtype(given[5]) == NO_DTYPE || (kind == UNIFORM && (first != 0 || second != 1))) return NULL;
-    PyObject *made = new_array(&size, given[5], false);
+    PyObject *made = target_array(count == 7 ? given[6] : NULL, &size, given[5]);
     if (!made) return NULL;
     uintptr_t out = address(made);
     int status = kind == UNIFORM  ? uniform_at(seed, offset, 0, 1, 1, out)

@@ -90,6 +90,16 @@ static inline PyObject *new_array(const struct sizes *s, const void *descriptor,
     return made;
 }
 
+/* The array that a kernel writes new elements to: `out`, if it is one of these sizes and this type without gaps, or, where
+ * there is none, a new one. */
+static inline PyObject *target_array(PyObject *out, const struct sizes *s, const void *descriptor) {
+    if (!out) return new_array(s, descriptor, false);
+    if (!is_array(out) || !is_contiguous(as_array(out)) || !has_shape(as_array(out), s->ndim, s->n)) return NULL;
+    if (dtype_of(as_array(out)) != dtype_of_descriptor((const struct descriptor *)descriptor)) return NULL;
+    Py_INCREF(out);
+    return out;
+}
+
 /* Add a dimension of a view. */
 static inline bool add_stride(struct sizes *s, ssize_t n, ssize_t stride) {
     if (s->ndim == FEW_DIMS || n < 0 || __builtin_mul_overflow(s->count, n, &s->count)) return false;
