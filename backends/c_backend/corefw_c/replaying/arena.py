@@ -26,10 +26,11 @@ def aligned(size: int) -> int:
 
 
 class Room(NamedTuple):
-    """So many bytes that are free until call number `first`."""
+    """So many bytes that are free until call number `first`, and there from number `since` on."""
 
     size: int
     first: int
+    since: int = 0
 
 
 def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[int, int]]:
@@ -43,7 +44,7 @@ def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[in
     in_order = sorted(range(len(rooms)), key=lambda r: rooms[r].size)
     for i in _largest_first(blocks):
         for r in in_order:
-            if blocks[i].last < rooms[r].first and aligned(blocks[i].size) <= rooms[r].size:
+            if rooms[r].since <= blocks[i].first and blocks[i].last < rooms[r].first and aligned(blocks[i].size) <= rooms[r].size:
                 begin = _begin(blocks[i], [(blocks[j], found[j][1]) for j in guests[r]])
                 if begin + aligned(blocks[i].size) <= rooms[r].size:
                     found[i] = r, begin
