@@ -105,7 +105,7 @@ def test_what_is_written_over_too_early_shows(monkeypatch):
 
     assert found()
     with monkeypatch.context() as planted:
-        planted.setattr(arena, "_begin", lambda block, others: 0)
+        planted.setattr(arena, "_place", lambda block, others: arena.Taken(0, *block))
         assert not found()
 
 

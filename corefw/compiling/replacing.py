@@ -48,10 +48,13 @@ class Replacing:
     def releases(self, plan: Plan, replaced: Sequence[Tensor | int]) -> dict[int, Callable[[], None]]:
         """What lets go of the gradients that are `replaced`, by the number of the call in the plan as it is now before
         which that is done. Arguments are others in each call, and not among them."""
-        found: dict[int, list[Tensor]] = {}
+        by_time: dict[int | None, list[Tensor]] = {}
         for leaf in replaced:
             if isinstance(leaf, Tensor):
-                found.setdefault(self._place(plan, self._recorded.get(id(leaf))), []).append(leaf)
+                by_time.setdefault(self._recorded.get(id(leaf)), []).append(leaf)
+        found: dict[int, list[Tensor]] = {}
+        for recorded, leaves in by_time.items():
+            found.setdefault(self._place(plan, recorded), []).extend(leaves)
         return {place: _letting_go(leaves) for place, leaves in found.items()}
 
     def _place(self, plan: Plan, recorded: int | None) -> int:
