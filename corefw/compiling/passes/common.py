@@ -43,7 +43,7 @@ def _key(call: Call, place: int, facts: Facts) -> tuple | None:
         hash(arguments)
     except TypeError:
         return None
-    results = tuple((cell.shape, cell.strides, str(cell.dtype)) for cell in call.results)
+    results = tuple((cell.shape, cell.strides, cell.dtype) for cell in call.results)
     return call.op.name, call.kernel, call.dispatch_key, arguments, results
 
 

@@ -152,7 +152,12 @@ class FirstRun:
 
     def _put(self, cell: Cell, array: np.ndarray, place: Place) -> None:
         self._arrays[cell], self.places[cell] = array, place
-        self._spans[cell] = Span.of(array)
+
+    def _span(self, cell: Cell) -> Span:
+        found = self._spans.get(cell)
+        if found is None:
+            found = self._spans[cell] = Span.of(self._arrays[cell])
+        return found
 
     def _put_all(self, call: Call, results: list[np.ndarray], places: list[Place]) -> None:
         for cell, array, place in zip(call.results, results, places, strict=True):
@@ -182,7 +187,7 @@ class FirstRun:
             twin = self.twins.of(call, self._is_constant)
         except Unproved as reason:
             return self._in_python(call, arguments, options, str(reason))
-        spans = _joined(self._spans[cell] for cell in call.changed())
+        spans = _joined(map(self._span, call.changed()))
         before = {span: span.content() for span in spans}
         try:
             results = results_of(call, self._noted(call, twin, arguments, options))
@@ -279,7 +284,7 @@ class FirstRun:
             return None
         span, found = Span.of(array), {}
         for cell in self._by_id.values():
-            if self._spans[cell].contains(span):
+            if self._span(cell).contains(span):
                 place = self.places[cell]
                 distance = address_of(array) - address_of(self._arrays[cell])
                 found[place.memory] = placed(array, place.memory, place.offset + distance)
@@ -300,14 +305,13 @@ class FirstRun:
         made: list[np.ndarray] = []
 
         def place_of(array: np.ndarray) -> Place | None:
-            found = self._place(call, array)
             owner = owner_of(array)
-            if found is None and recording.unwritten.get(id(owner), (None, False))[1]:
-                if id(owner) not in blocks:
-                    blocks[id(owner)] = Memory("block", size=owner.nbytes)
-                    made.append(owner)
-                found = placed(array, blocks[id(owner)], address_of(array) - address_of(owner))
-            return found
+            if not recording.unwritten.get(id(owner), (None, False))[1]:
+                return self._place(call, array)
+            if id(owner) not in blocks:
+                blocks[id(owner)] = Memory("block", size=owner.nbytes)
+                made.append(owner)
+            return placed(array, blocks[id(owner)], 0 if array is owner else address_of(array) - address_of(owner))
 
         for operand in step.operands:
             operand.place = place_of(operand.array)
