@@ -19,13 +19,15 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 _PACKAGES_WITHOUT_STATE = ("corefw", "numpy", "ml_dtypes")
 _GENERATED = "<corefw "  # so begin the names of files of functions that corefw writes
+_PACKAGE = str(Path(__file__).parent.parent)
 _TUPLES = "namedtuple_"  # so begin the names of what namedtuple takes for modules
 
 
 @cache
-def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType]]:
-    """The modules of kernels and runtimes, whose functions the frontend calls, and the code of kernels and of runtimes'
-    methods: what these call is none of the program's."""
+def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType], dict[int, CodeType]]:
+    """The modules of kernels and runtimes, whose functions the frontend calls, the code of kernels and of runtimes'
+    methods: what these call is none of the program's; and by `id` code of corefw's files that was seen and is neither.
+    """
     modules: set[Any] = set()
     codes: set[Any] = set()
     for backend in map(registry.backends.__getitem__, backends):
@@ -35,7 +37,7 @@ def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeT
         runtimes = {part for runtime in backend.runtimes.values() for part in type(runtime).__mro__}
         functions += [f for part in runtimes for f in vars(part).values() if callable(f)]
         codes.update(getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None) for f in functions)
-    return frozenset(modules - {None, "__main__"}), frozenset(codes - {None})
+    return frozenset(modules - {None, "__main__"}), frozenset(codes - {None}), {}
 
 
 def _is_pythons(filename: str) -> bool:
@@ -66,7 +68,7 @@ class Watching:
 
     def __init__(self) -> None:
         self.functions: dict[CodeType, dict[str, Any]] = {}
-        self._modules, self._kernels = _kernels(tuple(registry.backends))
+        self._modules, self._kernels, self._own = _kernels(tuple(registry.backends))
 
     def __enter__(self) -> Watching:
         self._before, self._collecting = sys.getprofile(), gc.isenabled()
@@ -82,6 +84,7 @@ class Watching:
     def _noting(self) -> Callable[[FrameType, str, Any], None]:
         """What Python tells of each call, those in C too: a closure, and codes are known by `id`, for it is told of
         thousands."""
+        own = self._own
         known: dict[int, CodeType] = {}  # that are none of the program's, or noted
         shims: dict[int, CodeType] = {}  # kernels
         kernel: FrameType | None = None  # that is running
@@ -95,12 +98,14 @@ class Watching:
             if event != "call":
                 return
             code = frame.f_code
-            if id(code) in known:
+            if id(code) in own or id(code) in known:
                 return
             if id(code) not in shims and not self._is_kernel(frame):
                 known[id(code)] = code
                 if not self._is_known(frame):
                     self.functions[code] = frame.f_globals
+                elif code.co_filename.startswith(_PACKAGE):
+                    own[id(code)] = code
                 return
             shims[id(code)] = code
             kernel = frame
