@@ -54,9 +54,11 @@ def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[in
     in_order = sorted(range(len(rooms)), key=lambda r: rooms[r].size)
     for i in _largest_first(blocks):
         for r in in_order:
-            if rooms[r].since <= blocks[i].first and blocks[i].last < rooms[r].first and aligned(blocks[i].size) <= rooms[r].size:
-                place = _place(blocks[i], guests[r])
-                if place.end <= rooms[r].size:
+            room, block = rooms[r], blocks[i]
+            is_there = room.since <= block.first and block.last < room.first
+            if is_there and aligned(block.size) <= room.size:
+                place = _place(block, guests[r])
+                if place.end <= room.size:
                     found[i] = r, place.begin
                     insort(guests[r], place)
                     break
